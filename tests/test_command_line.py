@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 from dpcore.command_line import main
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.papers.dpdispca_figures import FIGURES
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.papers.dpdispca import FIGURES
+from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 
 REPOSITORY = Path(__file__).resolve().parents[1]

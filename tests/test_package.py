@@ -32,10 +32,10 @@ RECORD = f"dp_pca_lab-{dpcore.__version__}.dist-info/RECORD"
 DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
-    "dashboard": ("dpcore/figures/", "dpcore/experiments/pca/export.py", "pages/", "app.py"),
+    "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
     "study": ("dpcore/study/",),
     "excel": ("dpcore/releases/tables.py",),
-    "cluster": ("dpcore/experiments/engine/executor.py",),
+    "cluster": ("dpcore/experiments/sweep.py",),
     "flower": ("dpcore/study/flower.py",),
     "nvflare": ("dpcore/study/nvflare.py",),
 }

@@ -15,14 +15,10 @@ from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import audit_cases, named_cases
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect, cost_of_spec
-from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, promised
-from dpcore.experiments.pca.experiment import check_feasible
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import draw_subspaces, run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import Account, of_plan, of_rows, promised
+from dpcore.experiments.pca import RunSpec, check_feasible, draw_subspaces, local_problem, run
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Sweep, collect, cost_of_spec
 from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import look_of
 from dpcore.figures.svg import energy_curves_svg

@@ -28,9 +28,8 @@ from dpcore.command_line.study import add_study_command
 from dpcore.command_line.sweep import add_best_command
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.pca.experiment import check_feasible
-from dpcore.experiments.pca.runs import run
+from dpcore.experiments.pca import check_feasible, run
+from dpcore.experiments.store import Store
 from dpcore.privacy import BeyondCap
 
 DESCRIPTION = """\

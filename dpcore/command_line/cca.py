@@ -19,18 +19,19 @@ from dpcore.command_line.options import (
 )
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.runs import CCA, epsilon_reaching
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.cca.views import (
+from dpcore.experiments.cca import (
+    CCA,
     COLUMN_HALVES,
     SYNTHETIC,
+    CcaSpec,
     CutViews,
     SyntheticViews,
     ViewSource,
     cut_from_text,
+    epsilon_reaching,
 )
-from dpcore.experiments.engine.experiment import Row, gathered
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.sweep import Sweep
 
 AXES = ("epsilon", "samples", "delta")
 _EXAMPLES = """\

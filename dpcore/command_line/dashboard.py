@@ -15,7 +15,7 @@ from tqdm import tqdm
 from dpcore.command_line.options import ASIDE
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.analysis.published_folder import Grid, publish
+from dpcore.experiments.published_folder import Grid, publish
 
 # `dp-pca-lab`, which is `dpcore dashboard`: the app in a browser, from a wheel or from a clone.
 

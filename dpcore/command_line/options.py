@@ -22,12 +22,11 @@ from tqdm import tqdm
 from dpcore.data.dataset import ColumnRange
 from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.engine.experiment import Row, gathered
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
-from dpcore.experiments.engine.work_units import Finished
-from dpcore.experiments.pca.spec import GIVEN, PREPARATIONS, PUBLISHED, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.engine import Finished, Row, gathered
+from dpcore.experiments.pca import GIVEN, PREPARATIONS, PUBLISHED, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import MASKS, TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS, protocol

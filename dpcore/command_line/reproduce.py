@@ -20,15 +20,18 @@ from dpcore.command_line.options import (
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.papers.dpdispca_claims import Verdict, check_dimension
-from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure, paper_figure
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, Figure2012
-from dpcore.experiments.papers.published_points import (
+from dpcore.experiments.engine import Row
+from dpcore.papers.dpdispca import (
+    FIGURES,
     Comparison,
+    PaperFigure,
+    Verdict,
+    check_dimension,
     compare_with_published,
+    paper_figure,
     published_points_of,
 )
+from dpcore.papers.nips2012 import FIGURES_2012, Figure2012
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS
 

@@ -26,33 +26,28 @@ from dpcore.command_line.options import (
     write_csv,
 )
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.byte_frontier import rate_points, rate_sweeps
-from dpcore.experiments.analysis.cheapest_way import recommend
-from dpcore.experiments.analysis.ranking import (
-    Ranked,
-    ranked,
-    ranking_points,
-    reasons_left_out,
-    ways_for,
-)
-from dpcore.experiments.analysis.recommendation import (
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RECOMMENDED, VARIABLE_FIELDS, RunSpec
+from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
+from dpcore.experiments.summaries import bytes_in_words
+from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.targets import (
+    AXES,
+    Answer,
     Found,
+    Ranked,
     Recommendation,
     chance_of_mean_above,
     least_share,
+    ranked,
+    ranking_points,
+    rate_points,
+    rate_sweeps,
+    reasons_left_out,
+    recommend,
+    search,
+    ways_for,
 )
-from dpcore.experiments.analysis.target_search import AXES, Answer, search
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.result_store import (
-    FOLDER_VARIABLE,
-    SIZE_VARIABLE,
-    Store,
-    StoreSummary,
-)
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.experiment import VARIABLE_FIELDS
-from dpcore.experiments.pca.sentences import bytes_in_words
-from dpcore.experiments.pca.spec import RECOMMENDED, RunSpec
 
 # `sweep`: rows over a grid; `plan`: what a target costs; `rate`: energy per byte; `cache`.
 

@@ -468,7 +468,7 @@ _ROW, _FRAME = 34, 96
 
 
 class Dot(Protocol):
-    """A way to run a protocol, as in `dpcore.experiments.analysis.ranking.Ranked`."""
+    """A way to run a protocol, as in `dpcore.experiments.targets.Ranked`."""
 
     @property
     def protocol(self) -> str: ...

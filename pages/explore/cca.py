@@ -12,10 +12,19 @@ import streamlit as st
 from dpcore.data.dataset import is_held
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.evaluation import FoundPairs, ProjectedPeople
-from dpcore.experiments.cca.runs import CcaRow
-from dpcore.experiments.cca.sentences import (
+from dpcore.experiments.cca import (
+    COLUMN_HALVES,
+    SYNTHETIC,
     TITLES,
+    CcaProblem,
+    CcaRow,
+    CcaSpec,
+    Cut,
+    CutViews,
+    FoundPairs,
+    ProjectedPeople,
+    SyntheticViews,
+    ViewSource,
     captured,
     cca_comparison,
     cca_headline,
@@ -23,23 +32,14 @@ from dpcore.experiments.cca.sentences import (
     half_captured,
     half_in_words,
 )
-from dpcore.experiments.cca.spec import CcaProblem, CcaSpec
-from dpcore.experiments.cca.views import (
-    COLUMN_HALVES,
-    SYNTHETIC,
-    Cut,
-    CutViews,
-    SyntheticViews,
-    ViewSource,
-)
-from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs
-from dpcore.experiments.pca.sentences import mean_in_words, percent
-from dpcore.experiments.pca.spec import GIVEN, RunSpec, as_published
+from dpcore.experiments.charges import dataset_of, of_pairs
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import GIVEN, RunSpec, as_published
+from dpcore.experiments.summaries import mean_in_words, percent
+from dpcore.experiments.sweep import Points
 from dpcore.figures.components import component_strip, people_scatter
 from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
+from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Guarantee
 from dpcore.privacy.guarantee_card import say_number
 from pages.server import background_jobs, caches, family_caches

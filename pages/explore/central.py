@@ -10,28 +10,29 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.central.chain_runs import (
-    MAX_R_HAT,
-    MIN_ESS,
-    WatchedChains,
-    running_diagnostics,
-)
-from dpcore.experiments.central.people_needed import (
+from dpcore.experiments.central import (
     DIMENSIONS,
+    MAX_R_HAT,
     MECHANISMS,
+    MIN_ESS,
+    VARIANTS,
+    CentralSpec,
     ComplexitySpec,
+    WatchedChains,
     bounds,
+    central_spec,
     growth,
     is_covered_by_theorem_4,
+    nearest_basis,
+    running_diagnostics,
 )
-from dpcore.experiments.central.runs import VARIANTS, CentralSpec, central_spec, nearest_basis
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import percent
+from dpcore.experiments.sweep import Points
 from dpcore.figures.energy import energy_curves
 from dpcore.figures.families import energy_traces, people_needed, running_diagnostic, variant_dots
+from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.central import ppca_guarantee
 from dpcore.pca.protocols.register import PROTOCOLS

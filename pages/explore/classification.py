@@ -12,43 +12,36 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.splits import Halves
-from dpcore.experiments.analysis.budget_split import (
-    Best,
-    along_the_share,
-    best_split,
-    people_steps,
-    three_ways,
-)
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.learning.classification_promises import (
+from dpcore.experiments.charges import of_pipeline
+from dpcore.experiments.classification import (
     CENTRING,
-    at_delta,
-    promised_stages,
-    with_centring_share,
-)
-from dpcore.experiments.learning.classification_runs import (
-    Outcome,
-    confusion_matrix,
-    mistakes,
-    plane_of,
-)
-from dpcore.experiments.learning.classification_spec import (
     EXACT,
     PIPELINES,
     PRIVATE,
     RANDOM,
     RANDOM_PRIVATE,
     SUBSPACE,
+    Best,
     ClassificationSpec,
     LearningProblem,
+    Outcome,
+    along_the_share,
     asked_about,
+    at_delta,
+    best_split,
     canonical,
+    classification_recipe,
+    confusion_matrix,
+    mistakes,
+    people_steps,
+    plane_of,
+    promised_stages,
+    three_ways,
+    with_centring_share,
 )
-from dpcore.experiments.learning.export import classification_recipe
-from dpcore.experiments.ledger.family_charges import of_pipeline
-from dpcore.experiments.pca.sentences import counted, mean_in_words, percent
-from dpcore.experiments.pca.spec import BUYING
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import BUYING
+from dpcore.experiments.summaries import counted, mean_in_words, percent
 from dpcore.figures.components import component_strip, picture_strip
 from dpcore.figures.families import (
     confusion,
@@ -58,6 +51,7 @@ from dpcore.figures.families import (
     share_multiples,
     three_way_map,
 )
+from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import align_signs

@@ -16,20 +16,14 @@ from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import is_held
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.byte_frontier import RatePoint, rate_points, rate_sweeps
-from dpcore.experiments.engine.control_ranges import (
-    DELTAS,
-    EPSILONS,
-    LARGEST_COUNT,
-    PEOPLE_PER_SITE,
-)
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.paired_curves import Curves, crossing
-from dpcore.experiments.pca.sentences import bytes_in_words, percent
-from dpcore.experiments.pca.spec import RunSpec, as_published
+from dpcore.experiments.charges import of_plan
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec, as_published
+from dpcore.experiments.summaries import Curves, bytes_in_words, crossing, percent
+from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.targets import RatePoint, rate_points, rate_sweeps
 from dpcore.figures.energy import energy_frontier, energy_panel, legend_html
+from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress, SweepProgress

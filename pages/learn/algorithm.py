@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.pca.public_knowledge import NO_KNOWLEDGE
-from dpcore.experiments.pca.sentences import bytes_in_words, percent
-from dpcore.experiments.teaching.algorithm1_steps import AT_AGGREGATOR, AT_SITE, STEPS, Panel, Walk
+from dpcore.experiments.pca import NO_KNOWLEDGE
+from dpcore.experiments.summaries import bytes_in_words, percent
+from dpcore.experiments.teaching.algorithm1 import AT_AGGREGATOR, AT_SITE, STEPS, Panel, Walk
 from dpcore.figures.components import spectrum
 from pages.server import caches, family_caches
 from pages.shell.controls import current

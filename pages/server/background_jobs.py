@@ -18,22 +18,20 @@ from typing import Any
 
 from dpcore.data.dataset import is_held, names_one_gone
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import ProblemSource, Row
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.result_store import Store, cache_folder
-from dpcore.experiments.engine.sweep import (
-    Event,
+from dpcore.experiments.engine import Finished, ProblemSource, Row
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import Problem, ProblemKey, Problems, RunSpec
+from dpcore.experiments.store import Store, cache_folder
+from dpcore.experiments.sweep import (
     Grid,
     Points,
     RunCost,
     Sweep,
+    SweepEvent,
     cost_of_sweeps,
     in_order,
     run_sweep,
 )
-from dpcore.experiments.engine.work_units import Finished
-from dpcore.experiments.pca.problem import Problem, Problems
-from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from pages.server import caches
 from pages.server.memory import ON_TIDYING
 
@@ -63,7 +61,7 @@ class Progress:
 
     def rows(self, part: str) -> tuple[Row, ...]:
         """Rows of a part that is a sweep, in the order of its grid."""
-        events: tuple[Event, ...] = self.arrived.get(part, ())
+        events: tuple[SweepEvent, ...] = self.arrived.get(part, ())
         return in_order([one for event in events for one in event.finished])
 
     def skipped(self, part: str) -> tuple[Row, ...]:
@@ -458,7 +456,7 @@ def run_options(family: str = RunSpec.experiment) -> dict[str, Any]:
     }
 
 
-def sweep_part(sweep: Grid) -> Callable[[ShouldStop], Iterator[Event]]:
+def sweep_part(sweep: Grid) -> Callable[[ShouldStop], Iterator[SweepEvent]]:
     """A sweep as a part of a job."""
     options = run_options(sweep.family)
     return lambda stop: run_sweep(sweep, should_stop=stop, **options)

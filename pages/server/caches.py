@@ -26,21 +26,28 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
-from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.rebuilt_people import (
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import (
     N_SHOWN,
+    Assessed,
+    PcaRow,
+    Problem,
+    ProblemKey,
+    Problems,
+    RunSpec,
     ShownPeople,
+    assessed,
+    draw_subspaces,
+    keeping,
+    kept_or_made,
+    load_prepared,
     rebuilt,
     rebuilt_about,
+    run_repetitions,
     shown_people,
 )
-from dpcore.experiments.pca.runs import PcaRow, draw_subspaces, run_repetitions
-from dpcore.experiments.pca.self_assessed import Assessed, assessed
-from dpcore.experiments.pca.spec import ProblemKey, RunSpec
 from dpcore.figures.components import component_sprite
+from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.site import SiteAtWork

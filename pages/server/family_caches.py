@@ -17,43 +17,42 @@ import numpy as np
 from dpcore.data import load_dataset
 from dpcore.data.splits import Halves
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.experiments.cca.evaluation import (
+from dpcore.experiments import central
+from dpcore.experiments.cca import (
+    CcaProblem,
+    CcaRow,
+    CcaSpec,
     FoundPairs,
     ProjectedPeople,
+    ViewSource,
+    build_cca_problem,
     exact_found,
     find_pairs,
     project_people,
 )
-from dpcore.experiments.cca.runs import CcaRow
-from dpcore.experiments.cca.spec import CcaProblem, CcaSpec, build_cca_problem
-from dpcore.experiments.cca.views import ViewSource
-from dpcore.experiments.central import runs
-from dpcore.experiments.central.chain_runs import WatchedChains, watch
-from dpcore.experiments.central.runs import Batch, CentralRow, CentralSpec
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.result_store import Store, cache_folder
-from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.learning.classification_promises import total_guarantee
-from dpcore.experiments.learning.classification_runs import Outcome, run_pipeline
-from dpcore.experiments.learning.classification_spec import (
+from dpcore.experiments.central import Batch, CentralRow, CentralSpec, WatchedChains, watch
+from dpcore.experiments.classification import (
     ClassificationSpec,
     LearningKey,
     LearningProblem,
+    Outcome,
     canonical,
     local_halves,
     local_learning_problem,
+    run_pipeline,
+    total_guarantee,
 )
-from dpcore.experiments.learning.statistic_runs import ErrorsSpec, local_values
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.papers import dpdispca_figures
-from dpcore.experiments.papers.dpdispca_figures import PaperFigure
-from dpcore.experiments.papers.published_points import PanelState, panel_state
-from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.spec import ProblemKey, RunSpec
-from dpcore.experiments.teaching.algorithm1_steps import Walk, walk
+from dpcore.experiments.engine import Row
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import Problem, ProblemKey, RunSpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec, local_values
+from dpcore.experiments.store import Store, cache_folder
+from dpcore.experiments.sweep import Points
+from dpcore.experiments.teaching.algorithm1 import Walk, walk
 from dpcore.experiments.teaching.tutorials import Output, run_tutorial
 from dpcore.figures.components import matrix_png
+from dpcore.papers import dpdispca
+from dpcore.papers.dpdispca import PanelState, PaperFigure, panel_state
 from dpcore.privacy import Guarantee
 from pages.server import background_jobs, caches
 from pages.server.caches import waited_for
@@ -141,17 +140,17 @@ def central_rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
     for number, spec in enumerate(specs):
         central_problem(spec.problem_key())
         saying = f"{number} of {len(specs)} algorithms …"
-        found += runs.central_rows(spec, waited_for(_batches, spec, saying=saying))
+        found += central.central_rows(spec, waited_for(_batches, spec, saying=saying))
     return found
 
 
 def _run_batch(spec: CentralSpec) -> Batch:
-    found = runs.run_batch(spec, _central_problems(spec.problem_key()))
+    found = central.run_batch(spec, _central_problems(spec.problem_key()))
     return replace(found, subspaces=found.subspaces[:1])
 
 
 def _central_problem(key: ProblemKey) -> Problem:
-    return runs.central_problem(key, caches.problems.prepared(*key.data))
+    return central.central_problem(key, caches.problems.prepared(*key.data))
 
 
 def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
@@ -191,8 +190,7 @@ def panel_states() -> tuple[PanelState, ...]:
     # Runs of this visitor change the stamp; those of others are seen within a minute.
     minute = time.monotonic() // 60
     return tuple(
-        _states(figure, folder, (minute, *_stamp(figure)))
-        for figure in dpdispca_figures.FIGURES.values()
+        _states(figure, folder, (minute, *_stamp(figure))) for figure in dpdispca.FIGURES.values()
     )
 
 

@@ -10,7 +10,7 @@ import os
 import streamlit as st
 from streamlit import config
 
-from dpcore.experiments.engine.result_store import SIZE_VARIABLE
+from dpcore.experiments.store import SIZE_VARIABLE
 from pages.shell import own_table
 
 VARIABLE = "DPCORE_PUBLIC_DEMO"

@@ -129,7 +129,7 @@ class GivesWay(BaseException):
     """Ends what is filled in for nobody any more.
 
     No `Exception`: whoever waits for the same makes it then
-    (`dpcore.experiments.engine.once_cache`).
+    (`dpcore.experiments.once_cache`).
     """
 
 

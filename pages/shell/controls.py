@@ -14,16 +14,18 @@ from streamlit.delta_generator import DeltaGenerator
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import is_held, read_limits, written_limits
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.control_ranges import PEOPLE_PER_SITE
-from dpcore.experiments.pca.public_knowledge import (
+from dpcore.experiments.pca import (
     FREQUENCIES,
+    GIVEN,
     NO_KNOWLEDGE,
+    SPLITS,
     Knowledge,
+    RunSpec,
     check_knowledge,
     kept_features,
 )
-from dpcore.experiments.pca.spec import GIVEN, SPLITS, RunSpec
 from dpcore.figures.style import ink
+from dpcore.params import PEOPLE_PER_SITE
 from pages.server import caches
 from pages.shell.fragments import FOLLOWS_EPSILON, draw_again, draws, part, set_moved, take_moved
 from pages.shell.navigation import PAGES, Place, linked_page, page_of

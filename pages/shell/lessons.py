@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.ledger.pca_charges import of_rows
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.charges import Account, of_rows
+from dpcore.experiments.engine import Row
+from dpcore.experiments.summaries import percent
 from dpcore.privacy.guarantee_card import say_delta, say_number
 
 # What decides a story: a number worked out from rows that were run for it, never written down.

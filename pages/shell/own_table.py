@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
-from dpcore.experiments.pca.spec import GIVEN, SPLITS
+from dpcore.experiments.pca import GIVEN, SPLITS
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data

@@ -21,9 +21,17 @@ from dpcore.data.preparation import RENAMED
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
-from dpcore.experiments.cca.sentences import TITLES
-from dpcore.experiments.cca.views import SYNTHETIC
-from dpcore.experiments.engine.control_ranges import (
+from dpcore.experiments.cca import SYNTHETIC, TITLES
+from dpcore.experiments.classification import EXACT, MODELS, PRIVATE, SUBSPACE
+from dpcore.experiments.pca import CHOICES, NO_KNOWLEDGE, PREPARATIONS, say_knowledge
+from dpcore.experiments.statistics import HISTOGRAM, MEAN, usual_bounds
+from dpcore.experiments.teaching.adversary_test import REACH
+from dpcore.experiments.teaching.algorithm1 import STEPS
+from dpcore.experiments.teaching.tutorials import TUTORIALS
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.papers.dpdispca import FIGURES
+from dpcore.papers.nips2012 import FIGURES_2012
+from dpcore.params import (
     DELTAS,
     EPSILONS,
     LARGEST_BOUND,
@@ -31,16 +39,6 @@ from dpcore.experiments.engine.control_ranges import (
     MOST_REPETITIONS,
     PEOPLE_PER_SITE,
 )
-from dpcore.experiments.learning.classification_spec import EXACT, MODELS, PRIVATE, SUBSPACE
-from dpcore.experiments.learning.statistic_spec import HISTOGRAM, MEAN, usual_bounds
-from dpcore.experiments.papers.dpdispca_figures import FIGURES
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
-from dpcore.experiments.pca.public_knowledge import CHOICES, NO_KNOWLEDGE, say_knowledge
-from dpcore.experiments.pca.spec import PREPARATIONS
-from dpcore.experiments.teaching.adversary_test import REACH
-from dpcore.experiments.teaching.algorithm1_steps import STEPS
-from dpcore.experiments.teaching.tutorials import TUTORIALS
-from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS

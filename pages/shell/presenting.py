@@ -15,10 +15,10 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.data.dataset import is_held
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.sentences import counted
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import promised
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import counted
+from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import caches
 from pages.server.caches import Frame, Missing

@@ -12,8 +12,8 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec
 from pages.server import caches
 from pages.shell.controls import Selection, defaults_for, selected, set_controls
 from pages.shell.lessons import NO_STORY, STORIES, Story, Verdict, judged

@@ -8,20 +8,20 @@ from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.analysis.ranking import (
+from dpcore.experiments.charges import of_plan
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import bytes_in_words, counted, percent
+from dpcore.experiments.sweep import Points
+from dpcore.experiments.targets import (
     Ranked,
     Trusted,
     Way,
+    chance_ahead,
     ranked,
     ranking_points,
     reasons_left_out,
     ways_for,
 )
-from dpcore.experiments.analysis.recommendation import chance_ahead
-from dpcore.experiments.engine.sweep import Points
-from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.energy import dots_by_protocol
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
-from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.pca.export import csv_of
-from dpcore.experiments.pca.sentences import counted, percent
+from dpcore.experiments.charges import Account
+from dpcore.experiments.export import csv_of
+from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.privacy import running_total
+from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Cap
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import one_in, round_up, say_delta, say_number

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.sentences import counted
+from dpcore.experiments.summaries import counted
 from dpcore.figures.energy import energy_curves
 from dpcore.privacy.guarantee_card import say_delta
 from dpcore.releases.dictionary import (

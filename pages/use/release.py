@@ -21,7 +21,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.sentences import counted
+from dpcore.experiments.summaries import counted
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down

@@ -14,28 +14,27 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.papers.dpdispca_claims import (
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import csv_of
+from dpcore.experiments.summaries import counted, percent
+from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
+from dpcore.figures.energy import energy_curves, energy_panel, legend_html
+from dpcore.figures.svg import energy_thumbnail
+from dpcore.papers.dpdispca import (
+    FIGURES,
+    PanelState,
+    PaperFigure,
     Verdict,
     check_claims,
     check_cost_of_sending,
     check_dimension,
     check_orders,
-)
-from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
-from dpcore.experiments.papers.nips2012_figures import CITATION, FIGURES_2012, Figure2012
-from dpcore.experiments.papers.published_points import (
-    PanelState,
     compare_with_published,
     published_citation,
     published_points_of,
 )
-from dpcore.experiments.pca.export import csv_of
-from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
-from dpcore.figures.energy import energy_curves, energy_panel, legend_html
-from dpcore.figures.svg import energy_thumbnail
+from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SWEEPS, SweepProgress, Sweeps

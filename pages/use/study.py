@@ -23,9 +23,8 @@ import streamlit as st
 from dpcore.arrays import AnyArray
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, local_problem
+from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.privacy import Adversary
 from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import captured_energy

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data.dataset import is_held
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.export import csv_of
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import csv_of
 
 
 def take_away(

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import promised
+from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.guarantee_card import Badge, CardRow

@@ -20,12 +20,12 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import RunCost, Sweep
-from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.export import recipe_of_sweeps
-from dpcore.experiments.pca.sentences import counted
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import of_plan
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import recipe_of_sweeps
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import counted
+from dpcore.experiments.sweep import RunCost, Sweep
 from dpcore.privacy import BeyondCap
 from pages.server import background_jobs, caches, turns
 from pages.server.background_jobs import (

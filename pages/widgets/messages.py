@@ -13,8 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, list_datasets, load_dataset
 from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, shortened
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.pca.sentences import bytes_in_words
+from dpcore.experiments.store import Store
+from dpcore.experiments.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
 from pages.server.public_demo import is_public_demo
 from pages.shell.navigation import linked_page

@@ -13,11 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.ledger.account import Account, Charge
-from dpcore.experiments.ledger.pca_charges import COMPONENTS, of_rows, of_run
-from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import COMPONENTS, Account, Charge, of_rows, of_run
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import counted, percent
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap

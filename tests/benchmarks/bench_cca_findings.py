@@ -14,10 +14,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from dpcore.data import load_dataset, synthetic_views, two_views
-from dpcore.experiments.cca.runs import epsilon_reaching, run_cca_repetition
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.cca import CcaSpec, build_cca_problem, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.sweep import Sweep, collect
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 REACH = np.logspace(4, 9, 6)

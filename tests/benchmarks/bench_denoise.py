@@ -18,9 +18,7 @@ import sys
 import numpy as np
 
 from dpcore.data import list_datasets
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, local_problem, run_repetitions
 
 _PROTOCOLS = ("dpdis", "pooled", "full", "securesum")
 _MANY = 3.0

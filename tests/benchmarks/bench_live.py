@@ -28,11 +28,17 @@ import numpy as np
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
-from dpcore.experiments.papers.dpdispca_figures import paper_figure
-from dpcore.experiments.pca.problem import Problem, load_prepared, local_problem, sites_of
-from dpcore.experiments.pca.runs import run, run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import (
+    Problem,
+    RunSpec,
+    load_prepared,
+    local_problem,
+    run,
+    run_repetitions,
+    sites_of,
+)
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.papers.dpdispca import paper_figure
 from dpcore.pca import Draw
 from dpcore.privacy import PrivacyBudget, published_sigma
 from dpcore.streams import Repetition

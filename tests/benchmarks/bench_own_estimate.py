@@ -27,10 +27,8 @@ from scipy.stats import binom
 
 from dpcore.arrays import FloatArray
 from dpcore.data import list_datasets
-from dpcore.experiments.pca import self_assessed
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.self_assessed import Assessed, assessed
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import pca
+from dpcore.experiments.pca import Assessed, RunSpec, assessed, local_problem
 from dpcore.pca.assessment import Estimate
 from dpcore.spectra import SiteRows
 from dpcore.streams import Purpose, Repetition, stream
@@ -114,7 +112,7 @@ def _line(found: list[Assessed]) -> tuple[str, float]:
 def main() -> int:
     """Print a line a cell; 1 where an interval fails."""
     asked = _parsed()
-    self_assessed.Repetition, _SharingMeans.sharing = _SharingMeans, asked.sharing
+    pca.Repetition, _SharingMeans.sharing = _SharingMeans, asked.sharing
     print("cell | energy ratio | share true said | energy | share | ratio | stand out | tell")
     worst, fails = 1.0, False
     noise = {"noise": "triangle", "truncation": "svd"} if asked.published_noise else {}

@@ -367,7 +367,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "statistics-share-a-stream",
         "each column has noise of its own",
-        "dpcore/experiments/learning/statistic_runs.py",
+        "dpcore/experiments/statistics.py",
         "        spec.column,\n",
         "",
         ("tests/experiments/test_statistic_runs.py",),
@@ -383,7 +383,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "interrupts-cross-visitors",
         "only results and ordinary errors cross visitors",
-        "dpcore/experiments/engine/once_cache.py",
+        "dpcore/experiments/once_cache.py",
         "if isinstance(error, Exception) and not isinstance(error, MemoryError):",
         "if isinstance(error, BaseException):",
         ("tests/experiments/test_once_cache.py",),

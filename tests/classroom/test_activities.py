@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpcore.data import load_dataset
-from dpcore.experiments.teaching.class_of_hospitals import (
+from dpcore.experiments.teaching.algorithm1 import (
     INTERMEDIATE_DIM,
     MIDDLE,
     N_COMPONENTS,

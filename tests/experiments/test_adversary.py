@@ -11,22 +11,20 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS
 from dpcore.experiments.teaching.adversary_test import (
-    belief_columns,
-    densities,
-    errors_at,
-    promise,
-    trade_off_rows,
-)
-from dpcore.experiments.teaching.one_person import (
     ANGLES,
     N_PEOPLE,
+    belief_columns,
+    densities,
     direction_law,
+    errors_at,
     first_direction,
+    promise,
+    trade_off_rows,
     turned,
 )
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import PrivacyBudget, best_guess, gaussian_trade_off, guarantee_mu
 
 budgets = st.builds(PrivacyBudget, st.sampled_from(EPSILONS), st.sampled_from(DELTAS))

@@ -8,17 +8,14 @@ import pytest
 from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca.runs import draw_pairs
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.learning.classification_promises import total_guarantee
-from dpcore.experiments.learning.classification_runs import run_pipeline
-from dpcore.experiments.learning.classification_spec import (
+from dpcore.experiments.cca import CcaSpec, build_cca_problem, draw_pairs
+from dpcore.experiments.classification import (
     ClassificationSpec,
     local_learning_problem,
+    run_pipeline,
+    total_guarantee,
 )
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import draw_subspaces
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Assumption, Guarantee

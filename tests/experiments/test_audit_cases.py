@@ -11,7 +11,7 @@ from dpcore import cca, classification, statistics
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
 from dpcore.cca.canonical import noisy_joint_moment
 from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
-from dpcore.experiments.audit.flawed_cases import (
+from dpcore.experiments.audit.flawed import (
     bingham_by_wrong_acceptance,
     envelope_scale,
     flawed_cases,

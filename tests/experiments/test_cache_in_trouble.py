@@ -16,11 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments.engine import bounded_folder as bounded_folder_module
-from dpcore.experiments.engine.bounded_folder import BoundedFolder
-from dpcore.experiments.engine.result_store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
-from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import store as bounded_folder_module
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, BoundedFolder, Store
+from dpcore.experiments.sweep import Sweep, collect, run_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP = Sweep(RunSpec(repetitions=2, protocols=("pooled",)), (("epsilon", (0.5, 1.0)),))

@@ -14,10 +14,15 @@ from numpy.testing import assert_allclose
 from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.cca.runs import CCA, epsilon_reaching, run_cca_repetition
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.sweep import Sweep, SweepResult, collect
+from dpcore.experiments.cca import (
+    CCA,
+    CcaSpec,
+    build_cca_problem,
+    epsilon_reaching,
+    run_cca_repetition,
+)
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.sweep import Sweep, SweepResult, collect
 from dpcore.spectra import SiteMoments
 
 DATASETS = Path(__file__).resolve().parents[3] / "shared" / "datasets"

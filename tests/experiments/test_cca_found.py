@@ -12,18 +12,24 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.evaluation import exact_found, find_pairs, project_people
-from dpcore.experiments.cca.runs import run_cca_repetition
-from dpcore.experiments.cca.sentences import (
+from dpcore.experiments.cca import (
+    COLUMN_HALVES,
+    CcaSpec,
+    CutViews,
+    SyntheticViews,
+    build_cca_problem,
     captured,
     cca_comparison,
     cca_headline,
     cca_recipe,
+    cut_from_text,
+    exact_found,
+    find_pairs,
     half_captured,
     half_in_words,
+    project_people,
+    run_cca_repetition,
 )
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.cca.views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
 SPEC = CcaSpec.published(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
 

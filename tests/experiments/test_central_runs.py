@@ -10,25 +10,23 @@ from scipy.stats import ks_2samp
 
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.central.chain_runs import running_diagnostics, watch
-from dpcore.experiments.central.people_needed import (
+from dpcore.experiments.central import (
     DIMENSIONS,
     MECHANISMS,
+    VARIANTS,
     ComplexitySpec,
     bounds,
+    central_problem,
+    central_spec,
     growth,
     is_covered_by_theorem_4,
     measure,
-)
-from dpcore.experiments.central.runs import (
-    VARIANTS,
-    central_problem,
-    central_spec,
     nearest_basis,
     run_batch,
+    running_diagnostics,
+    watch,
 )
-from dpcore.experiments.pca.runs import run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, run_repetitions
 
 
 def problem_of(spec):

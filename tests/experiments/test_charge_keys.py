@@ -10,17 +10,23 @@ from dataclasses import fields, replace
 
 import pytest
 
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.cca.views import CutViews, SyntheticViews
-from dpcore.experiments.central.runs import VARIANTS, central_spec
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.ledger.account import Account, Charge
-from dpcore.experiments.ledger.family_charges import of_pairs, of_pipeline, of_statistic
-from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, of_run, together
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.cca import CcaSpec, CutViews, SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.charges import (
+    Account,
+    Charge,
+    of_pairs,
+    of_pipeline,
+    of_plan,
+    of_rows,
+    of_run,
+    of_statistic,
+    together,
+)
+from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.statistics import StatisticSpec
+from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import EVERYONE, Guarantee
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")

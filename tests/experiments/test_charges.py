@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca.runs import draw_pairs
-from dpcore.experiments.cca.spec import CcaSpec, build_cca_problem
-from dpcore.experiments.cca.views import CutViews, SyntheticViews
-from dpcore.experiments.central.runs import VARIANTS, central_problem, central_spec, run_batch
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.classification_promises import promised_stages, total_guarantee
-from dpcore.experiments.learning.classification_runs import run_pipeline
-from dpcore.experiments.learning.classification_spec import (
+from dpcore.experiments.cca import CcaSpec, CutViews, SyntheticViews, build_cca_problem, draw_pairs
+from dpcore.experiments.central import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.charges import (
+    TYPED_NUMBERS,
+    Account,
+    dataset_of,
+    of_pairs,
+    of_pipeline,
+    of_rows,
+    of_run,
+    of_statistic,
+)
+from dpcore.experiments.classification import (
     EXACT,
     PRIVATE,
     RANDOM,
@@ -25,21 +30,13 @@ from dpcore.experiments.learning.classification_spec import (
     ClassificationSpec,
     canonical,
     local_learning_problem,
+    promised_stages,
+    run_pipeline,
+    total_guarantee,
 )
-from dpcore.experiments.learning.statistic_runs import release
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.ledger.account import Account
-from dpcore.experiments.ledger.family_charges import (
-    TYPED_NUMBERS,
-    dataset_of,
-    of_pairs,
-    of_pipeline,
-    of_statistic,
-)
-from dpcore.experiments.ledger.pca_charges import of_rows, of_run
-from dpcore.experiments.pca.problem import load_prepared, local_problem
-from dpcore.experiments.pca.runs import draw_subspaces, run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, draw_subspaces, load_prepared, local_problem, run
+from dpcore.experiments.statistics import StatisticSpec, release
+from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 
 DELTA = 0.01

@@ -14,36 +14,32 @@ from scipy import stats
 
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.sweep import Points, collect
-from dpcore.experiments.learning import classification_runs
-from dpcore.experiments.learning.classification_promises import (
-    CENTRING,
-    PCA,
-    TRAINING,
-    at_delta,
-    stage_budgets,
-    total_guarantee,
-    with_centring_share,
-)
-from dpcore.experiments.learning.classification_runs import (
-    confusion_matrix,
-    mistakes,
-    plane_of,
-    run_pipeline,
-)
-from dpcore.experiments.learning.classification_spec import (
+from dpcore.experiments import classification
+from dpcore.experiments.classification import (
     CENTRED_NORM_BOUND,
+    CENTRING,
     EXACT,
+    PCA,
     PIPELINES,
     RANDOM,
     RANDOM_PRIVATE,
     SUBSPACE,
+    TRAINING,
     ClassificationSpec,
+    at_delta,
     canonical,
+    classification_recipe,
+    confusion_matrix,
     local_learning_problem,
+    mistakes,
+    plane_of,
+    run_pipeline,
+    stage_budgets,
+    total_guarantee,
+    with_centring_share,
 )
-from dpcore.experiments.learning.export import classification_recipe
-from dpcore.experiments.pca.spec import PREPARATIONS
+from dpcore.experiments.pca import PREPARATIONS
+from dpcore.experiments.sweep import Points, collect
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.distributed import promised_by_holder
 from dpcore.pca.protocols.masked import promised_by_masked_sites
@@ -188,8 +184,7 @@ class TestCentring:
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
         bounded = [
-            classification_runs._around(rows, origin, bound, on_sphere=on_sphere)
-            for rows in (X, other)
+            classification._around(rows, origin, bound, on_sphere=on_sphere) for rows in (X, other)
         ]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
         assert changed.tolist() == [7]

@@ -11,17 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.central.people_needed import ComplexitySpec
-from dpcore.experiments.central.runs import VARIANTS, central_spec
-from dpcore.experiments.engine.experiment import experiment_of
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
-from dpcore.experiments.learning.statistic_runs import ErrorsSpec
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.central import VARIANTS, ComplexitySpec, central_spec
+from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.engine import experiment_of
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Grid, Points, Sweep, collect, run_sweep
+from dpcore.papers.nips2012 import FIGURES_2012
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -51,8 +49,8 @@ FAMILIES: dict[str, Grid] = {
 _ENDLESS = """
 import os, sys, time
 from pathlib import Path
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import run_sweep
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import run_sweep
 from tests.experiments.test_every_family_resumes import FAMILIES
 
 for family, grid in FAMILIES.items():

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.pca.sentences import (
-    bytes_in_words,
-    counted,
-    in_plain_words,
-    percent,
-    spread_of,
-)
+from dpcore.experiments.summaries import bytes_in_words, counted, in_plain_words, percent, spread_of
 
 
 def rows_of(**ratios):

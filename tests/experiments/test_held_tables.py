@@ -12,13 +12,11 @@ import pytest
 from dpcore.data import Dataset, dataset_status, load_dataset
 from dpcore.data.dataset import HeldTable, held_name, names_one_gone
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.learning.statistic_runs import ErrorsSpec
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.pca.problem import Problems, load_prepared
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import Problems, RunSpec, load_prepared
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Sweep, collect
 
 
 def held() -> HeldTable:

@@ -9,12 +9,17 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.engine.result_store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
-from dpcore.experiments.pca import kept_moments
-from dpcore.experiments.pca.kept_moments import keeping, kept_or_made
-from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
-from dpcore.experiments.pca.runs import run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import pca
+from dpcore.experiments.pca import (
+    Problem,
+    Problems,
+    RunSpec,
+    keeping,
+    kept_or_made,
+    load_prepared,
+    run_repetitions,
+)
+from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
 from dpcore.spectra import SiteRows
 
 SPECS = {
@@ -31,7 +36,7 @@ def rows_file(tmp_path, monkeypatch):
     """A file that digits' rows are said to come from."""
     path = tmp_path / "rows"
     path.write_bytes(b"one")
-    monkeypatch.setattr(kept_moments, "dataset_files", lambda name: (path,))
+    monkeypatch.setattr(pca, "dataset_files", lambda name: (path,))
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
     return path
 

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from dpcore.experiments.engine.once_cache import OnceCache, bytes_held
+from dpcore.experiments.once_cache import OnceCache, bytes_held
 
 
 class Interrupted(BaseException):

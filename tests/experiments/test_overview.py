@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.papers.dpdispca_claims import check_claims
-from dpcore.experiments.papers.dpdispca_figures import PaperFigure
-from dpcore.experiments.papers.published_points import panel_state, stored_draws
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Sweep, collect
+from dpcore.papers.dpdispca import PaperFigure, check_claims, panel_state, stored_draws
 
 PANEL = PaperFigure(
     "tiny",

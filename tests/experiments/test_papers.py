@@ -5,23 +5,22 @@ from __future__ import annotations
 import pytest
 
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.sweep import collect
-from dpcore.experiments.papers import published_points as published
-from dpcore.experiments.papers.dpdispca_claims import (
+from dpcore.experiments.summaries import Curves, crossing, paired
+from dpcore.experiments.sweep import collect
+from dpcore.papers import dpdispca as published
+from dpcore.papers.dpdispca import (
+    FIGURES,
     check_claim,
     check_claims,
     check_cost_of_sending,
     check_dimension,
     check_orders,
-)
-from dpcore.experiments.papers.dpdispca_figures import FIGURES, paper_figure
-from dpcore.experiments.papers.published_points import (
     compare_with_published,
+    paper_figure,
     published_citation,
     published_points,
     published_points_of,
 )
-from dpcore.experiments.pca.paired_curves import Curves, crossing, paired
 
 
 def rows_of(figure, curves, draws=4, luck=0.001, random_ratio=0.1):

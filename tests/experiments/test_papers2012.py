@@ -11,17 +11,20 @@ import pytest
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
 from dpcore.data.tables import KDDCUP_COLUMNS, Number
-from dpcore.experiments.central.runs import central_problem, run_batch
-from dpcore.experiments.engine.experiment import experiment_of
-from dpcore.experiments.engine.sweep import collect
-from dpcore.experiments.papers.nips2012_claims import check_sample_curve, welch
-from dpcore.experiments.papers.nips2012_figures import FIGURES_2012, Figure2012, table_1
-from dpcore.experiments.papers.nips2012_runs import DrawsSpec
-from dpcore.experiments.papers.nips2012_table1 import (
+from dpcore.experiments.central import central_problem, run_batch
+from dpcore.experiments.engine import experiment_of
+from dpcore.experiments.sweep import collect
+from dpcore.papers.nips2012 import (
+    FIGURES_2012,
     PROTOCOLS,
     TASKS,
+    DrawsSpec,
+    Figure2012,
+    check_sample_curve,
     classify,
     kddcup_in_recorded_units,
+    table_1,
+    welch,
     without_label_columns,
 )
 

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.noise_curve import NoiseCurve, noise_multiplier
-from dpcore.experiments.analysis.target_search import Answer, Tried, iso_energy_sweep, search
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.targets import (
+    Answer,
+    NoiseCurve,
+    Tried,
+    iso_energy_sweep,
+    noise_multiplier,
+    search,
+)
 
 SPEC = RunSpec.published(repetitions=3)
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)

@@ -8,10 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.problem import Problems, load_prepared
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import Problems, RunSpec, load_prepared
+from dpcore.experiments.sweep import Sweep, collect
 
 KEYS = [RunSpec(sites=sites, reference="all").problem_key() for sites in (2, 3, 4)]
 

@@ -9,17 +9,21 @@ import pytest
 
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning.classification_promises import promised_stages
-from dpcore.experiments.learning.classification_runs import run_pipeline
-from dpcore.experiments.learning.classification_spec import (
+from dpcore.experiments.charges import promised
+from dpcore.experiments.classification import (
     PIPELINES,
     ClassificationSpec,
     local_learning_problem,
+    promised_stages,
+    run_pipeline,
 )
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import draw_subspaces, run_repetitions
-from dpcore.experiments.pca.spec import PREPARATIONS, RunSpec
+from dpcore.experiments.pca import (
+    PREPARATIONS,
+    RunSpec,
+    draw_subspaces,
+    local_problem,
+    run_repetitions,
+)
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian_epsilon

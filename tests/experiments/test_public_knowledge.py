@@ -10,18 +10,19 @@ from scipy.fft import dctn
 
 from dpcore.data import dataset_status, load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.pca_charges import of_plan, of_rows, promised
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.public_knowledge import (
+from dpcore.experiments.charges import of_plan, of_rows, promised
+from dpcore.experiments.pca import (
     Knowledge,
+    RunSpec,
+    draw_subspaces,
     kept_features,
     knowledge_cost,
+    local_problem,
     lowest_frequencies,
     public_basis,
+    run,
     sources_for,
 )
-from dpcore.experiments.pca.runs import draw_subspaces, run
-from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.energy import knowledge_cost_curves
 from dpcore.spectra import captured_energy
 

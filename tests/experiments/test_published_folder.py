@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.experiments.analysis.published_folder import Grid, packed, publish
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.pca import run
+from dpcore.experiments.published_folder import Grid, packed, publish
+from dpcore.experiments.summaries import percent
 
 GRID = Grid(datasets=("digits",), sites=(5,), epsilons=(0.1, 1.0, 10.0), repetitions=2)
 

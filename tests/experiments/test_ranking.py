@@ -11,26 +11,23 @@ import pytest
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.cheapest_way import recommend
-from dpcore.experiments.analysis.ranking import (
+from dpcore.experiments.charges import promised
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.sweep import Points, collect
+from dpcore.experiments.targets import (
+    Recommendation,
     Trusted,
     Way,
+    chance_ahead,
+    chance_of_mean_above,
     cheapness,
+    least_share,
     ranked,
     ranking_points,
     reasons_left_out,
+    recommend,
     ways_for,
 )
-from dpcore.experiments.analysis.recommendation import (
-    Recommendation,
-    chance_ahead,
-    chance_of_mean_above,
-    least_share,
-)
-from dpcore.experiments.engine.sweep import Points, collect
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 
 # Markov chains take as long as all the others together.

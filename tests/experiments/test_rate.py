@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.analysis.byte_frontier import rate_points, rate_sweeps
-from dpcore.experiments.engine.sweep import collect
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.sweep import collect
+from dpcore.experiments.targets import rate_points, rate_sweeps
 from dpcore.pca.messages import message_length
 
 

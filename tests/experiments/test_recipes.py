@@ -10,10 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.export import recipe_of, recipe_of_sweeps
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.export import recipe_of, recipe_of_sweeps
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.sweep import Sweep, collect
 
 REPOSITORY = Path(__file__).parents[2]
 SPEC = RunSpec(protocols=("dpdis", "pooled"), truncation="psd", repetitions=2, seed=3)

@@ -14,9 +14,7 @@ import pytest
 
 from dpcore.data import Dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.problem import build_problem, sites_of
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, build_problem, run, sites_of
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import captured_energy
 

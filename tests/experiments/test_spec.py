@@ -8,11 +8,10 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.learning.statistic_spec import StatisticSpec
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import ProblemKey, RunSpec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.pca import ProblemKey, RunSpec, run
+from dpcore.experiments.statistics import StatisticSpec
+from dpcore.experiments.sweep import Sweep
 
 DATA_SIDE = {
     "dataset",

@@ -10,11 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.account import Account, Charge
-from dpcore.experiments.ledger.pca_charges import of_run
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import draw_subspaces
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import Account, Charge, of_run
+from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem
 from dpcore.privacy import (
     EVERYONE,
     BeyondCap,

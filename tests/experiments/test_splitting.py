@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.experiments.analysis.budget_split import (
+from dpcore.experiments.classification import (
     SHARES,
+    ClassificationSpec,
     along_the_share,
     best_split,
     people_steps,
     three_ways,
 )
-from dpcore.experiments.learning.classification_spec import ClassificationSpec
 
 
 def rows_of(errors: dict[float, list[float]]) -> list[dict]:

@@ -10,22 +10,20 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.learning.export import statistic_recipe
-from dpcore.experiments.learning.statistic_runs import (
+from dpcore.experiments.classification import statistic_recipe
+from dpcore.experiments.statistics import (
+    KINDS,
+    StatisticSpec,
     bound_trade_off,
     data_driven_edges,
     error_density,
     error_draws,
     error_reached,
+    numbers_in,
     people_for,
     people_rows,
     release,
     truth,
-)
-from dpcore.experiments.learning.statistic_spec import (
-    KINDS,
-    StatisticSpec,
-    numbers_in,
     usual_bounds,
 )
 from dpcore.statistics import error_law

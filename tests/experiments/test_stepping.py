@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.runs import draw_subspaces, run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
-from dpcore.experiments.teaching.algorithm1_steps import STEPS, Walk, walk
+from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem, run_repetitions
+from dpcore.experiments.teaching.algorithm1 import STEPS, Walk, walk
 from dpcore.pca import Draw, aggregate, aggregator, draw, encode_message, site, site_message
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.streams import Purpose, Repetition

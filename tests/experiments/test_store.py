@@ -22,19 +22,18 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 from platformdirs.windows import Windows
 
-from dpcore.experiments.engine import executor
-from dpcore.experiments.engine import result_store as store_module
-from dpcore.experiments.engine.result_store import (
+from dpcore.experiments import store as store_module
+from dpcore.experiments import sweep
+from dpcore.experiments.engine import run_unit, units_of
+from dpcore.experiments.pca import RunSpec, local_problem
+from dpcore.experiments.store import (
     FOLDER_VARIABLE,
     SIZE_VARIABLE,
     Store,
     cache_folder,
     size_in_bytes,
 )
-from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
-from dpcore.experiments.engine.work_units import run_unit, units_of
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.sweep import Sweep, collect, run_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP = Sweep(
@@ -59,7 +58,7 @@ def count_units(monkeypatch) -> list:
         computed.append(unit)
         return run_unit(unit, *arguments, **options)
 
-    monkeypatch.setattr(executor, "run_unit", counting)
+    monkeypatch.setattr(sweep, "run_unit", counting)
     return computed
 
 
@@ -230,9 +229,9 @@ def test_a_claim_is_held_by_one_at_a_time(store):
 def test_a_claim_is_free_once_its_holder_is_killed(store):
     program = (
         "import sys, time\n"
-        "from dpcore.experiments.engine.result_store import Store\n"
-        "from dpcore.experiments.engine.work_units import units_of\n"
-        "from dpcore.experiments.pca.spec import RunSpec\n"
+        "from dpcore.experiments.store import Store\n"
+        "from dpcore.experiments.engine import units_of\n"
+        "from dpcore.experiments.pca import RunSpec\n"
         "claim = Store(sys.argv[1]).claim(units_of({0: RunSpec(repetitions=2)})[0])\n"
         "print(claim is not None, flush=True)\n"
         "time.sleep(600)\n"

@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine import work_units as units_module
-from dpcore.experiments.engine.once_cache import OnceCache
-from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
-from dpcore.experiments.engine.work_units import one_blas_thread, run_unit, units_of
-from dpcore.experiments.pca.experiment import PCA
-from dpcore.experiments.pca.problem import build_problem, local_problem
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import engine as units_module
+from dpcore.experiments.engine import one_blas_thread, run_unit, units_of
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import PCA, RunSpec, build_problem, local_problem, run
+from dpcore.experiments.sweep import Cell, Sweep, collect, run_sweep
 
 SPEC = RunSpec(repetitions=2)
 GRID = Sweep(
@@ -94,7 +91,7 @@ def test_blas_threads_change_nothing():
 
 
 def _build_fresh(key):
-    from dpcore.experiments.pca.problem import load_prepared
+    from dpcore.experiments.pca import load_prepared
 
     with one_blas_thread():
         return build_problem(key, load_prepared(key.dataset, key.preparation))
@@ -244,7 +241,7 @@ def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
             release.wait(30)
         return run_unit(unit, problems)
 
-    monkeypatch.setattr("dpcore.experiments.engine.executor.run_unit", slow)
+    monkeypatch.setattr("dpcore.experiments.sweep.run_unit", slow)
     stop = threading.Event()
     arrived = []
     for event in run_sweep(Sweep(replace(SPEC, repetitions=5)), should_stop=stop.is_set):

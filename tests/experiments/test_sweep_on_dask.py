@@ -10,10 +10,10 @@ import threading
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import executor as cluster_module
-from dpcore.experiments.engine.result_store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect, in_order, run_sweep
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import sweep as cluster_module
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.sweep import Sweep, collect, in_order, run_sweep
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 

@@ -14,9 +14,8 @@ from dpcore.data import Dataset, dataset_status, prepare, split_sites
 from dpcore.data.dataset import HeldTable
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.problem import sites_of
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.charges import promised
+from dpcore.experiments.pca import RunSpec, sites_of
 from dpcore.releases import Column, Dictionary, Reading, simulation
 from dpcore.releases.simulation import laboratory_data, read_upload
 

@@ -21,11 +21,15 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.flawed_cases import flawed_cases
-from dpcore.experiments.audit.mean_cases import private_mean_cases_of, sphere_cases_of
+from dpcore.experiments.audit.flawed import flawed_cases
 from dpcore.experiments.audit.noise_cases import message_cases, second_moment_cases
-from dpcore.experiments.audit.pca_cases import cases_of, ppca_by_chains_case
-from dpcore.experiments.engine.control_ranges import LARGEST_SEED
+from dpcore.experiments.audit.pca_cases import (
+    cases_of,
+    ppca_by_chains_case,
+    private_mean_cases_of,
+    sphere_cases_of,
+)
+from dpcore.params import LARGEST_SEED
 from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, trade_off
@@ -269,11 +273,9 @@ _flawed = cache(flawed_cases)
 @cache
 def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
     # These stand on scikit-learn, which takes longer to import than all of dpcore.
-    from dpcore.experiments.audit.cape_cases import cape_cases
-    from dpcore.experiments.audit.cca_cases import cca_cases
     from dpcore.experiments.audit.classification_cases import classification_cases
-    from dpcore.experiments.audit.composed_cases import composed_cases
-    from dpcore.experiments.audit.noise_cases import statistics_cases
+    from dpcore.experiments.audit.noise_cases import composed_cases, statistics_cases
+    from dpcore.experiments.audit.pca_cases import cape_cases, cca_cases
 
     return (
         *second_moment_cases(),

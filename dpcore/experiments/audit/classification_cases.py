@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.experiments.audit.worst_neighbours import capped, claim, under_both
+from dpcore.experiments.audit.pca_cases import capped, claim, under_both
 from dpcore.privacy.audit import AuditCase, Statistic
 
 FAMILY = "Classifiers"

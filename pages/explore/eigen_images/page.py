@@ -16,15 +16,13 @@ import streamlit as st
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared
 from dpcore.data.loading import CATALOG
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.export import recipe_of
-from dpcore.experiments.pca.problem import Problem
-from dpcore.experiments.pca.public_knowledge import FREQUENCIES, knowledge_cost, sources_for
-from dpcore.experiments.pca.sentences import counted, percent
-from dpcore.experiments.pca.spec import RunSpec
-from dpcore.experiments.teaching.one_person import rebuild
+from dpcore.experiments.export import recipe_of
+from dpcore.experiments.pca import FREQUENCIES, Problem, RunSpec, knowledge_cost, sources_for
+from dpcore.experiments.summaries import counted, percent
+from dpcore.experiments.teaching.adversary_test import rebuild
 from dpcore.figures.components import picture_strip, scree
 from dpcore.figures.energy import knowledge_cost_curves
+from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.assessment import noise_edge
 from dpcore.pca.protocols.protocol import Where

@@ -23,13 +23,10 @@ from dpcore.data.dataset import (
     written_limits,
 )
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.pca.export import recipe_of
-from dpcore.experiments.pca.problem import About
-from dpcore.experiments.pca.runs import reference_bytes
-from dpcore.experiments.pca.self_assessed import Assessed
-from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent, spread_of
-from dpcore.experiments.pca.spec import RunSpec, as_published
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import recipe_of
+from dpcore.experiments.pca import About, Assessed, RunSpec, as_published, reference_bytes
+from dpcore.experiments.summaries import bytes_in_words, counted, percent, spread_of
 from dpcore.figures.components import variances_svg
 from dpcore.figures.energy import protocol_dots
 from dpcore.figures.style import look_of

@@ -16,20 +16,14 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data import dataset_status, load_dataset
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.teaching.class_of_hospitals import (
-    DELTA,
-    MIDDLE,
-    REACH,
-    components_of,
-    promise_of,
-)
-from dpcore.experiments.teaching.one_person import rebuild
+from dpcore.experiments.summaries import bytes_in_words, counted, percent
+from dpcore.experiments.teaching.adversary_test import rebuild
+from dpcore.experiments.teaching.algorithm1 import DELTA, MIDDLE, REACH, components_of, promise_of
 from dpcore.figures.components import picture_strip
 from dpcore.figures.privacy import draw_between_svg
 from dpcore.figures.svg import arrivals
 from dpcore.mechanisms import chance_of_truth, randomised_response
+from dpcore.params import EPSILONS
 from dpcore.privacy import icon_counts
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import say_number

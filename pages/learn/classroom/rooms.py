@@ -30,7 +30,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.teaching.adversary_test import promise, single_draw
-from dpcore.experiments.teaching.class_of_hospitals import (
+from dpcore.experiments.teaching.algorithm1 import (
     ClassOfHospitals,
     message_of,
     together,

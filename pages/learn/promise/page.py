@@ -12,10 +12,9 @@ import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca.sentences import percent
+from dpcore.experiments.summaries import percent
 from dpcore.experiments.teaching import adversary_test
-from dpcore.experiments.teaching.adversary_test import promise
-from dpcore.experiments.teaching.one_person import turned
+from dpcore.experiments.teaching.adversary_test import promise, turned
 from dpcore.figures.privacy import accused_svg, beliefs, trade_off_plot, two_densities
 from dpcore.privacy import (
     ASSUMED,

@@ -21,12 +21,12 @@ from PIL import Image
 from dpcore.data import dataset_status
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.analysis.target_search import value_in_words
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.ledger.pca_charges import of_plan
-from dpcore.experiments.pca.export import recipe_of, recipe_of_sweeps
-from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, spread_of
+from dpcore.experiments.charges import of_plan
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import recipe_of, recipe_of_sweeps
+from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
+from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.targets import value_in_words
 from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.figures.privacy import icon_array_svg
 from dpcore.figures.style import GREY, INK_LIGHT, look_of

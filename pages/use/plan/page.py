@@ -13,28 +13,29 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
-from dpcore.experiments.analysis.cheapest_way import has_field, recommend
-from dpcore.experiments.analysis.noise_curve import NoiseCurve
-from dpcore.experiments.analysis.ranking import Ranked, Trusted, ways_for
-from dpcore.experiments.analysis.recommendation import (
+from dpcore.experiments.charges import promised
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.summaries import bytes_in_words, counted, percent
+from dpcore.experiments.sweep import RunCost, Sweep, cost_of_spec
+from dpcore.experiments.targets import (
     Found,
+    NoiseCurve,
+    Ranked,
     Recommendation,
     Round,
+    Trusted,
     chance_of_mean_above,
-    least_share,
-)
-from dpcore.experiments.analysis.target_search import (
+    has_field,
     held_in_words,
     iso_energy_sweep,
+    least_share,
+    recommend,
     value_in_words,
+    ways_for,
 )
-from dpcore.experiments.engine.control_ranges import DELTAS, EPSILONS, PEOPLE_PER_SITE
-from dpcore.experiments.engine.experiment import Row
-from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.sentences import bytes_in_words, counted, percent
-from dpcore.experiments.pca.spec import RunSpec
 from dpcore.figures.energy import energy_map
+from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import describe
 from pages.server import background_jobs

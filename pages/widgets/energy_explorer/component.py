@@ -19,12 +19,10 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.rebuilt_people import INK
-from dpcore.experiments.pca.runs import PcaRow
-from dpcore.experiments.pca.sentences import counted, in_plain_words, percent, spread_of
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import INK, PcaRow, RunSpec
+from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
 from dpcore.figures.style import look_of
+from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_card import say_number
 from pages.server import caches, turns

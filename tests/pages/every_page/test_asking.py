@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.engine.control_ranges import MOST_REPETITIONS
-from dpcore.experiments.engine.sweep import RunCost, Sweep, cost_of_spec, cost_of_sweeps
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.sweep import RunCost, Sweep, cost_of_spec, cost_of_sweeps
+from dpcore.params import MOST_REPETITIONS
 from pages.widgets import job_progress
 
 EPSILONS = tuple(0.1 * n for n in range(1, 31))

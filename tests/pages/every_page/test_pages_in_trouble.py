@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 
 from dpcore.data.tables import INSURANCE_FILES
-from dpcore.experiments.engine.result_store import Store
+from dpcore.experiments.store import Store
 from pages.shell.navigation import PAGES
 
 FILES = sorted(f"{place.section.lower()}/{place.name}/page" for place in PAGES.values())

@@ -24,14 +24,19 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
-from dpcore.experiments.cca.spec import CcaSpec
-from dpcore.experiments.engine.experiment import experiment_of
-from dpcore.experiments.learning import statistic_runs
-from dpcore.experiments.learning.classification_promises import promised_stages
-from dpcore.experiments.learning.classification_spec import canonical
-from dpcore.experiments.ledger.account import Charge
-from dpcore.experiments.ledger.family_charges import dataset_of, of_pairs, of_pipeline
-from dpcore.experiments.ledger.pca_charges import joined, of_rows, of_run
+from dpcore.experiments import statistics
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.charges import (
+    Charge,
+    dataset_of,
+    joined,
+    of_pairs,
+    of_pipeline,
+    of_rows,
+    of_run,
+)
+from dpcore.experiments.classification import canonical, promised_stages
+from dpcore.experiments.engine import experiment_of
 from dpcore.streams import Purpose
 from pages.server import caches, family_caches
 from pages.shell.navigation import PAGES
@@ -211,9 +216,7 @@ class Recorder:
             module, _, attribute = name.partition(".")
             wrapped = self._wrapped(name, function)
             monkeypatch.setattr(f"pages.server.{module}.{attribute}", wrapped)
-        monkeypatch.setattr(
-            statistic_runs, "release", self._wrapped("release", statistic_runs.release)
-        )
+        monkeypatch.setattr(statistics, "release", self._wrapped("release", statistics.release))
         make = np.random.default_rng
         monkeypatch.setattr(np.random, "default_rng", lambda seed=None: self._opened(make, seed))
 

@@ -14,11 +14,9 @@ from streamlit.testing.v1 import AppTest
 from dpcore.data import load_dataset
 from dpcore.data.loading import CATALOG
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.pca.problem import local_problem
-from dpcore.experiments.pca.rebuilt_people import choose_people
-from dpcore.experiments.pca.self_assessed import assessed
-from dpcore.experiments.pca.sentences import percent, spread_of
+from dpcore.experiments.pca import assessed, choose_people, local_problem
+from dpcore.experiments.summaries import percent, spread_of
+from dpcore.params import EPSILONS
 from pages.explore.play.page import edited
 from pages.server import caches
 from tests.pages import looking

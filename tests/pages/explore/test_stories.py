@@ -14,8 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import list_datasets
-from dpcore.experiments.pca.runs import run_repetitions
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
 from pages.server import caches
 from pages.shell.lessons import STORIES, Difference, Finding, Story, judged

@@ -9,8 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.command_line.sweep import parse_vary
-from dpcore.experiments.engine.sweep import Sweep, collect
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.sweep import Sweep, collect
 from pages.server import background_jobs, caches
 from pages.server.background_jobs import (
     SWEEPS,

@@ -7,7 +7,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.engine.sweep import collect
+from dpcore.experiments.sweep import collect
 from pages.server import background_jobs
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
@@ -68,7 +68,7 @@ def test_the_app_runs_its_sweeps_on_the_cluster(open_page, cluster, found, monke
     monkeypatch.setenv("DPCORE_SCHEDULER", cluster.scheduler_address)
     computed_here = []
     monkeypatch.setattr(
-        "dpcore.experiments.engine.executor._in_threads",
+        "dpcore.experiments.sweep._in_threads",
         lambda *units, **_: computed_here.append(units) or iter(()),
     )
     at = run_to_the_end(open_page("explore/tradeoffs", **QUICK))
@@ -86,7 +86,7 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
 ):
     at = run_to_the_end(open_page("explore/tradeoffs", **QUICK))
     assert "computed on this server's" in captions(at)
-    monkeypatch.setattr("dpcore.experiments.engine.executor._PATIENCE", 0.5)
+    monkeypatch.setattr("dpcore.experiments.sweep._PATIENCE", 0.5)
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")
     # Everything asked for is in the store: the cluster need not be there.
     at.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.teaching.algorithm1_steps import STEPS
+from dpcore.experiments.teaching.algorithm1 import STEPS
 from pages.shell.parameters import STEP_TITLES
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.experiments.pca import runs
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import pca
+from dpcore.experiments.pca import RunSpec
 from pages.server import caches, turns
 from pages.widgets import job_progress
 
@@ -54,7 +54,7 @@ def test_beside_others_an_answer_has_the_first_draws_and_what_is_there_already(m
 def test_while_the_first_draw_of_large_data_is_made_its_sites_are_counted_and_others_served(
     monkeypatch,
 ):
-    counted, two_are_counted, draw = [], threading.Event(), runs.draw_subspaces
+    counted, two_are_counted, draw = [], threading.Event(), pca.draw_subspaces
 
     class Counting(caches.Counting):
         def count(self, done, total):
@@ -67,7 +67,7 @@ def test_while_the_first_draw_of_large_data_is_made_its_sites_are_counted_and_ot
         assert repetition or two_are_counted.wait(30)
         return draw(specs, problem, repetition, **options)
 
-    monkeypatch.setattr(runs, "draw_subspaces", slow)
+    monkeypatch.setattr(pca, "draw_subspaces", slow)
     monkeypatch.setattr(caches, "Counting", Counting)
     monkeypatch.setattr(caches, "THREADED_FROM_FEATURES", 1)
     with turns.taken():
@@ -111,13 +111,13 @@ def test_what_fills_in_leaves_the_turn_to_whoever_wants_it():
 
 def test_the_components_shown_are_those_of_the_first_row_and_drawn_once(monkeypatch):
     drawn = []
-    draw = runs.draw_subspaces
+    draw = pca.draw_subspaces
 
     def counted(*arguments, **options):
         drawn.append(arguments)
         return draw(*arguments, **options)
 
-    monkeypatch.setattr(runs, "draw_subspaces", counted)
+    monkeypatch.setattr(pca, "draw_subspaces", counted)
     monkeypatch.setattr(caches, "draw_subspaces", counted)
     rows, _ = caches.first_rows(SPEC)
     shown = caches.subspaces(SPEC)

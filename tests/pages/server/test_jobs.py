@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.sweep import Sweep
-from dpcore.experiments.pca.problem import Problems
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import Problems, RunSpec
+from dpcore.experiments.sweep import Sweep
 from pages.server import background_jobs
 from pages.server.background_jobs import (
     MOST_OF_A_VISITOR,

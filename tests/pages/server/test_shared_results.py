@@ -7,7 +7,7 @@ import threading
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.once_cache import OnceCache
 
 PAGES = {
     "explore/play": {"seed": "11", "repetitions": "2"},

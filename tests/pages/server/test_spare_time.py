@@ -10,7 +10,7 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
 from pages.server import caches, turns
 
 LET_GO = WidgetStates()

@@ -8,10 +8,9 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.analysis import ranking
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import targets
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.summaries import percent
 
 
 @pytest.fixture
@@ -24,9 +23,9 @@ def few_protocols(monkeypatch, tmp_path):
     """Chains take longer than all the others."""
     monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
     few = {
-        key: ranking.PROTOCOLS[key] for key in ("dpdis", "full", "pooled", "cape", "sulq", "exact")
+        key: targets.PROTOCOLS[key] for key in ("dpdis", "full", "pooled", "cape", "sulq", "exact")
     }
-    monkeypatch.setattr(ranking, "PROTOCOLS", few)
+    monkeypatch.setattr(targets, "PROTOCOLS", few)
 
 
 def finished(at: AppTest) -> AppTest:

@@ -17,11 +17,10 @@ from streamlit.runtime.context import ContextProxy
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.control_ranges import EPSILONS
-from dpcore.experiments.engine.sweep import RunCost
-from dpcore.experiments.pca.runs import run
-from dpcore.experiments.pca.sentences import percent
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.summaries import percent
+from dpcore.experiments.sweep import RunCost
+from dpcore.params import EPSILONS
 from pages.shell import share
 from pages.shell.presenting import Pin, View, from_file, reordered, to_file
 from pages.use.deck import page as running

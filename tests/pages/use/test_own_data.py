@@ -11,8 +11,8 @@ import zipfile
 import pytest
 
 from dpcore.data.dataset import HeldTable, held_name
-from dpcore.experiments.cca.spec import CcaProblem
-from dpcore.experiments.engine.once_cache import OnceCache
+from dpcore.experiments.cca import CcaProblem
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify
 from pages.server import background_jobs

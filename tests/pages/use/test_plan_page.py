@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import dataset_status
-from dpcore.experiments.analysis import ranking
-from dpcore.experiments.analysis.cheapest_way import recommend
-from dpcore.experiments.ledger.pca_charges import promised
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments import targets
+from dpcore.experiments.charges import promised
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.targets import recommend
 from dpcore.privacy import describe
 from pages.use.plan import page as plan
 from pages.use.plan.page import how_sure, question_of
@@ -56,8 +56,8 @@ QUICK = {"repetitions": "2", "components": "5"}
 def few_protocols(monkeypatch):
     """Chains take longer than all the others."""
     keys = ("dpdis", "full", "pooled", "cape")
-    few = {key: ranking.PROTOCOLS[key] for key in keys}
-    monkeypatch.setattr(ranking, "PROTOCOLS", few)
+    few = {key: targets.PROTOCOLS[key] for key in keys}
+    monkeypatch.setattr(targets, "PROTOCOLS", few)
 
 
 def test_the_cheapest_way_with_its_own_guarantee_and_both_maps(open_page, few_protocols):

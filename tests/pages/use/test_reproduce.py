@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.experiments.engine.sweep import collect
-from dpcore.experiments.papers.dpdispca_figures import FIGURES, PaperFigure
-from dpcore.experiments.pca.spec import RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.sweep import collect
+from dpcore.papers.dpdispca import FIGURES, PaperFigure
 from pages.shell.parameters import REPAIRED
 from pages.use.reproduce import as_published_rows, query_of, sweeps_of, verdicts
 
@@ -51,7 +51,7 @@ def test_absent_data_says_how_to_get_them(open_page):
 
 
 def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
-    monkeypatch.setattr("dpcore.experiments.papers.dpdispca_figures.FIGURES", {"tiny": TINY})
+    monkeypatch.setattr("dpcore.papers.dpdispca.FIGURES", {"tiny": TINY})
     monkeypatch.setattr("pages.use.reproduce.FIGURES", {"tiny": TINY})
     monkeypatch.setattr("pages.shell.parameters.FIGURES", {"tiny": TINY})
     at = open_page("use/reproduce", reproduce_repaired="true")
@@ -79,7 +79,7 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
         name: replace(TINY, name=name, base=replace(TINY.base, seed=seed))
         for seed, name in enumerate(("fig1-a", "fig1-b", "fig1-c"))
     }
-    monkeypatch.setattr("dpcore.experiments.papers.dpdispca_figures.FIGURES", panels)
+    monkeypatch.setattr("dpcore.papers.dpdispca.FIGURES", panels)
     monkeypatch.setattr("pages.use.reproduce.FIGURES", panels)
     monkeypatch.setattr("pages.shell.parameters.FIGURES", panels)
     at = open_page("use/reproduce")
@@ -102,7 +102,7 @@ def test_all_panels_are_seen_at_once(open_page, monkeypatch):
         for seed, name in enumerate(("first", "second"))
     }
     for module in (
-        "dpcore.experiments.papers.dpdispca_figures",
+        "dpcore.papers.dpdispca",
         "pages.shell.parameters",
         "pages.use.reproduce",
     ):

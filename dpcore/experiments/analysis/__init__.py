@@ -1,1 +1,0 @@
-"""Questions asked of many runs: targets, frontiers, maps, shares of a budget."""

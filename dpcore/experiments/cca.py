@@ -1,0 +1,729 @@
+"""Experiments with private CCA: views, spec, rows, evaluation, sentences.
+
+What one draw of private CCA found, judged on the true data and shown on people.
+
+The directions and the private correlations are the release. Everything that measures them on the
+true data, projects people or clusters them reads people's rows, and is not private.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.cca import (
+    PROTOCOLS,
+    CanonicalPairs,
+    bound_views,
+    canonical_pairs,
+    distributed_cca,
+    joint_moment_sigma,
+    measured_correlations,
+)
+from dpcore.data import load_dataset, split_sites
+from dpcore.data.dataset import DATA_SEED
+from dpcore.data.synthetic import synthetic_views
+from dpcore.data.two_views import TwoViewDataset, two_views
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
+from dpcore.experiments.export import Recipe, imports_of, source_of
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import RECOMMENDED, AskedRow, TwoWorlds, check_asked, release_settings
+from dpcore.experiments.summaries import counted, crossing, percent
+from dpcore.experiments.sweep import Sweep, collect
+from dpcore.params import require_counts
+from dpcore.pca import ReleaseSettings
+from dpcore.pca.settings import DENOISING
+from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
+from dpcore.streams import Purpose, Repetition, stream
+
+# Which two views of which people, as a name and numbers: what caches and scripts go by.
+
+SYNTHETIC = "synthetic-views"
+COLUMN_HALVES = "column-halves"
+
+# More columns than any data set has, few enough to be listed.
+_DIGITS = 5
+
+Cut = str | tuple[str, str] | tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class CutViews:
+    """A data set of the catalogue, cut into two views.
+
+    how: str or pair. As `two_views` takes it, or "column-halves": the first half of the columns and
+        the rest.
+    """
+
+    dataset: str = "digits"
+    how: Cut = "halves-top-bottom"
+
+    def load(
+        self, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
+    ) -> TwoViewDataset:
+        dataset = load_dataset(self.dataset, data_home, download=download)
+        how = self.how
+        if how == COLUMN_HALVES:
+            middle = dataset.n_features // 2
+            how = tuple(range(middle)), tuple(range(middle, dataset.n_features))
+        return two_views(dataset, how)
+
+
+@dataclass(frozen=True)
+class SyntheticViews:
+    """Views drawn by `synthetic_views`; the same numbers always give the same rows."""
+
+    people: int = 20_000
+    columns: int = 50
+    shared: int = 5
+    noise: float = 0.5
+
+    def load(
+        self, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
+    ) -> TwoViewDataset:
+        return synthetic_views(
+            self.people,
+            self.columns,
+            self.columns,
+            self.shared,
+            self.noise,
+            rng=stream(DATA_SEED, Purpose.DATA),
+        )
+
+
+ViewSource = CutViews | SyntheticViews
+
+
+def cut_from_text(text: str) -> Cut:
+    """A cut from how people write it on a command line.
+
+    "halves-top-bottom", "halves-left-right" and "column-halves" stand for themselves; "fou,kar"
+    names two views; "0-3,7:4-6" gives two groups of column numbers.
+
+    Raises `ParameterError` if the text is none of these.
+    """
+    if ":" in text:
+        groups = text.split(":")
+        if len(groups) != 2:
+            raise ParameterError("views", "two groups of columns with one colon", text)
+        return _columns(groups[0]), _columns(groups[1])
+    if "," in text:
+        names = [name.strip() for name in text.split(",")]
+        if len(names) != 2:
+            raise ParameterError("views", "two names with one comma", text)
+        return names[0], names[1]
+    return text
+
+
+def _columns(text: str) -> tuple[int, ...]:
+    columns: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal()):
+            raise ParameterError("views", "columns such as 0-3,7", text)
+        if max(len(first), len(last)) > _DIGITS:
+            raise ParameterError("views", f"columns below {10**_DIGITS:,}", text)
+        columns.extend(range(int(first), int(last) + 1))
+    return tuple(columns)
+
+
+# What a private CCA experiment asks for, and its data side.
+
+_DIGIT_VIEWS = CutViews()
+_RANDOM_DRAWS = 64
+# Rows turned to double precision at a time: a large table would take twice its room otherwise.
+_BLOCK_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class CcaSpec(TwoWorlds):
+    """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
+
+    source: Which two views of which people.
+    protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
+    epsilon, delta: Asked of each protocol, under replace-one.
+    sites: S.
+    split, concentration: How people are spread over sites, as in `dpcore.data.split_sites`; the
+        concentration is of the Dirichlet split.
+    samples: N, people in all; None takes everybody.
+    components: K, pairs of directions.
+    intermediate_dim: R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
+    calibration, noise, truncation, masks, honest_sites: As in `dpcore.pca.ReleaseSettings`;
+        "published" is the poster's tau.
+    denoise: {"auto", "columns", "none"}. As in `dpcore.experiments.pca.RunSpec`; of the joint
+        moment, before its blocks are taken.
+    floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings each view of a person to
+        a length of its own around a private mean. Bounded clips joined rows to public bounds and
+        centres by a private mean, none clips them and centres by nothing. Published centring and
+        scaling read the rows and are not private. Correlations are measured on the centred rows: on
+        the sphere on those that are neither clipped nor at that length yet.
+    x_norm_bound, y_norm_bound: Public bounds, about the data set's public centres; None takes the
+        data set's.
+    x_share: Part of the squared length of a joined row given to the first view.
+    mean_share: As in `dpcore.experiments.pca.RunSpec`.
+    """
+
+    experiment = "dpcore.experiments.cca:CCA"
+
+    source: ViewSource = _DIGIT_VIEWS
+    protocols: tuple[str, ...] = ("pooled",)
+    epsilon: float = 1.0
+    delta: float = 0.01
+    sites: int = 1
+    samples: int | None = None
+    components: int = 3
+    intermediate_dim: int | None = None
+    calibration: str = RECOMMENDED["calibration"]
+    noise: str = RECOMMENDED["noise"]
+    truncation: str = RECOMMENDED["truncation"]
+    denoise: str = RECOMMENDED["denoise"]
+    masks: str = "published"
+    honest_sites: int | None = None
+    floor: float | str = "auto"
+    preparation: str = "sphere"
+    x_norm_bound: float | None = None
+    y_norm_bound: float | None = None
+    x_share: float = 0.5
+    mean_share: float | None = None
+    split: str = "equal"
+    concentration: float = 1.0
+    repetitions: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
+            raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
+        check_asked(self, denoise=[choice for choice in DENOISING if choice != "cosines"])
+        require_counts(self, sites=1, repetitions=1, seed=0)
+        if self.floor != "auto" and not (
+            isinstance(self.floor, int | float) and 0 <= self.floor < math.inf
+        ):
+            raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
+        # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
+        if not 1e-9 <= self.x_share <= 1 - 1e-9:
+            raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
+
+    def problem_key(self, repetition: int = 0) -> CcaSpec:
+        """The data side alone: specs that are equal in it share their site moments."""
+        data_side = {name: getattr(self, name) for name in _DATA_SIDE}
+        if self.preparation == "none":
+            # Bounded all the same, and measured as if it were centred.
+            data_side["preparation"] = "bounded"
+        return CcaSpec(**data_side)
+
+    def settings(self, n_features: int) -> ReleaseSettings:
+        """The release settings, with R filled in for this many columns of both views."""
+        intermediate = self.intermediate_dim
+        if intermediate is None:
+            intermediate = min(4 * self.components, n_features)
+        return release_settings(self, self.components, intermediate)
+
+
+_DATA_SIDE = (
+    "source",
+    "sites",
+    "samples",
+    "components",
+    "preparation",
+    "x_norm_bound",
+    "y_norm_bound",
+    "x_share",
+    "split",
+    "concentration",
+    "seed",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CcaProblem:
+    """Site moments and the exact answer; nothing here grows with N.
+
+    n_x: Columns of the first view.
+    moments: Of the bounded rows [x y] of the people drawn; the rows themselves, which wait for a
+        centre, if the preparation was "sphere".
+    reference: shape (n_x + n_y, n_x + n_y), float64. Centred joint moment of everybody's bounded
+        rows: what correlations are measured on, whoever was drawn.
+    exact_x, exact_y: shape (n_x, n_components) and (n_y, n_components)
+    exact: shape (n_components,). Canonical correlations of `reference`.
+    random: shape (n_components,). Mean correlations that random directions capture on `reference`:
+        the floor.
+    x_scale, y_scale: What the rows were multiplied by; a direction in original units carries the
+        same factor.
+    statement: Whether the preparation is private.
+    """
+
+    dataset: str
+    n_x: int
+    moments: SiteMoments | SiteRows
+    reference: FloatArray
+    exact_x: FloatArray
+    exact_y: FloatArray
+    exact: FloatArray
+    random: FloatArray
+    x_scale: float
+    y_scale: float
+    statement: str
+
+    @property
+    def random_share(self) -> float:
+        """Share of the total correlation that random directions capture."""
+        return float(self.random.sum() / self.exact.sum())
+
+
+def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
+    """The data side of a spec: bounded rows, people drawn, their sites, the exact pairs.
+
+    Raises `ParameterError` if the spec asks for more people, pairs or sites than there are, or a
+        view never varies.
+    """
+    people = views.n_samples if spec.samples is None else spec.samples
+    if 2 * spec.sites > views.n_samples:
+        most = views.n_samples // 2
+        raise ParameterError("sites", f"at most {most}, of two people each", spec.sites)
+    if not 2 * spec.sites <= people <= views.n_samples:
+        raise ParameterError("samples", f"in [{2 * spec.sites}, {views.n_samples}]", people)
+    bounded = bound_views(
+        views.X,
+        views.Y,
+        x_share=spec.x_share,
+        mode=spec.preparation,
+        x_norm_bound=views.x_norm_bound if spec.x_norm_bound is None else spec.x_norm_bound,
+        y_norm_bound=views.y_norm_bound if spec.y_norm_bound is None else spec.y_norm_bound,
+        x_centre=views.x_centre,
+        y_centre=views.y_centre,
+    )
+    for name, view in (("X", views.X), ("Y", views.Y)):
+        if (view == view[0]).all():
+            raise ParameterError(name, "a view with at least two different rows", "equal rows")
+    rows = bounded.joined
+    # A prefix of one permutation, so that a larger sample contains the smaller one.
+    drawn = stream(spec.seed, Purpose.SAMPLE).permutation(views.n_samples)[:people]
+    skewed = spec.split == "dirichlet"
+    sites = split_sites(
+        people,
+        spec.sites,
+        how=spec.split,
+        labels=views.labels[drawn] if skewed and views.labels is not None else None,
+        concentration=spec.concentration if skewed else None,
+        rng=stream(spec.seed, Purpose.SPLIT),
+    )
+    members = [drawn[site] for site in sites]
+    mean = rows.mean(axis=0, dtype=np.float64)
+    reference = _second_moment_in_double(rows) - np.outer(mean, mean)
+    x_rotations, y_rotations, exact = canonical_pairs(reference, views.n_x, spec.components)
+    return CcaProblem(
+        dataset=views.name,
+        n_x=views.n_x,
+        moments=SiteRows.of(rows, members, parts=bounded.parts)
+        if spec.preparation == "sphere"
+        else site_moments(rows, members),
+        reference=reference,
+        exact_x=x_rotations,
+        exact_y=y_rotations,
+        exact=exact,
+        random=_random_spans(reference, views.n_x, spec.components, spec.seed),
+        x_scale=bounded.x_scale,
+        y_scale=bounded.y_scale,
+        statement=bounded.statement,
+    )
+
+
+def _second_moment_in_double(rows: FloatArray) -> FloatArray:
+    """The exact answer divides by small eigenvalues, which products in float32 would drown."""
+    total = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False)
+        total += len(block) * second_moment(block)
+    return total / len(rows)
+
+
+def _random_spans(reference: FloatArray, n_x: int, n_components: int, seed: int) -> FloatArray:
+    rng = stream(seed, Purpose.SUBSPACE)
+    spans: FloatArray = np.mean(
+        [
+            measured_correlations(
+                rng.standard_normal((n_x, n_components)),
+                rng.standard_normal((len(reference) - n_x, n_components)),
+                reference,
+            ).spans
+            for _ in range(_RANDOM_DRAWS)
+        ],
+        axis=0,
+    )
+    return spans
+
+
+# Private CCA as a family of the engine: tidy rows, one a (protocol, repetition).
+
+
+class CcaRow(AskedRow):
+    """One protocol in one repetition: the whole cell, and what it is worth on the true data.
+
+    `correlation_share` is the measured total correlation over the exact one, `random_share` that
+    of random directions, `estimate_error` the root mean square error of the private correlations.
+    """
+
+    preparation: str
+    mean_share: float | None
+    x_share: float
+    floor: float
+    repetition: int
+    seed: int
+    correlation_share: float
+    random_share: float
+    measured_total: float
+    exact_total: float
+    estimated_total: float
+    estimate_error: float
+    sigma: float | None
+    exact_epsilon: float
+    bytes_sent: int
+    seconds: float
+
+
+def draw_pairs(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> CanonicalPairs:
+    """The private pairs of one protocol in one repetition, for bounded rows."""
+    return distributed_cca(
+        problem.moments,
+        problem.n_x,
+        spec.settings(len(problem.reference)),
+        protocol=protocol,
+        floor=spec.floor,
+        repetition=Repetition(spec.seed, repetition),
+    )
+
+
+def pairs_and_row(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> tuple[CanonicalPairs, CcaRow]:
+    """One draw of one protocol, and its tidy row."""
+    started = time.perf_counter()
+    pairs = draw_pairs(spec, problem, protocol, repetition)
+    seconds = time.perf_counter() - started
+    return pairs, row_of(spec, problem, protocol, repetition, pairs, seconds)
+
+
+def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[CcaRow]:
+    """Tidy rows of one repetition, one a protocol; every cell meets the same unit noise."""
+    return [pairs_and_row(spec, problem, key, repetition)[1] for key in spec.protocols]
+
+
+def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
+    """Smallest epsilon at which a curve's mean `correlation_share` reaches `share`.
+
+    Linear in log epsilon between neighbouring points; the lowest epsilon of the rows if it
+    reaches the share already, infinity if none does.
+    """
+    shares = gathered((row["epsilon"], row["correlation_share"]) for row in rows)
+    means = ((epsilon, fmean(values)) for epsilon, values in sorted(shares.items()))
+    reached = crossing(means, share)
+    return math.inf if reached is None else reached
+
+
+def row_of(
+    spec: CcaSpec,
+    problem: CcaProblem,
+    protocol: str,
+    repetition: int,
+    pairs: CanonicalPairs,
+    seconds: float,
+) -> CcaRow:
+    """The tidy row of pairs found."""
+    measured = measured_correlations(pairs.x_rotations, pairs.y_rotations, problem.reference)
+    exact_total = float(problem.exact.sum())
+    settings = spec.settings(len(problem.reference))
+    return row_from(
+        CcaRow,
+        spec,
+        dataset=problem.dataset,
+        protocol=protocol,
+        samples=int(problem.moments.n_samples.sum()),
+        components=settings.n_components,
+        intermediate_dim=settings.intermediate_dim,
+        mean_share=settings.mean_share,
+        floor=pairs.floor,
+        repetition=repetition,
+        correlation_share=measured.total / exact_total,
+        random_share=problem.random_share,
+        measured_total=measured.total,
+        exact_total=exact_total,
+        estimated_total=float(pairs.correlations.sum()),
+        estimate_error=float(np.sqrt(np.mean((pairs.correlations - problem.exact) ** 2))),
+        sigma=pairs.guarantee.sigma,
+        exact_epsilon=pairs.guarantee.epsilon,
+        bytes_sent=int(pairs.bytes_sent.sum()),
+        seconds=seconds,
+    )
+
+
+def check_cca(spec: CcaSpec) -> None:
+    """Refuse, without reading any data, a spec that no release can have.
+
+    Raises `ParameterError`.
+    """
+    spec.settings(spec.components)
+    # Of epsilon alone: the number of people does not matter.
+    joint_moment_sigma(PrivacyBudget(spec.epsilon, spec.delta), 2, calibration=spec.calibration)
+
+
+_views: OnceCache[TwoViewDataset] = OnceCache(lambda source: source.load(), keep=2)
+_problems: OnceCache[CcaProblem] = OnceCache(
+    lambda key: build_cca_problem(_views(key.source), key), keep=2
+)
+
+
+def local_cca_problem(key: CcaSpec) -> CcaProblem:
+    """Problems of this process, the latest kept."""
+    return _problems(key)
+
+
+CCA: Experiment[CcaSpec, CcaSpec, CcaProblem] = Experiment(
+    row=CcaRow,
+    outline=lambda spec: [{"protocol": key} for key in spec.protocols],
+    run=each_alone(run_cca_repetition),
+    problem_key=CcaSpec.problem_key,
+    problem=local_cca_problem,
+    dataset=lambda spec: spec.source.dataset if isinstance(spec.source, CutViews) else None,
+    data_of=lambda key: key.source,
+    check=check_cca,
+)
+
+
+# What one draw of private CCA found, judged on the true data and shown on people.
+
+_MOST_PEOPLE = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPairs:
+    """Directions of both views, and what they are worth.
+
+    x_rotations, y_rotations: shape (n_x, n_components) and (n_y, n_components). For bounded rows,
+        signs as in the exact pairs.
+    x_pattern, y_pattern: ndarray of the same shapes. Covariance of each column with the score, from
+        the moment the directions came from: what a direction responds to. Private as the directions
+        are.
+    claimed: shape (n_components,). Correlations as the release states them.
+    measured: shape (n_components,). Canonical correlations of the two projected views on the true
+        data.
+    x_agreement, y_agreement: shape (n_components,). |correlation| of each score with the exact
+        pair's, on the true data.
+    guarantee: Covers directions, patterns and `claimed`; None for the exact pairs.
+    has_mean: Whether a private mean was bought.
+    """
+
+    x_rotations: FloatArray
+    y_rotations: FloatArray
+    x_pattern: FloatArray
+    y_pattern: FloatArray
+    claimed: FloatArray
+    measured: FloatArray
+    x_agreement: FloatArray
+    y_agreement: FloatArray
+    guarantee: Guarantee | None = None
+    has_mean: bool = False
+
+
+def exact_found(problem: CcaProblem) -> FoundPairs:
+    """The exact pairs, in the same shape as a private draw."""
+    ones = np.ones(len(problem.exact))
+    n_x = problem.n_x
+    return FoundPairs(
+        problem.exact_x,
+        problem.exact_y,
+        problem.reference[:n_x, :n_x] @ problem.exact_x,
+        problem.reference[n_x:, n_x:] @ problem.exact_y,
+        problem.exact,
+        problem.exact,
+        ones,
+        ones,
+    )
+
+
+def find_pairs(
+    spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
+) -> tuple[FoundPairs, CcaRow]:
+    """One draw of one protocol, judged, and its tidy row."""
+    pairs, row = pairs_and_row(spec, problem, protocol, repetition)
+    return _judged(pairs, problem), row
+
+
+def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
+    n_x = problem.n_x
+    true_x, true_y = problem.reference[:n_x, :n_x], problem.reference[n_x:, n_x:]
+    x_agreement = _correlations(pairs.x_rotations, problem.exact_x, true_x)
+    y_agreement = _correlations(pairs.y_rotations, problem.exact_y, true_y)
+    # A pair may be turned round as a whole, both its directions together.
+    signs = np.where(x_agreement + y_agreement < 0, -1.0, 1.0)
+    x_rotations, y_rotations = pairs.x_rotations * signs, pairs.y_rotations * signs
+    return FoundPairs(
+        x_rotations,
+        y_rotations,
+        pairs.joint_moment[:n_x, :n_x] @ x_rotations,
+        pairs.joint_moment[n_x:, n_x:] @ y_rotations,
+        pairs.correlations,
+        measured_correlations(x_rotations, y_rotations, problem.reference).spans,
+        np.abs(x_agreement),
+        np.abs(y_agreement),
+        pairs.guarantee,
+        bool(pairs.mean.any()),
+    )
+
+
+def _correlations(found: FloatArray, exact: FloatArray, moment: FloatArray) -> FloatArray:
+    across = np.einsum("dk,dk->k", found, moment @ exact)
+    lengths = np.einsum("dk,dk->k", found, moment @ found) * np.einsum(
+        "dk,dk->k", exact, moment @ exact
+    )
+    cosines: FloatArray = across / np.sqrt(np.where(lengths > 0, lengths, np.inf))
+    return cosines
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedPeople:
+    """Scores of some people along given directions, and a clustering of them. Not private.
+
+    x_scores, y_scores: shape (n_people, n_components). Mean 0 and standard deviation 1 over the
+        people drawn.
+    labels: ndarray of int, shape (n_people,), or None
+    nmi, calinski_harabasz: Of k-means on the scores of both views; `calinski_harabasz` is that of
+        the true groups in this projection. None without labels of at least two groups.
+    """
+
+    x_scores: FloatArray
+    y_scores: FloatArray
+    labels: IntArray | None
+    nmi: float | None
+    calinski_harabasz: float | None
+
+
+def project_people(
+    views: TwoViewDataset, problem: CcaProblem, found: FoundPairs, *, seed: int
+) -> ProjectedPeople:
+    """Up to 2,000 people, drawn by the seed, along given directions."""
+    from dpcore.cca.estimator import cluster_scores
+
+    drawn = stream(seed, Purpose.SAMPLE).permutation(views.n_samples)[:_MOST_PEOPLE]
+    scores = [
+        np.asarray(view[drawn], dtype=float) @ (rotations * scale)
+        for view, rotations, scale in (
+            (views.X, found.x_rotations, problem.x_scale),
+            (views.Y, found.y_rotations, problem.y_scale),
+        )
+    ]
+    labels = None if views.labels is None else views.labels[drawn]
+    quality = None
+    if labels is not None and labels.min() < labels.max():
+        # As released: the length of a direction says how far its noise can be trusted.
+        quality = cluster_scores(np.hstack(scores), labels, rng=stream(seed, Purpose.TRAINING))
+    return ProjectedPeople(
+        _standard(scores[0]),
+        _standard(scores[1]),
+        labels,
+        None if quality is None else quality.nmi,
+        None if quality is None else quality.calinski_harabasz_of_labels,
+    )
+
+
+def _standard(scores: FloatArray) -> FloatArray:
+    deviations = scores.std(axis=0)
+    standard: FloatArray = (scores - scores.mean(axis=0)) / np.where(
+        deviations > 0, deviations, 1.0
+    )
+    return standard
+
+
+# Rows of private CCA as sentences, and a run to take away.
+
+_RUN = """\
+rows = collect(Sweep(spec)).rows
+print("exact correlations", local_cca_problem(spec.problem_key()).exact.round(4))
+for protocol in spec.protocols:
+    shares = [row["correlation_share"] for row in rows if row["protocol"] == protocol]
+    print(f"{protocol:<8} {fmean(shares):.4f} of it captured, mean of {len(shares)} draws")"""
+TITLES = {
+    "pooled": "Pooled, trusted",
+    "dpdis": "Proxies",
+    "full": "Full moments",
+    "local": "One site alone",
+    "cape": "CAPE",
+}
+SAID = {
+    "pooled": "one noisy joint moment of the pooled rows",
+    "dpdis": "the sites' noisy proxies",
+    "full": "the sites' noisy joint moments",
+    "local": "one site on its own",
+    "cape": "the sites' moments under masks that cancel",
+}
+
+
+def captured(rows: Sequence[Row], protocol: str) -> float:
+    """Mean share of the exact total correlation, over the draws of one protocol."""
+    return fmean(row["correlation_share"] for row in rows if row["protocol"] == protocol)
+
+
+def cca_headline(rows: Sequence[Row], protocol: str) -> str:
+    """What a protocol captures, and under which setting, as one sentence."""
+    mine = [row for row in rows if row["protocol"] == protocol]
+    shares = [row["correlation_share"] for row in mine]
+    spread = (
+        f" ({percent(min(shares))} to {percent(max(shares))} over {len(shares)} draws)"
+        if len(shares) > 1
+        else ""
+    )
+    first = mine[0]
+    sites = "" if protocol == "pooled" else f" at {counted(first['sites'], 'site')}"
+    return (
+        f"of the total correlation of the {counted(first['components'], 'best pair')} survives in "
+        f"**{SAID[protocol]}** at **ε = {first['epsilon']:g}** with {first['samples']:,} "
+        f"people{sites}{spread}."
+    )
+
+
+def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
+    """What other protocols and random directions capture, as one sentence."""
+    others = [key for key in dict.fromkeys(row["protocol"] for row in rows) if key != protocol]
+    parts = [f"{TITLES[key]} keeps {percent(captured(rows, key))}" for key in others]
+    floor = f"random directions {percent(rows[0]['random_share'])}"
+    return f"{', '.join([*parts, floor])}.".replace("random d", "Random d", not others)
+
+
+def half_captured(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dict[int, float]:
+    """By number of people: the smallest epsilon that captures the share (`epsilon_reaching`)."""
+    mine = [row for row in rows if row["protocol"] == protocol]
+    return {
+        samples: epsilon_reaching([row for row in mine if row["samples"] == samples], share)
+        for samples in sorted({row["samples"] for row in mine}, reverse=True)
+    }
+
+
+def half_in_words(reached: Mapping[int, float], least: float, greatest: float) -> str:
+    """The epsilons of `half_captured` as one sentence; the curve spans `least` to `greatest`."""
+
+    def say(epsilon: float) -> str:
+        if math.isinf(epsilon):
+            return f"beyond ε = {greatest:g}"
+        return f"below ε = {least:g}" if epsilon <= least else f"at ε = {epsilon:.2g}"
+
+    parts = [f"**{say(epsilon)}** with {people:,} people" for people, epsilon in reached.items()]
+    return f"Half of the exact correlation is captured {', '.join(parts)}."
+
+
+def cca_recipe(spec: CcaSpec) -> Recipe:
+    """Runs the spec and prints what it found."""
+    needed = local_cca_problem, CcaSpec, type(spec.source), Sweep, collect
+    imports = imports_of("from statistics import fmean", *needed)
+    return Recipe("Private CCA of two views", (f"{imports}\n\nspec = {source_of(spec)}", _RUN))

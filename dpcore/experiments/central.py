@@ -1,0 +1,555 @@
+"""Experiments with central algorithms: draws, PPCA's chains, people needed.
+
+What `dpcore.experiments.pca` gives one repetition after the other, and PPCA in a form that a
+page can wait for: the last states of many Markov chains on one law are as many draws, while a call
+of its own for each would pay for its warm-up and its diagnosis every time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any, TypedDict, TypeVar
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.data import Prepared
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine import Experiment, Row, each_alone, one_blas_thread, row_from
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import (
+    NO_KNOWLEDGE,
+    PCA,
+    About,
+    PcaRow,
+    Problem,
+    ProblemKey,
+    RunSpec,
+    SiteData,
+    build_problem,
+    draw_subspaces,
+    local_problem,
+    problem_of,
+    require_variance,
+    row_of,
+    sites_of,
+)
+from dpcore.experiments.sweep import Sweep
+from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess
+from dpcore.mechanisms.bingham import BinghamDraw
+from dpcore.pca import Subspace
+from dpcore.pca.protocols.central import draw_ppca
+from dpcore.pca.sample_complexity import (
+    gapped_spectrum,
+    lower_bound_least_correlation,
+    measured_sample_size,
+    modsulq_necessary_shape,
+    ppca_sufficient_samples,
+    pure_dp_necessary_samples,
+)
+from dpcore.spectra import SiteRows, captured_energy, leading_eigenpairs, site_moments
+from dpcore.streams import Purpose, Repetition, stream
+
+# Algorithms that hold all rows in one place, many draws at a time.
+
+# Of the SUBSPACE streams; lower numbers are the random floor's and the protocol `ppca`'s.
+_MANY_CHAINS = 2
+_FEWEST_CHAINS = 4
+# As in `sample_matrix_bingham`, whose 50 are for four chains.
+_ESS_A_CHAIN = 12.5
+
+
+R = TypeVar("R", bound=RunSpec)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An algorithm with the choices that make its noise."""
+
+    key: str
+    protocol: str
+    label: str
+    calibration: str = "published"
+    noise: str = "triangle"
+
+    def of(self, spec: R) -> R:
+        """The spec for this variant alone."""
+        return replace(
+            spec, protocols=(self.protocol,), calibration=self.calibration, noise=self.noise
+        )
+
+
+VARIANTS: dict[str, Variant] = {
+    variant.key: variant
+    for variant in (
+        Variant("ppca", "ppca", "PPCA"),
+        Variant("wishart", "wishart", "Wishart difference"),
+        *(
+            Variant(f"ag-{scale}-{noise}", "ag", f"Analyze Gauss, {scale}, {noise}", scale, noise)
+            for scale in ("analytic", "classic", "published")
+            for noise in ("isometric", "triangle")
+        ),
+        Variant("modsulq", "modsulq", "MOD-SuLQ"),
+        Variant("sulq", "sulq", "SuLQ"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class CentralSpec(RunSpec):
+    """Draws of one algorithm that holds all rows, made together: `repetitions` of them."""
+
+    experiment = "dpcore.experiments.central:CENTRAL"
+    batches = 1
+
+
+class BatchRow(PcaRow):
+    """A row of PCA, and how many chains ran together for it: other draws in other company."""
+
+    chains: int
+
+
+class CentralRow(BatchRow):
+    """The same with the key and label of its variant."""
+
+    variant: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Many draws of one algorithm: a row and a subspace each."""
+
+    rows: tuple[BatchRow, ...]
+    subspaces: tuple[Subspace, ...]
+
+
+def central_spec(spec: RunSpec) -> CentralSpec:
+    """The spec with everybody in one place, and nothing spent on a private mean."""
+    alone = {
+        "sites": 1, "dropped_sites": 0, "split": "equal", "mean_share": 0.0, "honest_sites": None,
+        "intermediate_dim": None, "knowledge": NO_KNOWLEDGE,
+    }  # fmt: skip
+    return CentralSpec(**vars(spec) | alone)
+
+
+def central_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
+) -> Problem:
+    """The data side of a central run.
+
+    Under the published preparation as everywhere else. Under the others the second moment is
+    taken around zero, as the 2012 paper has it: its algorithms release nothing but a subspace, so
+    there is no mean to centre with, and energy is measured on the same uncentred second moment.
+    On the sphere rows have length 1 around zero, and it is measured on the rows before that.
+
+    key: With one site.
+    whole: Gives the second moment of all prepared rows, for keys that measure on everybody.
+    """
+    if key.preparation == "published":
+        return build_problem(key, prepared, whole)
+    require_variance(prepared)
+    sites, on_sphere = sites_of(key, prepared), key.preparation == "sphere"
+    # On the sphere nothing is released of these.
+    products = prepared.X.dtype if on_sphere else np.float64
+    moments = site_moments(prepared.X, sites, products=products)
+    pooled = moments.pooled()
+    if on_sphere:
+        moments = SiteRows.of(prepared.X, sites).around_public_middle()
+    reference = pooled
+    if key.reference == "all":
+        reference = whole() if whole is not None else raw_second_moment(prepared)
+    data = SiteData(moments, np.zeros(len(pooled)), About.of(prepared))
+    return problem_of(data, pooled, reference)
+
+
+def raw_second_moment(prepared: Prepared) -> FloatArray:
+    """Second moment around zero of every prepared row, float64."""
+    everybody = (np.arange(len(prepared.X)),)
+    return site_moments(prepared.X, everybody, products=prepared.X.dtype).pooled()
+
+
+def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:
+    """The basis of the components' span that lies closest to the exact components.
+
+    PPCA's components are uniform within their span, so that only this makes them comparable one
+    by one. It reads the exact components: not for release.
+
+    components: shape (n_components, n_features), orthonormal rows
+    exact: shape (at least n_components, n_features), orthonormal rows
+    """
+    left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
+    turned: FloatArray = (left @ right).T @ components
+    return turned
+
+
+def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
+    """Rows of `spec.repetitions` draws of the spec's one protocol.
+
+    spec: From `central_spec`, with one protocol.
+    problem: From `central_problem`.
+    first: Number of the first repetition.
+    Raises `ParameterError` if the protocol cannot run with these settings.
+    """
+    (protocol,) = spec.protocols
+    started = time.perf_counter()
+    with one_blas_thread():
+        if protocol == "ppca":
+            subspaces = _ppca_draws(spec, problem, first)
+        else:
+            subspaces = [
+                draw_subspaces([spec], problem, first + number)[0][protocol]
+                for number in range(spec.repetitions)
+            ]
+        energies = [captured_energy(s.components, problem.reference) for s in subspaces]
+    seconds = (time.perf_counter() - started) / spec.repetitions
+    rows = tuple(
+        BatchRow(
+            **row_of(spec, problem, first + number, protocol, subspace, energy, seconds),
+            chains=subspace.diagnostics.get("chains", 0),
+        )
+        for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))
+    )
+    return Batch(rows, tuple(subspaces))
+
+
+def variant_of(spec: RunSpec) -> Variant:
+    """The one of `VARIANTS` that the spec is of."""
+    return next(each for each in VARIANTS.values() if each.of(spec) == spec)
+
+
+def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
+    """Rows of a batch with the variant that gave them."""
+    variant = variant_of(spec)
+    return [CentralRow(**row, variant=variant.key, label=variant.label) for row in batch.rows]
+
+
+def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
+    settings = spec.settings(problem.n_features, problem.default_components)
+    n_chains = max(spec.repetitions, _FEWEST_CHAINS)
+    release = draw_ppca(
+        problem.holders_moment,
+        problem.n_samples,
+        spec.epsilon,
+        settings.n_components,
+        rng=Repetition(spec.seed, first).rng(Purpose.SUBSPACE, _MANY_CHAINS),
+        n_chains=n_chains,
+        min_ess=_ESS_A_CHAIN * n_chains,
+    )
+    draw = release.draw
+    if draw.method == "exact":
+        # One component needs no chains, and a call gives one draw.
+        return [
+            draw_subspaces([spec], problem, first + number)[0]["ppca"]
+            for number in range(spec.repetitions)
+        ]
+    diagnostics = {
+        "method": draw.method,
+        "converged": draw.converged,
+        "r_hat": draw.r_hat,
+        "ess_bulk": draw.ess_bulk,
+        "ess_tail": draw.ess_tail,
+        "sweeps": draw.n_sweeps,
+        "chains": n_chains,
+        "seconds": draw.seconds,
+    }
+    unknown = np.full(settings.n_components, np.nan)
+    # Whoever draws holds everybody's rows.
+    rows = problem.moments.n_samples * problem.n_features
+    sent = rows * problem.moments.dtype.itemsize
+    return [
+        Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
+        for state in draw.states[: spec.repetitions]
+    ]
+
+
+def _problem(key: ProblemKey) -> Problem:
+    return central_problem(key, local_problem.prepared(*key.data))
+
+
+_problems: OnceCache[Problem] = OnceCache(_problem, keep=2)
+
+CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
+    PCA,
+    row=CentralRow,
+    outline=lambda spec: [
+        {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
+    ],
+    run=each_alone(lambda spec, problem, _: central_rows(spec, run_batch(spec, problem))),
+    problem=_problems,
+    after_draw=(),
+    repetitions="batches",
+)
+
+
+# PPCA's Markov chains, watched: energy traces, and diagnostics as they would have read earlier.
+
+MAX_R_HAT, MIN_ESS = 1.05, 50.0
+FEWEST_SWEEPS = 8
+# Of the SUBSPACE streams; see `dpcore.experiments.central`.
+_WATCHED = 4
+
+
+@dataclass(frozen=True)
+class WatchedChains:
+    """Chains on one law, and what was seen of them. Functions of the data: not for release.
+
+    shares: shape (n_chains, n_sweeps + 1). Captured energy as a share of exact PCA's, from the
+        start on.
+    starts: tuple of {"random", "mode"}
+    random_share: What a uniformly random subspace captures on average.
+    converged: Whether the last diagnostics passed.
+    r_hat, ess: The last split R-hat, and the smaller of bulk and tail effective sample size.
+    """
+
+    shares: FloatArray
+    starts: tuple[str, ...]
+    random_share: float
+    converged: bool
+    r_hat: float
+    ess: float
+
+    @property
+    def n_sweeps(self) -> int:
+        return int(self.shares.shape[1] - 1)
+
+    def mean_of(self, start: str) -> float:
+        """Mean share over the second half of the chains that started there."""
+        half = self.shares[:, self.shares.shape[1] // 2 :]
+        return fmean(half[chain].mean() for chain, own in enumerate(self.starts) if own == start)
+
+
+def watch(
+    spec: RunSpec, problem: Problem, *, n_chains: int, n_sweeps: int | None = None
+) -> WatchedChains:
+    """Run chains for so many sweeps, or until the diagnostics pass.
+
+    The chains of one spec are the same however long they run: a longer run begins with a shorter
+    one.
+
+    spec: From `dpcore.experiments.central.central_spec`.
+    n_chains: At least 2, half of them from a uniformly random subspace, half from the exact one.
+    n_sweeps: At least 8.
+    Raises `ParameterError` if K is the number of features: the only subspace there is needs no
+        chain.
+    """
+    settings = spec.settings(problem.n_features, problem.default_components)
+    if settings.n_components == problem.n_features:
+        raise ParameterError(
+            "components", f"below n_features={problem.n_features}", settings.n_components
+        )
+    # Rows have norm at most 1, so that the score moves by at most 1 (theorem 2).
+    concentration = problem.n_samples * spec.epsilon / 2
+    limits: dict[str, Any] = {"min_ess": MIN_ESS}
+    if n_sweeps is not None:
+        limits = {"min_ess": np.inf, "max_sweeps": n_sweeps}
+    moment = problem.holders_moment
+    with one_blas_thread():
+        draw = sample_matrix_bingham(
+            concentration * moment,
+            settings.n_components,
+            rng=Repetition(spec.seed).rng(Purpose.SUBSPACE, _WATCHED),
+            method="rotation",
+            n_chains=n_chains,
+            max_r_hat=MAX_R_HAT,
+            **limits,
+        )
+    return _watched(draw, moment, settings.n_components, concentration)
+
+
+def _watched(
+    draw: BinghamDraw, moment: FloatArray, n_components: int, concentration: float
+) -> WatchedChains:
+    optimum = float(leading_eigenpairs(moment, n_components)[0].sum())
+    ess = min(draw.ess_bulk, draw.ess_tail)
+    floor = n_components / len(moment) * float(moment.trace()) / optimum
+    return WatchedChains(
+        shares=draw.energies / (concentration * optimum),
+        starts=draw.starts,
+        random_share=floor,
+        converged=draw.r_hat < MAX_R_HAT and ess >= MIN_ESS,
+        r_hat=draw.r_hat,
+        ess=ess,
+    )
+
+
+def running_diagnostics(chains: WatchedChains, n_points: int = 24) -> list[Row]:
+    """What split R-hat and effective sample sizes would have said after fewer sweeps.
+
+    Rows of sweeps, r_hat and ess, over the second half of each trace, as the sampler looks.
+    """
+    last = chains.n_sweeps
+    first = min(FEWEST_SWEEPS, last)
+    sweeps = np.unique(np.geomspace(first, last, n_points).round().astype(int))
+    return [_diagnosed(chains.shares[:, : t + 1]) for t in sweeps.tolist()]
+
+
+def _diagnosed(shares: FloatArray) -> Row:
+    kept = shares[:, shares.shape[1] // 2 :]
+    return {
+        "sweeps": shares.shape[1] - 1,
+        "r_hat": rank_normalized_r_hat(kept),
+        "ess": min(bulk_ess(kept), tail_ess(kept)),
+    }
+
+
+# How many people a private first component needs: bounds beside measurements, as tables.
+
+DIMENSIONS = (10, 20, 40, 80)
+MECHANISMS = ("ppca", "modsulq")
+# Of the SUBSPACE streams.
+_MEASUREMENT = 3
+_PRECISION = 0.03
+
+
+@dataclass(frozen=True)
+class ComplexitySpec:
+    """The question: n for which epsilon, delta (MOD-SuLQ alone), gap and correlation.
+
+    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n that
+    is tried. The mechanism and the dimension are those of a measurement; bounds read neither.
+    """
+
+    experiment = "dpcore.experiments.central:COMPLEXITY"
+    searches = 1
+
+    epsilon: float = 0.1
+    delta: float = 0.01
+    gap: float = 0.3
+    correlation: float = 0.9
+    failure_probability: float = 0.05
+    repetitions: int = 100
+    seed: int = 0
+    mechanism: str = "ppca"
+    n_features: int = 10
+
+    def sweep(self) -> Sweep:
+        """Every mechanism in every dimension."""
+        return Sweep(self, (("n_features", DIMENSIONS), ("mechanism", MECHANISMS)))
+
+
+class ComplexityRow(TypedDict):
+    """The n at which a mechanism's mean correlation reaches the asked one."""
+
+    protocol: str
+    features: int
+    epsilon: float
+    delta: float
+    gap: float
+    correlation: float
+    samples: int
+    mean_correlation: float
+    standard_error: float
+    repetitions: int
+    seed: int
+    seconds: float
+
+
+class BoundRow(TypedDict):
+    """What a theorem says of n in one dimension."""
+
+    bound: str
+    features: int
+    samples: float
+
+
+def measure(spec: ComplexitySpec) -> ComplexityRow:
+    """The n at which the spec's mechanism reaches the asked correlation, by running it."""
+    started = time.perf_counter()
+    delta = spec.delta if spec.mechanism == "modsulq" else None
+    found = measured_sample_size(
+        spec.mechanism,
+        gapped_spectrum(spec.n_features, spec.gap),
+        spec.epsilon,
+        spec.correlation,
+        delta=delta,
+        n_repetitions=spec.repetitions,
+        relative_precision=_PRECISION,
+        rng=stream(
+            spec.seed,
+            Purpose.SUBSPACE,
+            _MEASUREMENT,
+            MECHANISMS.index(spec.mechanism),
+            spec.n_features,
+        ),
+    )
+    return row_from(
+        ComplexityRow,
+        spec,
+        protocol=spec.mechanism,
+        features=spec.n_features,
+        delta=delta or 0.0,
+        samples=found.n_samples,
+        mean_correlation=found.mean_correlation,
+        standard_error=found.standard_error,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def bounds(
+    spec: ComplexitySpec,
+    dimensions: Sequence[int],
+    measured: Sequence[Mapping[str, Any]] = (),
+) -> list[BoundRow]:
+    """Theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
+
+    Theorem 4 speaks of correlations close to 1 alone, and is left out where it is silent.
+    Theorem 5 gives a growth without its constant: it is drawn through the first measured point
+    of MOD-SuLQ, and left out before there is one.
+    """
+    rows: list[BoundRow] = []
+    anchor = next((row for row in measured if row["protocol"] == "modsulq"), None)
+    for d in dimensions:
+        points = {
+            "theorem 3": ppca_sufficient_samples(
+                d,
+                spec.epsilon,
+                spec.gap,
+                spec.correlation,
+                leading_eigenvalue=gapped_spectrum(d, spec.gap)[0],
+                failure_probability=spec.failure_probability,
+            )
+        }
+        if is_covered_by_theorem_4(spec, d):
+            points["theorem 4"] = pure_dp_necessary_samples(
+                d, spec.epsilon, spec.gap, spec.correlation
+            )
+        if anchor is not None:
+            shape = modsulq_necessary_shape(d, spec.epsilon, spec.delta)
+            there = modsulq_necessary_shape(anchor["features"], spec.epsilon, spec.delta)
+            points["theorem 5"] = anchor["samples"] * shape / there
+        rows += [{"bound": name, "features": d, "samples": n} for name, n in points.items()]
+    return rows
+
+
+def is_covered_by_theorem_4(spec: ComplexitySpec, n_features: int) -> bool:
+    """Whether theorem 4 says anything here."""
+    least = lower_bound_least_correlation(n_features)
+    return spec.gap <= 0.5 and least <= spec.correlation
+
+
+def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
+    """The exponent p of n ~ d^p, least squares through the logarithms.
+
+    Raises `ParameterError` if there are fewer than two points.
+    """
+    points = [(row["features"], row["samples"]) for row in rows if row["protocol"] == protocol]
+    if len(points) < 2:
+        raise ParameterError("rows", "at least two points", len(points))
+    d, n = np.log(np.array(points, dtype=float)).T
+    return float(np.polyfit(d, n, 1)[0])
+
+
+COMPLEXITY: Experiment[ComplexitySpec, None, None] = Experiment(
+    row=ComplexityRow,
+    outline=lambda spec: [{"protocol": spec.mechanism, "features": spec.n_features}],
+    run=each_alone(lambda spec, *_: [measure(spec)]),
+    problem_key=lambda *_: None,
+    problem=lambda _: None,
+    dataset=lambda _: None,
+    # Its runs are made together, at every n that is tried: one search gives one row.
+    repetitions="searches",
+)

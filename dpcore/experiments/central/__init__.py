@@ -1,1 +1,0 @@
-"""Algorithms that hold all rows in one place, many draws at a time."""

@@ -1,0 +1,848 @@
+"""Experiments with private classifiers: spec, stages of the budget, rows, best split.
+
+How a pipeline's budget is split over its stages, and what they promise.
+
+The stages compose. Centring and a Gaussian PCA are one Gaussian release: their mu squared add up
+exactly, and together they cost the sum of their shares of epsilon at the whole delta. Training is
+pure, so its epsilon is added to theirs (basic composition), and so is a pure PCA's.
+
+How to split one budget over the stages: specs along the shares, and the best of them.
+
+The best share is found by looking at test errors over many draws, which no guarantee covers: it
+is a lesson about data sets like this one, to be chosen beforehand for the next.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from dpcore.data import load_dataset
+from dpcore.data.preparation import shorten
+from dpcore.data.splits import Halves, load_halves, split_sites
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
+from dpcore.experiments.export import Recipe, imports_of, source_of
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import BUYING, check_asked
+from dpcore.experiments.statistics import StatisticSpec, release
+from dpcore.experiments.sweep import Points, collect
+from dpcore.params import require_counts
+from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca.protocols.protocol import EVERY_SITE, HOLDER, Kind
+from dpcore.pca.protocols.register import PROTOCOLS, protocol
+from dpcore.pca.settings import with_mean_share
+from dpcore.pca.site import centre_of_sphere
+from dpcore.privacy import (
+    Guarantee,
+    Ledger,
+    PrivacyBudget,
+    Release,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+    guarantee_mu,
+)
+from dpcore.spectra import SiteMoments, SiteRows, site_moments
+from dpcore.spectra.moments import directions
+from dpcore.streams import Purpose, Repetition, stream
+
+if TYPE_CHECKING:
+    from dpcore.classification import PrivateLogisticRegression, PrivateSVM
+
+# What is asked for in a classification experiment, one pipeline and its budget; and who learns and
+# who tests, at which sites.
+
+EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
+    "exact",
+    "subspace",
+    "private",
+    "random",
+    "random-private",
+)
+PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
+MODELS = ("svm", "logistic")
+
+# Bounded rows are cut to this once a private mean has been taken from them: what is left of a row
+# is shorter than the row was. One number for every data set, so that none is read for it.
+CENTRED_NORM_BOUND = 0.6
+
+
+@dataclass(frozen=True)
+class LearningKey:
+    """Everything that fixes who learns, who tests, and who is at which site."""
+
+    dataset: str
+    preparation: str
+    classes: tuple[int, ...]
+    samples: int | None
+    sites: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class ClassificationSpec:
+    """One pipeline: centre, find a subspace, train in it.
+
+    classes: Positions in the label names: none takes all classes, one against another each; one is
+        that class against the rest; two are those two classes' people only.
+    pipeline: {"exact", "subspace", "private", "random", "random-private"}. Nothing private; a
+        private subspace and a classifier that is not; everything private; a random subspace and a
+        classifier that is not, or one that has the whole budget.
+    protocol: Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
+    epsilon, delta: Asked of everything released together, under replace-one.
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
+        around a private mean of all classes together. Bounded takes that mean from clipped rows and
+        cuts what is left; none only clips. Published centring and scaling read everybody's rows and
+        are not private.
+    pca_share: Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
+    centring_share: Share of epsilon for that mean, which is of nobody's label; 0 buys none, and
+        rows are taken around the public middle. None leaves it to the rule of
+        `dpcore.pca.settings`, which reads public numbers alone, and takes it out of PCA's share.
+    components: K; None takes the data set's default.
+    sites, samples: Sites of a distributed protocol; people who learn, None for everybody.
+    model: {"svm", "logistic"}
+    regularization: Lambda of the classifier.
+    calibration, noise, truncation: As in `dpcore.pca.ReleaseSettings`.
+    """
+
+    experiment = "dpcore.experiments.classification:CLASSIFICATION"
+
+    dataset: str = "digits"
+    classes: tuple[int, ...] = (0, 1)
+    pipeline: str = PRIVATE
+    protocol: str = "ag"
+    epsilon: float = 1.0
+    delta: float = 0.01
+    preparation: str = "sphere"
+    pca_share: float = 0.3
+    centring_share: float | None = None
+    components: int | None = None
+    sites: int = 5
+    samples: int | None = None
+    model: str = "svm"
+    regularization: float = 1e-3
+    calibration: str = "analytic"
+    noise: str = "isometric"
+    truncation: str = "psd"
+    repetitions: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_asked(self, pipeline=PIPELINES, model=MODELS)
+        for name in ("pca_share", "centring_share"):
+            if not 0 <= (getattr(self, name) or 0.0) <= 1:
+                raise ParameterError(name, "in [0, 1]", getattr(self, name))
+        if self.pipeline == PRIVATE and not self.training_share > 0:
+            raise ParameterError(
+                "pca_share",
+                "such that centring and PCA leave something for training",
+                self.pca_share,
+            )
+        self._check_centring()
+        if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
+            raise ParameterError("classes", "at most two different ones", self.classes)
+        require_counts(self, sites=1, repetitions=1, seed=0)
+        if protocol(self.protocol).kind is Kind.NONE:
+            raise ParameterError("protocol", "one that keeps a promise", self.protocol)
+        if protocol(self.protocol).is_alone:
+            # The classifier learns from everybody, and so does the point they are centred around.
+            raise ParameterError("protocol", "one in which all sites take part", self.protocol)
+
+    def _check_centring(self) -> None:
+        if not self.centring_share:
+            return
+        if self.calibration != "analytic":
+            raise ParameterError("calibration", "analytic where rows are centred", self.calibration)
+        if not self.may_buy_mean:
+            offered = f"0 or left to the rule unless preparation is {' or '.join(BUYING)}"
+            raise ParameterError("centring_share", offered, self.centring_share)
+
+    @property
+    def may_buy_mean(self) -> bool:
+        """Whether the preparation centres by a private mean."""
+        return self.preparation in BUYING
+
+    @property
+    def training_share(self) -> float:
+        """What is left for training; rounding of the shares does not count as something."""
+        left = 1.0 - self.pca_share - (self.centring_share or 0.0)
+        return left if left > 1e-9 else 0.0
+
+    def key(self) -> LearningKey:
+        return LearningKey(
+            self.dataset,
+            # Both clip, and differ in the mean that is bought afterwards.
+            "bounded" if self.preparation == "none" else self.preparation,
+            self.classes,
+            self.samples,
+            self.sites if PROTOCOLS[self.protocol].is_distributed else 1,
+            self.seed,
+        )
+
+
+def canonical(spec: ClassificationSpec) -> ClassificationSpec:
+    """The spec without the settings its pipeline does not read: equal ones give equal rows."""
+    if spec.pipeline == PRIVATE:
+        return spec
+    spec = replace(spec, calibration="analytic" if spec.pipeline != SUBSPACE else spec.calibration)
+    if spec.pipeline == SUBSPACE:
+        if spec.centring_share is None:
+            return replace(spec, pca_share=1.0)
+        paid = spec.pca_share + spec.centring_share
+        centring = spec.centring_share / paid if paid > 0 else 0.0
+        return replace(spec, pca_share=1.0 - centring, centring_share=centring)
+    spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd")
+    if spec.pipeline == EXACT:
+        # Exact centring or none; what it would cost does not matter.
+        centred = spec.may_buy_mean and spec.centring_share != 0
+        return replace(spec, epsilon=math.inf, repetitions=1, centring_share=float(centred))
+    spec = replace(spec, centring_share=0.0)
+    return spec if spec.pipeline == RANDOM_PRIVATE else replace(spec, epsilon=math.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class LearningProblem:
+    """People who learn and people who test, for one question about their labels.
+
+    X, test_X: shape (n, n_features). Row norms at most 1, unless for the sphere.
+    y, test_y: ndarray of int of shape (n,). Positions in `class_names`.
+    sites: Row numbers of X at each site.
+    moments: Of X around zero; X itself for the sphere, in which rows wait for a centre.
+    tested: Row numbers of the test people in the data set's test half.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    test_X: np.ndarray
+    test_y: np.ndarray
+    class_names: tuple[str, ...]
+    sites: tuple[np.ndarray, ...]
+    moments: SiteMoments | SiteRows
+    default_components: int
+
+    @cached_property
+    def around_public_middle(self) -> LearningProblem:
+        """The same with rows of those who learn at length 1, for which no mean is bought."""
+        rows = directions(self.X, np.zeros(self.X.shape[1], dtype=self.X.dtype))
+        return replace(self, X=rows, moments=site_moments(rows, self.sites))
+
+    @property
+    def chance_error(self) -> float:
+        """Test error of always saying the commonest class."""
+        return 1.0 - float(np.bincount(self.test_y).max()) / len(self.test_y)
+
+
+def build_learning_problem(key: LearningKey) -> LearningProblem:
+    """The people and the question of one key.
+
+    Raises `ParameterError` if a class is unknown, more people are asked for than there are, or a
+        site would be empty.
+    """
+    data = local_halves(key.dataset, key.preparation)
+    for label in key.classes:
+        if not 0 <= label < len(data.label_names):
+            raise ParameterError("classes", f"below {len(data.label_names)}", label)
+    learners = asked_about(data.labels, key.classes)
+    testers = asked_about(data.test_labels, key.classes)
+    if key.samples is not None:
+        if key.samples > len(learners):
+            raise ParameterError(
+                "samples", f"at most the {len(learners)} people who learn", key.samples
+            )
+        # A prefix of one permutation, so that a larger sample contains the smaller one.
+        order = stream(key.seed, Purpose.SAMPLE).permutation(len(learners))
+        learners = learners[np.sort(order[: key.samples])]
+    if len(learners) < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {len(learners) // 2}, for 2 of {len(learners)} each", key.sites
+        )
+    X = data.X if len(learners) == len(data.X) else data.X[learners]
+    test_X = data.test_X if len(testers) == len(data.test_X) else data.test_X[testers]
+    sites = split_sites(len(X), key.sites, how="equal", rng=stream(key.seed, Purpose.SPLIT))
+    return LearningProblem(
+        X=X,
+        y=_positions(data.labels[learners], key.classes),
+        test_X=test_X,
+        test_y=_positions(data.test_labels[testers], key.classes),
+        class_names=_class_names(data.label_names, key.classes),
+        sites=sites,
+        moments=(SiteRows.of if key.preparation == "sphere" else site_moments)(X, sites),
+        default_components=data.default_components,
+    )
+
+
+def asked_about(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
+    """Row numbers of the people a question about these classes concerns."""
+    if len(classes) < 2:
+        return np.arange(len(labels))
+    return np.flatnonzero(np.isin(labels, classes))
+
+
+def _positions(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(labels == classes[-1], dtype=np.intp) if classes else labels
+
+
+def _class_names(names: tuple[str, ...], classes: tuple[int, ...]) -> tuple[str, ...]:
+    if not classes:
+        return names
+    if len(classes) == 1:
+        return (f"not {names[classes[0]]}", names[classes[0]])
+    return (names[classes[0]], names[classes[1]])
+
+
+# Shared by everything in this process, a page as well as the sweeps beside it.
+local_halves: OnceCache[Halves] = OnceCache(
+    lambda name, mode="bounded": load_halves(name, mode=mode), keep=2
+)
+local_learning_problem: OnceCache[LearningProblem] = OnceCache(build_learning_problem, keep=8)
+
+
+# How a pipeline's budget is split over its stages, and what they promise.
+
+CENTRING, PCA, TRAINING = "centring", "PCA", "training"
+
+
+def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[str, Guarantee]:
+    """The guarantees of an `Outcome` without running the pipeline.
+
+    Training says what it promises and no more: neither sensitivity nor assumptions.
+    """
+    guarantees, spec = {}, with_centring_share(spec, problem)
+    reads_rows = spec.pipeline in (SUBSPACE, PRIVATE)
+    if reads_rows and spec.centring_share:
+        guarantees[CENTRING] = mean_guarantee(spec, problem)
+    budget = stage_budgets(spec)[1] if reads_rows else None
+    if budget is not None:
+        settings = pca_settings(spec, problem, budget)
+        guarantees[PCA] = PROTOCOLS[spec.protocol].promise(
+            settings, problem.moments.n_samples.tolist(), problem.X.shape[1]
+        )
+    epsilon = training_epsilon(spec)
+    if math.isfinite(epsilon):
+        guarantees[TRAINING] = Guarantee(
+            PrivacyBudget(epsilon), epsilon, 0.0, "objective perturbation", "the curator"
+        )
+    return guarantees
+
+
+def with_centring_share(spec: ClassificationSpec, problem: LearningProblem) -> ClassificationSpec:
+    """The spec with the mean's share as a number, where it was left to the rule: that which the
+    PCA would give it of the budget for both. No row is read."""
+    if spec.centring_share is not None:
+        return spec
+    if not (spec.may_buy_mean and spec.pca_share > 0 and spec.calibration == "analytic"):
+        return replace(spec, centring_share=0.0)
+    both = PrivacyBudget(spec.pca_share * spec.epsilon, spec.delta)
+    people = problem.moments.n_samples.tolist()
+    settings = replace(pca_settings(spec, problem, both), mean_share=None)
+    share = with_mean_share(settings, people, problem.X.shape[1], n_noises=len(people)).mean_share
+    centring = spec.pca_share * (share or 0.0)
+    return replace(spec, centring_share=centring, pca_share=spec.pca_share - centring)
+
+
+def row_norm_bound(spec: ClassificationSpec) -> float:
+    """What rows are no longer than once they are centred."""
+    is_cut = spec.preparation == "bounded" and spec.centring_share
+    return CENTRED_NORM_BOUND if is_cut else 1.0
+
+
+def training_epsilon(spec: ClassificationSpec) -> float:
+    """What training is asked to keep; infinite where it is not private."""
+    if spec.pipeline == RANDOM_PRIVATE:
+        return spec.epsilon
+    return spec.training_share * spec.epsilon if spec.pipeline == PRIVATE else math.inf
+
+
+def total_guarantee(spec: ClassificationSpec, guarantees: Mapping[str, Guarantee]) -> Guarantee:
+    """What all private stages promise together, at the asked delta.
+
+    The smaller of basic composition and the privacy loss distribution, by the ledger. A stage
+    that is not private and reads the people makes it infinite.
+    """
+    asked = PrivacyBudget(spec.epsilon, spec.delta)
+    if spec.pipeline not in (PRIVATE, RANDOM_PRIVATE):
+        return Guarantee(asked, math.inf, 0.0, "none", "nobody")
+    ledger = Ledger()
+    for stage, guarantee in guarantees.items():
+        release = Release.of(guarantee, key=stage, label=stage, dataset=spec.dataset)
+        ledger = ledger.add(release)
+    pure = all(g.delta == 0 for g in guarantees.values())
+    delta = 0.0 if pure else spec.delta
+    assumed = (one for guarantee in guarantees.values() for one in guarantee.assumptions)
+    added = "; ".join(
+        f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in guarantees.items()
+    )
+    epsilon = ledger.spent_by_person(spec.dataset).epsilon(delta)
+    return Guarantee(
+        asked,
+        epsilon,
+        delta,
+        "composed",
+        added,
+        assumptions=tuple(dict.fromkeys(assumed)),
+        # Whoever trains holds all rows.
+        against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
+    )
+
+
+def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
+    """A Gaussian guarantee as it reads at another delta, nothing asked; any other as it is.
+
+    The parts of one Gaussian release are calibrated by their mu, at a point of the profile that
+    suits the solver and nobody else.
+    """
+    if guarantee_mu(guarantee) is None or guarantee.delta == delta:
+        return guarantee
+
+    def moved(epsilon: float) -> float:
+        mu = guarantee_mu(replace(guarantee, epsilon=epsilon))
+        if mu is None or not math.isfinite(mu):
+            return math.inf
+        return gaussian_epsilon(delta, 1.0, mu)
+
+    against = tuple(replace(each, epsilon=moved(each.epsilon)) for each in guarantee.against)
+    return replace(
+        guarantee, asked=None, epsilon=moved(guarantee.epsilon), delta=delta, against=against
+    )
+
+
+def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None]:
+    """mu of the private mean (0 without one), and the budget of the PCA (None without one).
+
+    Centring and Gaussian PCA share one Gaussian release in proportion to their shares, counted
+    in mu squared, which is what adds up. A pure PCA takes its epsilon, and the mean its own.
+    """
+    if spec.centring_share is None:
+        raise ParameterError("centring_share", "settled before noise is calibrated", None)
+    centring, pca = spec.centring_share * spec.epsilon, spec.pca_share * spec.epsilon
+    if PROTOCOLS[spec.protocol].kind is Kind.PURE:
+        mean_mu = gaussian_mu(PrivacyBudget(centring, spec.delta)) if centring > 0 else 0.0
+        return mean_mu, PrivacyBudget(pca) if pca > 0 else None
+    if centring == 0:
+        return 0.0, PrivacyBudget(pca, spec.delta) if pca > 0 else None
+    together = gaussian_mu(PrivacyBudget(centring + pca, spec.delta))
+    part = pca / (centring + pca)
+    mean_mu, pca_mu = together * math.sqrt(1 - part), together * math.sqrt(part)
+    return mean_mu, _budget_of(pca_mu) if pca > 0 else None
+
+
+def _budget_of(mu: float) -> PrivacyBudget:
+    # A point of the exact profile of this mu: analytic calibration goes back to the same noise.
+    # This far along, its delta is neither lost to rounding nor too large.
+    epsilon = mu * mu / 2 + mu
+    return PrivacyBudget(epsilon, gaussian_delta(epsilon, 1.0, mu))
+
+
+def mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guarantee:
+    """What the private mean promises."""
+    mu, _ = stage_budgets(spec)
+    smallest = int(problem.moments.n_samples.min())
+    budget = _budget_of(mu)
+    distributed = PROTOCOLS[spec.protocol].is_distributed
+    trust = EVERY_SITE if distributed else HOLDER
+    return Guarantee(
+        asked=budget,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        mechanism="gaussian",
+        noise_added_by="every site, to its own mean" if distributed else "the curator, to the mean",
+        l2_sensitivity=2 / smallest,
+        sigma=2 / smallest / mu,
+        assumptions=trust.assumptions,
+        against=trust.against(dict.fromkeys(trust.sees, budget.epsilon)),
+    )
+
+
+def pca_settings(
+    spec: ClassificationSpec, problem: LearningProblem, budget: PrivacyBudget
+) -> ReleaseSettings:
+    """The PCA's settings, for rows that are centred already."""
+    n_components = spec.components or problem.default_components
+    return ReleaseSettings(
+        budget=budget,
+        n_components=n_components,
+        intermediate_dim=min(2 * n_components, problem.X.shape[1]),
+        calibration=spec.calibration,
+        noise=spec.noise,
+        truncation=spec.truncation,
+        row_norm_bound=row_norm_bound(spec),
+    )
+
+
+# Centre, find a subspace, train in it, count the mistakes: tidy rows, one a repetition.
+
+
+class ClassificationRow(TypedDict):
+    """One repetition of a pipeline: its spec with K and N filled in, and the test error.
+
+    `chance_error` is that of always saying the commonest class; `tested` how many people tested.
+    """
+
+    dataset: str
+    classes: str
+    pipeline: str
+    protocol: str
+    epsilon: float
+    delta: float
+    preparation: str
+    pca_share: float
+    centring_share: float | None
+    training_share: float
+    components: int
+    sites: int
+    samples: int
+    model: str
+    regularization: float
+    calibration: str
+    noise: str
+    truncation: str
+    seed: int
+    repetition: int
+    tested: int
+    test_error: float
+    chance_error: float
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A trained pipeline and how it does on the test people.
+
+    components: shape (n_components, n_features)
+    origin: shape (n_features,). What was taken from rows before projecting; zeros without centring.
+    row_norm_bound: What rows were cut to after that.
+    on_sphere: Whether each was brought to length 1 instead.
+    predicted: ndarray of int of shape (n_test,)
+    test_error: Share of the test people whose class is not the predicted one.
+    guarantees: Of each stage that reads the people who learn.
+    """
+
+    components: np.ndarray
+    origin: np.ndarray
+    row_norm_bound: float
+    model: PrivateSVM | PrivateLogisticRegression
+    predicted: np.ndarray
+    test_error: float
+    guarantees: dict[str, Guarantee]
+    on_sphere: bool = False
+
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """Rows of X as the classifier sees them, float64 of shape (n, n_components)."""
+        rows = _around(X, self.origin, self.row_norm_bound, on_sphere=self.on_sphere)
+        return _project(rows, self.components)
+
+
+def run_pipeline(
+    spec: ClassificationSpec, problem: LearningProblem, repetition: int = 0
+) -> Outcome:
+    """One repetition of a pipeline.
+
+    Raises `ParameterError` if the spec cannot run on these people.
+    """
+    spec = with_centring_share(spec, problem)
+    stages, bound = Repetition(spec.seed, repetition), row_norm_bound(spec)
+    guarantees: dict[str, Guarantee] = {}
+    origin, on_sphere = np.zeros(problem.X.shape[1]), spec.preparation == "sphere"
+    if spec.centring_share and spec.pipeline in (EXACT, SUBSPACE, PRIVATE):
+        origin = problem.moments.weights @ problem.moments.means
+        if spec.pipeline != EXACT:
+            noise, guarantees[CENTRING] = _mean_noise(spec, problem, stages)
+            origin = origin + noise
+    if on_sphere and not origin.any():
+        problem = problem.around_public_middle
+        rows = problem.X
+    else:
+        rows = _around(problem.X, origin, bound, on_sphere=on_sphere)
+    components = _components(spec, problem, stages, rows, guarantees)
+    # scikit-learn takes longer to import than all of dpcore, and a spec needs none of it.
+    from dpcore.classification import PrivateLogisticRegression, PrivateSVM
+
+    estimator = {"svm": PrivateSVM, "logistic": PrivateLogisticRegression}[spec.model](
+        epsilon=training_epsilon(spec),
+        regularization=spec.regularization,
+        row_norm_bound=bound,
+    )
+    # Held while epsilon moves, like all streams of a repetition.
+    feature_rng, noise_rng = stages.rng(Purpose.TRAINING).spawn(2)
+    model = estimator.fit_drawing(
+        _project(rows, components),
+        problem.y,
+        feature_rng=feature_rng,
+        noise_rng=noise_rng,
+    )
+    if model.guarantee_.is_private:
+        guarantees[TRAINING] = model.guarantee_
+    tested = _around(problem.test_X, origin, bound, on_sphere=on_sphere)
+    predicted = model.predict(_project(tested, components))
+    return Outcome(
+        components,
+        origin,
+        bound,
+        model,
+        predicted,
+        float(np.mean(predicted != problem.test_y)),
+        guarantees,
+        on_sphere,
+    )
+
+
+def run_repetition(
+    spec: ClassificationSpec, problem: LearningProblem, repetition: int
+) -> ClassificationRow:
+    """One tidy row: the whole spec, the test error, and where the budget went."""
+    started = time.perf_counter()
+    outcome = run_pipeline(spec, problem, repetition)
+    return row_from(
+        ClassificationRow,
+        spec,
+        classes=" against ".join(problem.class_names) if spec.classes else "all",
+        components=len(outcome.components),
+        samples=len(problem.X),
+        repetition=repetition,
+        tested=len(problem.test_X),
+        test_error=outcome.test_error,
+        chance_error=problem.chance_error,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _mean_noise(
+    spec: ClassificationSpec, problem: LearningProblem, stages: Repetition
+) -> tuple[np.ndarray, Guarantee]:
+    """Noise on the mean of rows of norm 1, and what it promises.
+
+    Replacing a row moves a mean of n by at most 2 / n. Each site of a distributed protocol adds
+    its own noise to its own mean; else it is added once.
+    """
+    mu, _ = stage_budgets(spec)
+    moments = problem.moments
+    noise = np.zeros(moments.n_features)
+    for site, (weight, n_samples) in enumerate(
+        zip(moments.weights, moments.n_samples, strict=True)
+    ):
+        rng = stages.rng(Purpose.PREPARATION, site)
+        noise += weight * (2 / n_samples / mu) * rng.standard_normal(moments.n_features)
+    return noise, mean_guarantee(spec, problem)
+
+
+def _components(
+    spec: ClassificationSpec,
+    problem: LearningProblem,
+    stages: Repetition,
+    rows: np.ndarray,
+    guarantees: dict[str, Guarantee],
+) -> np.ndarray:
+    budget = stage_budgets(spec)[1] if spec.pipeline in (SUBSPACE, PRIVATE) else None
+    key = EXACT if spec.pipeline == EXACT else RANDOM if budget is None else spec.protocol
+    chosen = PROTOCOLS[key]
+    settings = pca_settings(spec, problem, budget or PrivacyBudget(math.inf))
+    moments = problem.moments
+    if rows is not problem.X:
+        moments = site_moments(rows, problem.sites)
+    draw = Draw(
+        moments,
+        settings,
+        stages,
+        proxies=chosen.wants_proxies,
+        average=chosen.wants_average,
+    )
+    subspace = chosen.release(draw)
+    if key not in (EXACT, RANDOM):
+        guarantees[PCA] = subspace.guarantee
+    return subspace.components
+
+
+def _around(
+    X: np.ndarray, origin: np.ndarray, bound: float, *, on_sphere: bool = False
+) -> np.ndarray:
+    """Rows around the origin at length 1, or those longer than the bound shortened to it; in X's
+    precision."""
+    if on_sphere:
+        return directions(X, centre_of_sphere(origin).astype(X.dtype))
+    if not origin.any():
+        return X
+    return shorten(X - origin.astype(X.dtype), bound)[0]
+
+
+def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
+    return np.asarray(rows @ components.T.astype(rows.dtype), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Test people and predictions in the plane of two components.
+
+    points: shape (n, 2)
+    classes: ndarray of int of shape (n,)
+    regions: ndarray of int of shape (n_vertical, n_horizontal)
+    axes: (horizontal, vertical) grid positions
+    """
+
+    points: np.ndarray
+    classes: np.ndarray
+    regions: np.ndarray
+    axes: tuple[np.ndarray, np.ndarray]
+
+
+def confusion_matrix(outcome: Outcome, problem: LearningProblem) -> np.ndarray:
+    """Counts of test people, rows what they are, columns what was predicted."""
+    size = len(problem.class_names)
+    pairs = problem.test_y * size + outcome.predicted
+    return np.bincount(pairs, minlength=size * size).reshape(size, size)
+
+
+def mistakes(outcome: Outcome, problem: LearningProblem, most: int) -> np.ndarray:
+    """Row numbers of the first test people who were taken for somebody else."""
+    return np.flatnonzero(outcome.predicted != problem.test_y)[:most]
+
+
+def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> Plane:
+    """The plane a pipeline of two components works in, with at most `most` test people."""
+    points = outcome.project(problem.test_X[:most])
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.08 * np.maximum(high - low, 1e-9)
+    horizontal, vertical = np.linspace(low - margin, high + margin, 160).T
+    grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
+    regions = outcome.model.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+    return Plane(points, problem.test_y[:most], regions, (horizontal, vertical))
+
+
+CLASSIFICATION: Experiment[ClassificationSpec, LearningKey, LearningProblem] = Experiment(
+    row=ClassificationRow,
+    outline=lambda spec: [{"pipeline": spec.pipeline}],
+    run=each_alone(lambda *cell: [run_repetition(*cell)]),
+    problem_key=lambda spec, _: spec.key(),
+    problem=local_learning_problem,
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda key: key.dataset,
+)
+
+
+# How to split one budget over the stages: specs along the shares, and the best of them.
+
+# 0 is a random subspace. Training cannot go without, so the last share leaves it a twentieth.
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_PARTS = 10
+
+
+Split = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The split with the smallest mean test error, and those that cannot be told from it.
+
+    `ties` are the splits whose mean is within two standard errors of the difference.
+    """
+
+    share: tuple[float, ...]
+    error: float
+    ties: tuple[tuple[float, ...], ...]
+
+
+def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
+    """The spec at every share of PCA, the mean's part of it left to the rule."""
+    return [
+        replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=None) for share in SHARES
+    ]
+
+
+def three_ways(spec: ClassificationSpec, parts: int = _PARTS) -> list[ClassificationSpec]:
+    """The spec at every split of `parts` equal parts over centring, PCA and training.
+
+    Training has at least one part.
+    """
+    return [
+        replace(spec, pipeline=PRIVATE, centring_share=centring / parts, pca_share=pca / parts)
+        for centring in range(parts)
+        for pca in range(parts - centring)
+    ]
+
+
+def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
+    """Numbers of people for small multiples: everybody, a third, a ninth, in two digits.
+
+    Halves and quarters where there are fewer than 2,000.
+    """
+    steps = [n_samples]
+    factor = 3 if n_samples >= 2000 else 2
+    for power in range(1, count):
+        wanted = n_samples / factor**power
+        unit = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
+        steps.append(max(20, int(wanted // unit * unit)))
+    return tuple(sorted(set(steps)))
+
+
+def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> Best:
+    """The best of the splits that have rows.
+
+    rows: With `test_error` and the fields.
+    fields: Columns that make up a split.
+    """
+    errors: dict[Split, list[float]] = gathered(
+        (tuple(row[field] for field in fields), row["test_error"]) for row in rows
+    )
+    means = {split: fmean(found) for split, found in errors.items()}
+    best = min(means, key=means.__getitem__)
+    ties = tuple(
+        split
+        for split in sorted(means)
+        if split != best and means[split] - means[best] <= 2 * _standard_error(errors, split, best)
+    )
+    return Best(best, means[best], ties)
+
+
+def _standard_error(errors: Mapping[Split, Sequence[float]], split: Split, best: Split) -> float:
+    """Of the difference of means; draws are paired, because splits share their unit noise."""
+    differences = [a - b for a, b in zip(errors[split], errors[best], strict=False)]
+    if len(differences) < 2:
+        return math.inf
+    return stdev(differences) / math.sqrt(len(differences))
+
+
+# A classification run or a statistic to take away, as a script or a notebook.
+
+_CLASSIFICATION_IMPORTS = imports_of(
+    "from statistics import fmean", Points, collect, ClassificationSpec
+)
+_CLASSIFICATION_RUN = """\
+rows = collect(Points((spec,))).rows
+errors = [row["test_error"] for row in rows]
+print(f"test error {fmean(errors):.4f}, mean of {len(errors)} draws")"""
+
+_RELEASE = """\
+result = release(values, spec)
+print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)"""
+
+
+def classification_recipe(spec: ClassificationSpec) -> Recipe:
+    """Runs the pipeline and prints its test error."""
+    cells = _CLASSIFICATION_IMPORTS, f"spec = {source_of(spec)}", _CLASSIFICATION_RUN
+    return Recipe("Test error of a private pipeline", cells)
+
+
+def statistic_recipe(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> Recipe:
+    """Makes the page's release once more.
+
+    origin: (data set, column number) or list of float. Where the values are from, or the values.
+    """
+    needed: list[Callable[..., object]] = [StatisticSpec, release]
+    if isinstance(origin, tuple):
+        needed.append(load_dataset)
+        values = f"load_dataset({origin[0]!r}).X[:, {origin[1]}].astype(float)"
+    else:
+        values = f"np.array({origin!r})"
+    cells = (
+        imports_of("import numpy as np", *needed),
+        f"values = {values}\nspec = {source_of(spec)}",
+        _RELEASE,
+    )
+    return Recipe("One private statistic", cells)

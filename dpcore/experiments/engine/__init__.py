@@ -1,1 +1,0 @@
-"""What experiments run on: units of work, who computes them, and where rows are kept."""

@@ -1,1 +1,0 @@
-"""Runs of private classifiers and statistics."""

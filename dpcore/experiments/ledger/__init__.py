@@ -1,1 +1,0 @@
-"""What private results cost whose people they are about."""

@@ -1,0 +1,1429 @@
+"""Experiments with private PCA: public knowledge, spec, data side, rows, moments on disk.
+
+What is known of pictures in general is not about the people in a table: the lowest frequencies of
+the discrete cosine transform, or the leading directions of another data set, which is public.
+Projected rows are no longer than they were, so every promise for them is one for the rows, and
+noise is added in fewer dimensions. Whether the subspace holds the signal nobody promises: what it
+leaves of the energy is the most there is behind any noise.
+
+Site moments between two starts of a server: in the folder of finished rows.
+
+Reading MNIST and its second moments takes a second or two, reading them back a tenth of that. An
+entry is found by the SHA-256 of the files that hold the rows, read anew each time, so that another
+file under the same name and date is another entry. On the sphere rows have no moments before a
+private mean is drawn: those around the mean of a draw are entries of their own, found by that mean
+to the bit and by who is at the site. The moments are exact: whoever may read the folder reads what
+no noise covers, as in the data home.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache, partial
+from io import BytesIO
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self, TypedDict, TypeVar
+
+import numpy as np
+
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from dpcore.data import Prepared, dataset_status, prepare, split_sites
+from dpcore.data.dataset import is_held, read_limits
+from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
+from dpcore.data.preparation import MODES, RENAMED, shorten
+from dpcore.errors import DataUnavailable, ParameterError, require_one_of
+from dpcore.experiments.engine import Experiment, one_blas_thread, row_from
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.store import Store, versions
+from dpcore.params import LARGEST_CONCENTRATION, SMALLEST_CONCENTRATION, require_counts
+from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca.aggregator import NoisyAverage
+from dpcore.pca.assessment import Assessment
+from dpcore.pca.draw import THREADED_FROM_FEATURES
+from dpcore.pca.messages import check_encoding
+from dpcore.pca.protocols.protocol import Protocol, raw_row_bytes, whole_matrix_bytes
+from dpcore.pca.protocols.register import protocol
+from dpcore.pca.settings import DENOISING, bases_to_denoise_in
+from dpcore.pca.site import SiteAtWork
+from dpcore.privacy import PrivacyBudget
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    captured_energy,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
+from dpcore.streams import Purpose, Repetition, stream
+
+# Public subspaces that a holder may project rows onto, before anything is made private.
+
+NO_KNOWLEDGE, FREQUENCIES = "none", "dct"
+SHARES = (5, 10, 20, 40, 60)
+_FORM = "none, dct:P or DATASET:P, the percentage P of its directions from 1 to 100"
+
+
+# What a control offers: of each source that says something of some data set, some shares.
+CHOICES = (
+    NO_KNOWLEDGE,
+    *(
+        f"{source}:{percent}"
+        for source in (FREQUENCIES, "mnist", "fashion-mnist", "patches")
+        for percent in SHARES
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """A public subspace by its name: where it is from, and which share of D it keeps.
+
+    source: "dct", or the name of a public data set of pictures of the same shape.
+    percent: Of all D directions, the lowest frequencies or the leading ones; rounded up.
+    """
+
+    source: str
+    percent: int
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """None for "none".
+
+        Raises `ParameterError` if the name has another form.
+        """
+        if name == NO_KNOWLEDGE:
+            return None
+        source, _, percent = name.partition(":")
+        known = source == FREQUENCIES or source in CATALOG
+        if not (known and percent.isascii() and percent.isdigit() and 1 <= int(percent) <= 100):
+            raise ParameterError("knowledge", _FORM, name)
+        return cls(source, int(percent))
+
+    def n_directions(self, n_features: int) -> int:
+        """d, of D features."""
+        return math.ceil(self.percent * n_features / 100)
+
+    def picture_shape(self, dataset: str) -> tuple[int, int]:
+        """Of this data set's rows, which the subspace has to be of.
+
+        Raises `ParameterError` if its rows are no pictures, are of another shape, or are the
+            source's own.
+        """
+        shape, own = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
+        if shape is None:
+            raise ParameterError("knowledge", f"none, for {dataset} has no pictures", own)
+        if self.source == dataset:
+            raise ParameterError("knowledge", f"of other people than those of {dataset}", own)
+        if self.source != FREQUENCIES and CATALOG[self.source].image_shape != shape:
+            size = f"{shape[0]} × {shape[1]}"
+            raise ParameterError("knowledge", f"of pictures of {size}, as {dataset}'s are", own)
+        return shape
+
+
+def say_knowledge(name: str) -> str:
+    """A choice as a control shows it."""
+    knowledge = Knowledge.parse(name)
+    if knowledge is None:
+        return NO_KNOWLEDGE
+    if knowledge.source == FREQUENCIES:
+        return f"lowest {knowledge.percent} % of frequencies"
+    return f"{CATALOG[knowledge.source].title}, leading {knowledge.percent} %"
+
+
+def kept_features(name: str, n_features: int) -> int:
+    """How many dimensions are left of D, and get noise."""
+    knowledge = Knowledge.parse(name)
+    return n_features if knowledge is None else knowledge.n_directions(n_features)
+
+
+def check_knowledge(name: str, dataset: str) -> None:
+    """Refuse a subspace that says nothing about a data set's rows.
+
+    Raises `ParameterError` as `Knowledge.parse` and `Knowledge.picture_shape`.
+    """
+    if (knowledge := Knowledge.parse(name)) is not None:
+        knowledge.picture_shape(dataset)
+
+
+def public_basis(knowledge: Knowledge, dataset: str) -> FloatArray:
+    """The subspace, for the rows of a data set.
+
+    Returns: shape (d, n_features), orthonormal rows, read-only
+    Raises `ParameterError` if it says nothing about these rows (`Knowledge.picture_shape`).
+    Raises `DataUnavailable` if the source's files are not there.
+    """
+    shape = knowledge.picture_shape(dataset)
+    is_transform = knowledge.source == FREQUENCIES
+    directions = lowest_frequencies(shape) if is_transform else _read_knowledge(knowledge.source)
+    return directions[: knowledge.n_directions(len(directions))]
+
+
+@lru_cache(maxsize=4)
+def lowest_frequencies(shape: tuple[int, int]) -> FloatArray:
+    """The 2-D discrete cosine transform (DCT-II, orthonormal), lowest frequencies first.
+
+    Returns: shape (height * width, height * width), orthonormal rows, read-only
+    """
+    height, width = shape
+    rows, columns = (_cosines(size) for size in shape)
+    squares = np.add.outer((np.arange(height) / height) ** 2, (np.arange(width) / width) ** 2)
+    basis: FloatArray = np.kron(rows, columns)[np.argsort(squares.ravel(), kind="stable")]
+    basis.flags.writeable = False
+    return basis
+
+
+def _cosines(size: int) -> FloatArray:
+    """c_k(t) = sqrt(2 / n) cos(pi k (t + 1/2) / n), and sqrt(1 / n) for k = 0."""
+    frequency, place = np.arange(size)[:, None], np.arange(size) + 0.5
+    cosines: FloatArray = np.sqrt(2 / size) * np.cos(np.pi * frequency * place / size)
+    cosines[0] /= math.sqrt(2)
+    return cosines
+
+
+@lru_cache(maxsize=2)
+def _read_knowledge(source: str) -> FloatArray:
+    """All principal directions of a public data set, leading first."""
+    X = load_dataset(source, download=False).X
+    moment = site_moments(X, (np.arange(len(X)),)).centred().pooled()
+    directions = leading_eigenpairs(moment, len(moment))[1]
+    directions.flags.writeable = False
+    return directions
+
+
+class KnowledgeRow(TypedDict):
+    """A subspace, and the share of the exact optimum that its best K directions capture."""
+
+    source: str
+    percent: int
+    energy_ratio: float
+
+
+def sources_for(dataset: str) -> tuple[str, ...]:
+    """Where public subspaces of pictures like these come from; nowhere for what has none."""
+    shape = entry_of(dataset).image_shape
+    if shape is None:
+        return ()
+    others = (
+        name
+        for name, entry in CATALOG.items()
+        if name != dataset and entry.image_shape == shape and dataset_status(name).ready
+    )
+    return (FREQUENCIES, *others)
+
+
+def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
+    """Energy of the exact optimum within each subspace, over its share of the directions.
+
+    problem: Of the data set; its reference is what is measured on.
+    n_components: K; shares that leave fewer directions are left out.
+    """
+    optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
+    rows: list[KnowledgeRow] = []
+    for source in sources_for(dataset):
+        basis = public_basis(Knowledge(source, 100), dataset)
+        within = basis @ reference @ basis.T
+        for percent in (*SHARES, 80, 100):
+            left = Knowledge(source, percent).n_directions(len(basis))
+            if left >= n_components:
+                leading = np.linalg.eigvalsh(within[:left, :left])[-n_components:]
+                ratio = float(leading.sum()) / optimum
+                rows.append({"source": source, "percent": percent, "energy_ratio": ratio})
+    return rows
+
+
+# What is run: a frozen specification, complete enough to run again elsewhere.
+
+PREPARATIONS = MODES
+# Those that centre by a private mean.
+BUYING = ("sphere", "bounded")
+# As the table's own site column says: of the catalogue's data sets none has one.
+GIVEN = "given"
+SPLITS = ("equal", "random", "dirichlet", GIVEN)
+REFERENCES = ("sites", "all")
+# Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
+# it, with less noise and no mistaken directions.
+PUBLISHED: dict[str, Any] = {
+    "calibration": "published",
+    "noise": "triangle",
+    "truncation": "svd",
+    "denoise": "none",
+}
+RECOMMENDED: dict[str, Any] = {
+    "calibration": "analytic",
+    "noise": "isometric",
+    "truncation": "psd",
+    "denoise": "none",
+}
+
+
+@dataclass(frozen=True)
+class ProblemKey:
+    """Everything that fixes the data side: which people, at which sites, prepared how.
+
+    Two specs with the same key share their site moments whatever their budget.
+    """
+
+    dataset: str
+    samples: int | None
+    sites: int
+    split: str
+    concentration: float
+    preparation: str
+    norm_bound: float | None
+    limits: str
+    knowledge: str
+    reference: str
+    seed: int
+    drawing: int
+
+    @property
+    def data(self) -> tuple[str, str, float | None, str]:
+        """What fixes the prepared rows, whoever of them takes part."""
+        return self.dataset, self.preparation, self.norm_bound, self.limits
+
+
+@dataclass(frozen=True)
+class TwoWorlds:
+    """What a spec of private releases has beside its fields."""
+
+    @classmethod
+    def published(cls, **fields: Any) -> Self:
+        """A spec with the paper's noise, truncation and preparation: its numbers, not always its
+        promise."""
+        return cls(**PUBLISHED | {"preparation": "published"} | fields)
+
+    @classmethod
+    def recommended(cls, **fields: Any) -> Self:
+        """A spec that keeps what it promises, at every epsilon: the default by its name."""
+        return cls(**RECOMMENDED | fields)
+
+
+def check_asked(spec: Any, **choices: Sequence[str]) -> None:
+    """Refuse a budget, a preparation or another choice that there is none of.
+
+    A preparation under a former name gets its present one.
+    Raises `ParameterError` naming the first of them.
+    """
+    PrivacyBudget(spec.epsilon, spec.delta)
+    object.__setattr__(spec, "preparation", RENAMED.get(spec.preparation, spec.preparation))
+    for name, offered in {"preparation": PREPARATIONS, **choices}.items():
+        require_one_of(name, getattr(spec, name), offered)
+
+
+def release_settings(
+    spec: Any,
+    n_components: int,
+    intermediate_dim: int,
+    image_shape: tuple[int, int] | None = None,
+    **more: Any,
+) -> ReleaseSettings:
+    """The settings that specs of private releases have in common.
+
+    image_shape: Where the columns are the pixels of pictures.
+    """
+    buys_mean = spec.preparation in BUYING
+    noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
+    # As printed throughout, where the rows are prepared as printed.
+    as_printed = spec.denoise == "auto" and spec.preparation == "published"
+    denoise = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
+    return ReleaseSettings(
+        budget=PrivacyBudget(spec.epsilon, spec.delta),
+        n_components=n_components,
+        intermediate_dim=intermediate_dim,
+        **noise,
+        denoise=denoise,
+        mean_share=spec.mean_share if buys_mean else 0.0,
+        on_sphere=spec.preparation == "sphere",
+        masks=spec.masks,
+        honest_sites=spec.honest_sites,
+        **more,
+    )
+
+
+@dataclass(frozen=True)
+class RunSpec(TwoWorlds):
+    """One cell of an experiment; `published` and `recommended` name the two worlds.
+
+    protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
+    epsilon, delta: Asked of each protocol, under replace-one.
+    sites: S.
+    samples: N, people in all; None takes everybody.
+    components: K; None takes the data set's default.
+    intermediate_dim: R; None takes 2 K, or the number of features if that is smaller.
+    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites: As in
+        `dpcore.pca.ReleaseSettings`.
+    denoise: {"auto", "columns", "cosines", "none"}. Public bases in which noise is taken out of a
+        noisy matrix before it is decomposed (`dpcore.pca.settings.bases_to_denoise_in`).
+    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
+        around a private mean. Bounded clips rows to a public bound and centres by a private mean,
+        none clips them and centres by nothing. Published centring and scaling read the rows and are
+        not private. Energy is measured on the centred second moment of the rows: on the sphere of
+        those that are neither clipped nor at length 1 yet.
+    norm_bound: The public bound on a row's length, in the units of the raw rows; None takes the
+        data set's.
+    limits: Public limits of columns in place of the catalogue's (`dpcore.data.dataset`);
+        empty takes these. Energy is that of rows within them.
+    mean_share: Share of the budget (in mu squared) for the private mean; None leaves it to a rule
+        that reads public numbers alone (`dpcore.pca.settings`).
+    knowledge: Public subspace that rows are projected onto first: "none", "dct:20" (the lowest 20 %
+        of frequencies) or "fashion-mnist:20" (leading directions of another data set). Energy is
+        measured against the exact optimum without it.
+    split: {"equal", "random", "dirichlet", "given"}. Given: by the table's own site column;
+        everybody takes part.
+    concentration: Of the Dirichlet split: small is skewed.
+    reference: {"sites", "all"}. Whose second moment the captured energy is measured on: the people
+        at the sites, or the whole data set they were drawn from, as the DPdisPCA authors do.
+    resample: Draw the people anew in every repetition.
+    """
+
+    experiment = "dpcore.experiments.pca:PCA"
+
+    dataset: str = "digits"
+    protocols: tuple[str, ...] = ("dpdis", "full", "local", "pooled")
+    epsilon: float = 1.0
+    delta: float = 0.01
+    sites: int = 5
+    samples: int | None = None
+    components: int | None = None
+    intermediate_dim: int | None = None
+    calibration: str = RECOMMENDED["calibration"]
+    noise: str = RECOMMENDED["noise"]
+    truncation: str = RECOMMENDED["truncation"]
+    denoise: str = RECOMMENDED["denoise"]
+    preparation: str = "sphere"
+    norm_bound: float | None = None
+    limits: str = ""
+    mean_share: float | None = None
+    knowledge: str = NO_KNOWLEDGE
+    split: str = "equal"
+    concentration: float = 1.0
+    masks: str = "published"
+    honest_sites: int | None = None
+    encoding: str = "native"
+    dropped_sites: int = 0
+    reference: str = "sites"
+    resample: bool = False
+    repetitions: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_asked(self, split=SPLITS, reference=REFERENCES, denoise=DENOISING)
+        check_knowledge(self.knowledge, self.dataset)
+        read_limits(self.limits, CATALOG[self.dataset].ranges if self.dataset in CATALOG else ())
+        if not self.protocols:
+            raise ParameterError("protocols", "at least one", self.protocols)
+        require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
+        if self.dropped_sites >= self.sites:
+            raise ParameterError(
+                "dropped_sites", f"fewer than the {self.sites} there are", self.dropped_sites
+            )
+        if self.samples is not None:
+            if self.samples < 2 * self.sites:
+                raise ParameterError(
+                    "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
+                )
+            require_counts(self, samples=1)
+        if not self.concentration > 0:
+            raise ParameterError("concentration", "greater than 0", self.concentration)
+        if not SMALLEST_CONCENTRATION <= self.concentration <= LARGEST_CONCENTRATION:
+            reach = f"from {SMALLEST_CONCENTRATION:g} to {LARGEST_CONCENTRATION:g}"
+            raise ParameterError("concentration", reach, self.concentration)
+        if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
+            raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
+
+    def problem_key(self, repetition: int = 0) -> ProblemKey:
+        same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
+        # What is not centred is bounded all the same, and measured as if it were.
+        same["preparation"] = "bounded" if self.preparation == "none" else self.preparation
+        if self.split != "dirichlet":
+            same["concentration"] = 1.0
+        if self.preparation == "published":
+            same |= {"norm_bound": None, "limits": ""}
+        return ProblemKey(**same, drawing=repetition if self.resample else 0)
+
+    def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
+        """The release settings, with K and R filled in for this many features, and no more of
+        either than the public subspace has dimensions.
+
+        Raises `ParameterError` if K or R is not in [1, n_features], or K is left to a data set that
+            has no default.
+        """
+        n_features = kept_features(self.knowledge, n_features)
+        components = default_components if self.components is None else self.components
+        if components is None:
+            raise ParameterError("components", f"given for {self.dataset}", None)
+        intermediate = self.intermediate_dim
+        if intermediate is None:
+            intermediate = min(2 * components, n_features)
+        for name, value in (("components", components), ("intermediate_dim", intermediate)):
+            if not isinstance(value, Integral) or not 1 <= value <= n_features:
+                raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
+        more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
+        return release_settings(self, components, intermediate, self._image_shape, **more)
+
+    @property
+    def _image_shape(self) -> tuple[int, int] | None:
+        # Rows that were projected are coordinates, and no pictures any more.
+        is_known = self.dataset in CATALOG or is_held(self.dataset)
+        if self.knowledge != NO_KNOWLEDGE or not is_known:
+            return None
+        return entry_of(self.dataset).image_shape
+
+
+S = TypeVar("S", bound=TwoWorlds)
+
+
+def as_published(spec: S) -> S:
+    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    return replace(spec, **PUBLISHED)
+
+
+# The data side of a run: who takes part, at which site, and the exact answer to compare with.
+
+# What kept data sets and site moments may take: two of the larger data sets, or one and its
+# moments at sixty sites.
+_MOST_BYTES = 1024**3
+
+
+@dataclass(frozen=True)
+class About:
+    """What a page says of the rows; as in `Prepared`."""
+
+    default_components: int | None
+    feature_names: tuple[str, ...]
+    statement: str
+    n_clipped: int = 0
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> About:
+        return cls(**{field.name: getattr(prepared, field.name) for field in fields(cls)})
+
+
+@dataclass(frozen=True, eq=False)
+class SiteData:
+    """All that a problem needs of the rows; as in `Problem`."""
+
+    moments: SiteMoments | SiteRows
+    centre: FloatArray
+    about: About
+
+
+# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
+
+    moments: Of the people at the sites. Centred if the preparation was "published"; their rows,
+        which wait for a centre, if it was "sphere".
+    reference: shape (n_features, n_features), float64. The second moment that captured energy is
+        measured on.
+    exact_components: shape (n_features, n_features). All eigenvectors of the pooled second moment
+        of the people at the sites.
+    exact_eigenvalues: shape (n_features,)
+    optimum: shape (n_features,). Energy of `reference` captured by the first k exact components,
+        for k = 1 to D.
+    centre: shape (n_features,). Mean of the prepared rows of the people at the sites.
+    basis: shape (d, n_features), orthonormal rows, or None. The public subspace that the rows
+        behind `moments` were projected onto; nothing else was.
+    """
+
+    moments: SiteMoments | SiteRows
+    reference: FloatArray
+    exact_components: FloatArray
+    exact_eigenvalues: FloatArray
+    optimum: FloatArray
+    centre: FloatArray
+    about: About
+    basis: FloatArray | None = None
+
+    @property
+    def default_components(self) -> int | None:
+        return self.about.default_components
+
+    def lifted(self, subspace: Subspace) -> Subspace:
+        """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
+        if self.basis is None:
+            return subspace
+        return replace(subspace, components=subspace.components @ self.basis)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.reference)
+
+    @property
+    def holders_moment(self) -> FloatArray:
+        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
+        around the public middle."""
+        rows = self.moments
+        moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+        return moments.pooled()
+
+    def eigenvalues_before_noise(self) -> FloatArray:
+        """Eigenvalues, descending, of the matrix that noise is added to: on the sphere of rows at
+        length 1, seen from the exact mean. `exact_eigenvalues` are of rows as they are."""
+        if not isinstance(self.moments, SiteRows):
+            return self.exact_eigenvalues
+        centre = self.centre if self.basis is None else self.basis @ self.centre
+        return np.asarray(np.linalg.eigvalsh(self.moments.around(centre))[::-1])
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.moments.n_samples.sum())
+
+
+def load_prepared(
+    name: str,
+    preparation: str,
+    norm_bound: float | None = None,
+    limits: str = "",
+    *,
+    download: bool = True,
+) -> Prepared:
+    """A data set ready for a private algorithm; the slow and large part of a problem."""
+    dataset = load_dataset(name, limits=limits, download=download)
+    # The rows of a table in somebody's hands are its holder's, and are prepared again and again.
+    in_place = not is_held(name)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
+
+
+def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
+    """Row numbers of each site's people."""
+    n_rows = len(prepared.X)
+    n_samples = n_rows if key.samples is None else key.samples
+    if n_samples > n_rows:
+        raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
+    people = np.arange(n_rows)
+    if n_samples < n_rows:
+        if key.split == GIVEN:
+            raise ParameterError("samples", "everybody, as the table says who is where", n_samples)
+        rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
+        # A prefix of one permutation, so that a larger sample contains the smaller one.
+        people = rng.permutation(n_rows)[:n_samples]
+    labels = prepared.sites if key.split == GIVEN else prepared.labels
+    members = split_sites(
+        n_samples,
+        key.sites,
+        how=key.split,
+        labels=None if labels is None else labels[people],
+        concentration=key.concentration if key.split == "dirichlet" else None,
+        rng=stream(key.seed, Purpose.SPLIT, key.drawing),
+    )
+    return tuple(people[rows] for rows in members)
+
+
+def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    """What the sites of a key hold; the part of a problem that reads rows."""
+    prepared = read()
+    require_variance(prepared)
+    sites = sites_of(key, prepared)
+    if key.preparation == "sphere":
+        shape = prepared.image_shape
+        rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
+        return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
+    moments = site_moments(prepared.X, sites)
+    centre = moments.weights @ moments.means
+    if key.preparation == "published":
+        # The authors centre the people drawn once more, with their own mean.
+        moments = moments.centred(centre, in_place=True)
+    return SiteData(moments, centre, About.of(prepared))
+
+
+def build_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
+) -> Problem:
+    """Site moments and exact answer for one key.
+
+    prepared: What `load_prepared` gives for the key's data set and preparation.
+    whole: Gives the second moment of all prepared rows, for keys that measure on everybody; it is
+        worked out here when absent.
+    """
+    if (knowledge := Knowledge.parse(key.knowledge)) is not None:
+        basis = public_basis(knowledge, key.dataset)
+        return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
+    data = site_data(key, lambda: prepared)
+    return _problem_on(key, data, whole or (lambda: whole_second_moment(prepared)))
+
+
+def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
+    if isinstance(data.moments, SiteRows):
+        # Rows that wait for a centre, measured on what they were before any of it.
+        pooled = data.moments.as_they_are.centred().pooled()
+    else:
+        pooled = data.moments.pooled()
+        if key.preparation != "published":
+            pooled -= np.outer(data.centre, data.centre)
+    return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
+
+
+def _within_public_subspace(
+    key: ProblemKey,
+    basis: FloatArray,
+    prepared: Prepared,
+    whole: Callable[[], FloatArray] | None,
+) -> Problem:
+    """Moments of projected rows, measured against what there is without the projection."""
+    without = build_problem(key, prepared, whole)
+    basis = basis.astype(prepared.X.dtype)
+    rows: FloatArray = prepared.X @ basis.T
+    if key.preparation != "sphere":
+        # A projection lengthens no row, but its rounding may.
+        rows, _ = shorten(rows, 1.0)
+    # What was between limits is turned, and coordinates are no pixels.
+    projected = replace(prepared, X=rows, half_widths=None, image_shape=None)
+    within = build_problem(replace(key, reference="sites"), projected)
+    return replace(without, moments=within.moments, basis=basis)
+
+
+def _no_variance() -> ParameterError:
+    return ParameterError(
+        "data",
+        "of at least two different rows: equal ones have no variance to capture a share of",
+        "equal rows",
+    )
+
+
+def require_variance(prepared: Prepared) -> None:
+    """Refuse rows that are all equal, where what is left of them is rounding.
+
+    Raises `ParameterError`.
+    """
+    X = prepared.X
+    # Nearly always the first two differ, and nothing else is read.
+    if (X[:2] == X[0]).all() and (X == X[0]).all():
+        raise _no_variance()
+
+
+def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
+    """The problem with the exact answer for `pooled`, which is measured on `reference`."""
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    optimum = cumulative_energy(components, reference)
+    if not optimum[-1] > 0:
+        raise _no_variance()
+    return Problem(
+        moments=data.moments,
+        reference=reference,
+        exact_components=components,
+        exact_eigenvalues=eigenvalues,
+        optimum=optimum,
+        centre=data.centre,
+        about=data.about,
+    )
+
+
+def whole_second_moment(prepared: Prepared) -> FloatArray:
+    """Centred second moment of every prepared row, float64."""
+    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),), products=prepared.X.dtype)
+    return everybody.centred().pooled()
+
+
+ProblemSource = Callable[[ProblemKey], Problem]
+
+
+class Problems:
+    """Problems by their keys; each made once, however many threads ask.
+
+    load: (name, preparation, norm_bound, limits) -> Prepared.
+    keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
+        sweep comes to its problems one after the other; more than one would take the memory of
+        many.
+    shelf: Not asked for the problems of sweeps.
+    prepared: The data sets: called as `load`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[..., Prepared] = load_prepared,
+        *,
+        keep_data: int = 1,
+        keep: int = 1,
+        shelf: Shelf = site_data,
+    ):
+        self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
+        self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
+        self._problems: OnceCache[Problem] = OnceCache(
+            lambda key: self._build(key, shelf), keep, _MOST_BYTES
+        )
+
+    def __call__(self, key: ProblemKey) -> Problem:
+        return self._problems(key)
+
+    def peek(self, key: ProblemKey) -> Problem | None:
+        """The problem if it is there; None where one would have to wait for it."""
+        return self._problems.peek(key)
+
+    def beside(self, keep: int = 1) -> ProblemSource:
+        """A source for sweeps: on the same data, and with a few problems of its own.
+
+        The many problems of a sweep then push out none of these.
+        """
+        own = OnceCache(lambda key: self._build(key, site_data), keep, _MOST_BYTES)
+        return lambda key: self(key) if (key,) in self._problems else own(key)
+
+    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
+        read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
+        with one_blas_thread():
+            if key.knowledge != NO_KNOWLEDGE:
+                return build_problem(key, read(), whole)
+            return _problem_on(key, shelf(key, read), whole)
+
+
+local_problem = Problems()
+
+
+# Running a spec: tidy rows, one a (protocol, repetition).
+
+
+class AskedRow(TypedDict):
+    """What rows of private releases at sites begin with."""
+
+    dataset: str
+    protocol: str
+    epsilon: float
+    delta: float
+    sites: int
+    samples: int
+    components: int
+    intermediate_dim: int
+    calibration: str
+    noise: str
+    truncation: str
+    denoise: str
+
+
+class PcaRow(AskedRow):
+    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+
+    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
+    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
+    protocols together, divided among the specs that shared it: protocols and specs have most of
+    it in common.
+    """
+
+    encoding: str
+    masks: str
+    honest_sites: int | None
+    dropped_sites: int
+    preparation: str
+    norm_bound: float | None
+    limits: str
+    mean_share: float | None
+    knowledge: str
+    split: str
+    concentration: float
+    reference: str
+    resample: bool
+    repetition: int
+    seed: int
+    energy_ratio: float
+    energy: float
+    random_ratio: float
+    sigma: float | None
+    mu: float | None
+    exact_epsilon: float
+    bytes_sent: int
+    bytes_per_site: int
+    n_rounds: int
+    people_per_site: float
+    intermediate_ratio: float
+    seconds: float
+    versions: str
+
+
+def draw_subspaces(
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    threads: int | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+    each_site: Callable[[SiteAtWork], None] = lambda _: None,
+) -> list[dict[str, Subspace]]:
+    """Subspaces of several specs on one draw of the noise, the same as each alone gives.
+
+    specs: Equal but for K, R, truncation, encoding and denoising.
+    threads: Sites worked on at the same time; one a processor by default, and protocols too.
+    checkpoint: Called before each site and each block of everybody's rows; what it raises ends the
+        draw.
+    each_site: Called as each site is done, by the thread that did it.
+    """
+    protocols = [protocol(key) for key in specs[0].protocols]
+    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
+    draws = Draw(
+        problem.moments,
+        settings[0],
+        Repetition(specs[0].seed, repetition),
+        proxies=any(each.wants_proxies for each in protocols),
+        average=any(each.wants_average for each in protocols),
+        threads=threads,
+        checkpoint=checkpoint,
+        watch=each_site,
+    ).several(settings)
+    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
+        found: list[dict[str, Subspace]] = [{} for _ in draws]
+        for draw, subspaces in zip(draws, found, strict=True):
+            for each in protocols:
+                subspaces[each.key] = problem.lifted(each.release(draw))
+        return found
+    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
+    with ThreadPoolExecutor(len(protocols)) as pool:
+        pending = [
+            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
+        ]
+        return [{key: problem.lifted(each.result()) for key, each in of.items()} for of in pending]
+
+
+def run_repetitions(
+    specs: Sequence[RunSpec],
+    problem: Problem,
+    repetition: int,
+    *,
+    watch: Callable[[list[dict[str, Subspace]]], object] = lambda _: None,
+    **options: Any,
+) -> list[list[PcaRow]]:
+    """Rows of one repetition of several specs, as `draw_subspaces` takes them.
+
+    `watch` is called with the subspaces that the rows are about.
+    """
+    started = time.perf_counter()
+    with one_blas_thread():
+        outcomes = draw_subspaces(specs, problem, repetition, **options)
+        watch(outcomes)
+        seconds = (time.perf_counter() - started) / len(specs)
+        energies = _Energies(problem.reference)
+        return [
+            [
+                row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
+                for key, subspace in subspaces.items()
+            ]
+            for spec, subspaces in zip(specs, outcomes, strict=True)
+        ]
+
+
+class _Energies:
+    """Captured energies; specs that share a decomposition share its components in memory."""
+
+    def __init__(self, reference: FloatArray):
+        self._reference = reference
+        self._known: dict[Hashable, tuple[float, Subspace]] = {}
+
+    def of(self, subspace: Subspace) -> float:
+        components = subspace.components
+        key = components.ctypes.data, components.shape, components.strides
+        if key not in self._known:
+            # The subspace is kept, or its memory might come to hold another.
+            self._known[key] = captured_energy(components, self._reference), subspace
+        return self._known[key][0]
+
+
+def row_of(
+    spec: RunSpec,
+    problem: Problem,
+    repetition: int,
+    key: str,
+    subspace: Subspace,
+    energy: float,
+    seconds: float,
+) -> PcaRow:
+    """The tidy row of one protocol's subspace."""
+    settings = spec.settings(problem.n_features, problem.default_components)
+    guarantee, optimum = subspace.guarantee, float(problem.optimum[settings.n_components - 1])
+    in_all = float(problem.reference.trace())
+    return row_from(
+        PcaRow,
+        spec,
+        protocol=key,
+        samples=problem.n_samples,
+        components=settings.n_components,
+        intermediate_dim=settings.intermediate_dim,
+        mean_share=settings.mean_share,
+        repetition=repetition,
+        energy_ratio=energy / optimum,
+        energy=energy,
+        random_ratio=settings.n_components / problem.n_features * in_all / optimum,
+        sigma=guarantee.sigma,
+        mu=guarantee.mu,
+        exact_epsilon=guarantee.epsilon,
+        bytes_sent=int(subspace.bytes_sent.sum()),
+        bytes_per_site=int(subspace.bytes_sent.max(initial=0)),
+        n_rounds=subspace.n_rounds,
+        people_per_site=problem.n_samples / spec.sites,
+        intermediate_ratio=settings.intermediate_dim / settings.n_components,
+        seconds=seconds,
+        versions=versions(),
+    )
+
+
+def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
+    """Bytes of all whole matrices, and of all raw rows, sent as they are; nothing is drawn."""
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    return int(whole_matrix_bytes(draw).sum()), int(raw_row_bytes(draw).sum())
+
+
+def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:
+    """Rows of a spec, as they are finished.
+
+    Raises `ParameterError` if the spec cannot run on its data set; before anything is drawn.
+    Raises `DataUnavailable` if the data set's files are not there.
+    """
+    for repetition in range(spec.repetitions):
+        problem = problems(spec.problem_key(repetition))
+        yield from run_repetitions([spec], problem, repetition)[0]
+
+
+# PCA as a family of the engine: what a sweep of `RunSpec` may vary, cannot run, and takes.
+
+# R is at most the number of features, and that in the thousands.
+_LARGEST_RATIO = 100_000
+# Seconds, measured on one core of 2.8 GHz from digits (D = 64) to MNIST (D = 784), within a factor
+# of two: what a draw takes at each site, and what moments take for each person.
+_A_DRAW, _A_DRAW_OF_SQUARED_FEATURES = 5e-4, 4.5e-8
+_A_MOMENT_OF_SQUARED_FEATURES = 3e-11
+
+
+def check_feasible(spec: RunSpec) -> None:
+    """Refuse, without reading any data, a spec that its data set cannot serve.
+
+    Raises `ParameterError`: saying what is wrong with which parameter.
+    """
+    status = dataset_status(spec.dataset)
+    if spec.samples is not None and spec.samples > status.n_samples:
+        here = " in the part that is here" if status.is_part else ""
+        most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
+        raise ParameterError("samples", most, spec.samples)
+    settings = spec.settings(status.n_features, status.default_components)
+    entries = [protocol(key) for key in spec.protocols]
+    for entry in entries:
+        for whole in (False,) * entry.wants_proxies + (True,) * entry.wants_average:
+            check_encoding(spec.encoding, whole=whole)
+    n_samples = status.n_samples if spec.samples is None else spec.samples
+    if n_samples < 2 * spec.sites:
+        raise ParameterError("sites", f"at most half the {n_samples:,} people", spec.sites)
+    fewest, more = divmod(n_samples, spec.sites)
+    sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
+    n_features = kept_features(spec.knowledge, status.n_features)
+    for entry in entries:
+        entry.promise(settings, sites, n_features)
+
+
+def _with_values(base: RunSpec, values: dict[str, Any]) -> RunSpec:
+    """Fields that a person thinks in, R = ratio K and N = people S, come after the others."""
+    ratio = values.pop("intermediate_ratio", None)
+    people = values.pop("people_per_site", None)
+    if people is not None:
+        values["samples"] = people * values.get("sites", base.sites)
+    if ratio is not None:
+        if not 0 < ratio <= _LARGEST_RATIO:
+            constraint = f"greater than 0 and at most {_LARGEST_RATIO:,}"
+            raise ParameterError("intermediate_ratio", constraint, ratio)
+        components = values.get("components", base.components)
+        if components is None:
+            dataset = values.get("dataset", base.dataset)
+            components = dataset_status(dataset).default_components
+            if components is None:
+                raise ParameterError("components", f"given for {dataset}", None)
+        values["intermediate_dim"] = round(ratio * components)
+    return replace(base, **values)
+
+
+def _draw_seconds(spec: RunSpec) -> float:
+    features = kept_features(spec.knowledge, dataset_status(spec.dataset).n_features)
+    at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
+    # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
+    sites = sum(
+        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
+    )
+    return sites * at_a_site
+
+
+def _problem_seconds(key: ProblemKey) -> float:
+    status = dataset_status(key.dataset)
+    people = status.n_samples if key.samples is None else key.samples
+    return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
+
+
+PCA: Experiment[RunSpec, ProblemKey, Problem] = Experiment(
+    row=PcaRow,
+    outline=lambda spec: [{"protocol": key} for key in dict.fromkeys(spec.protocols)],
+    run=run_repetitions,
+    problem_key=RunSpec.problem_key,
+    problem=local_problem,
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda key: key.data,
+    check=check_feasible,
+    after_draw=("components", "intermediate_dim", "truncation", "encoding", "denoise"),
+    derived_fields=("intermediate_ratio", "people_per_site"),
+    with_values=_with_values,
+    draw_seconds=_draw_seconds,
+    problem_seconds=_problem_seconds,
+)
+VARIABLE_FIELDS = PCA.variable_fields(RunSpec())
+
+
+# What releases say of themselves, beside what only a laboratory knows.
+
+
+@dataclass(frozen=True, eq=False)
+class Assessed:
+    """One release: its own assessment, and the truth, which is not private.
+
+    own: None where the release cannot tell.
+    variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
+        those of the first site for a site alone, of everybody else.
+    total: tr A.
+    optimum: Of the best subspace of this dimension.
+    """
+
+    own: Assessment | None
+    variances: FloatArray
+    total: float
+    optimum: float
+
+    @property
+    def energy(self) -> float:
+        return float(self.variances.sum())
+
+    @property
+    def energy_ratio(self) -> float:
+        return self.energy / self.optimum
+
+
+def assessed(
+    spec: RunSpec,
+    problem: Problem,
+    repetition: int = 0,
+    *,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> dict[str, Assessed]:
+    """What each protocol's release in one repetition says of itself, and the truth.
+
+    The noise is that of `dpcore.experiments.pca.draw_subspaces`, and so is the checkpoint.
+    Nothing is drawn but for protocols whose release can tell.
+    """
+    entries = [protocol(key) for key in spec.protocols]
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(
+        problem.moments,
+        settings,
+        Repetition(spec.seed, repetition),
+        proxies=any(each.wants_proxies for each in entries if each.average is not None),
+        average=any(each.wants_average for each in entries),
+        checkpoint=checkpoint,
+    )
+    found = {}
+    with one_blas_thread():
+        for each in entries:
+            if each.average is not None:
+                found[each.key] = _assess_one(each, each.average(draw), draw)
+    return found
+
+
+def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> Assessed:
+    exact = _exact(entry, average, draw)
+    n_components = draw.settings.n_components
+    energies = cumulative_energy(average.subspace(draw.settings).components, exact)
+    return Assessed(
+        own=entry.assess(draw),
+        variances=np.diff(energies, prepend=0.0),
+        total=float(exact.trace()),
+        optimum=float(leading_eigenpairs(exact, n_components)[0].sum()),
+    )
+
+
+def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
+    """What the noise was added to, around what it is centred around."""
+    if draw.settings.on_sphere and average.centre is not None:
+        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
+        return exact.astype(np.float64)
+    rows = draw.moments
+    moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+    moments = moments.at((0,)) if entry.is_alone else moments
+    mean = moments.weights @ moments.means
+    pooled = moments.pooled()
+    return pooled if average.centre is None else pooled - np.outer(mean, mean)
+
+
+# Site moments between two starts of a server: in the folder of finished rows.
+
+_KIND = "site moments in float64"
+
+
+def kept_or_made(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    """The site data of a key: found in the folder, or made and kept there.
+
+    Only of data sets that are read from files: the others are made in no time. What is damaged is
+    made again. Rows that wait for a centre are read when a moment is asked for that is not there.
+
+    read: Reads the rows.
+    """
+    digests = _digests(key.dataset)
+    if not digests:
+        return site_data(key, read)
+    store = Store()
+    identity: list[object] = [_KIND, asdict(key), digests]
+    content = store.content(identity)
+    rows = _Rows(key.dataset, digests, read)
+    if content is None:
+        made = site_data(key, read)
+        # A file that was exchanged while it was read would be kept under the other one's name.
+        rows.are_these = _digests(key.dataset) == digests
+        if rows.are_these:
+            _keep(store, identity, _packed(made))
+    else:
+        made = _unpacked(content, rows)
+    if not isinstance(made.moments, SiteRows):
+        return made
+    around = _Centred([f"{_KIND} around a centre", key.data, digests])
+    shape = entry_of(key.dataset).image_shape
+    known = replace(made.moments, read=rows, shelf=around, image_shape=shape)
+    return replace(made, moments=known)
+
+
+def keeping(problem: Problem) -> Problem:
+    """The same, which keeps the moments around the centres that it is asked for.
+
+    What is kept of a draw on MNIST takes 7 MB: not for every draw of every setting.
+    """
+    rows = problem.moments
+    if not isinstance(rows, SiteRows) or not isinstance(rows.shelf, _Centred):
+        return problem
+    return replace(problem, moments=replace(rows, shelf=replace(rows.shelf, keeps=True)))
+
+
+@dataclass(frozen=True)
+class _Centred:
+    """A `Shelf` of moments around centres of the rows that have this identity."""
+
+    identity: list[object]
+    keeps: bool = False
+
+    def __call__(
+        self, sites: tuple[IntArray, ...], centre: FloatArray, make: Callable[[], FloatArray]
+    ) -> FloatArray:
+        who = hashlib.sha256(b"".join(np.ascontiguousarray(site).data for site in sites))
+        where = hashlib.sha256(centre.tobytes())
+        store = Store()
+        identity = [*self.identity, [len(site) for site in sites]]
+        identity += [who.hexdigest(), where.hexdigest()]
+        content = store.content(identity)
+        if content is not None:
+            return _squared(np.frombuffer(content, np.float64), len(centre))
+        made = make()
+        if self.keeps and (triangle := _triangle(made)) is not None:
+            store.keep_content(identity, triangle.tobytes())
+        return made
+
+
+@dataclass(eq=False)
+class _Rows:
+    """The rows behind moments that were found in the folder, read when they are needed."""
+
+    dataset: str
+    digests: list[str]
+    read: Callable[[], Prepared]
+    are_these: bool = False
+
+    def __call__(self) -> FloatArray:
+        rows = self.read().X
+        if not self.are_these and _digests(self.dataset) != self.digests:
+            raise DataUnavailable(
+                f"The files of {self.dataset} have been exchanged since its second moments were "
+                "read: start the server again."
+            )
+        self.are_these = True
+        return rows
+
+
+def _digests(dataset: str) -> list[str]:
+    """Of the files that the rows are read from; empty where there are none, or they are away."""
+    try:
+        return [_sha256(path) for path in dataset_files(dataset)]
+    except OSError:
+        return []
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _packed(data: SiteData) -> dict[str, AnyArray] | None:
+    moments = data.moments
+    arrays = {"about": np.array(json.dumps(asdict(data.about))), "centre": data.centre}
+    arrays |= {"precision": np.array(moments.dtype.name)}
+    arrays |= {"means": moments.means, "n_samples": moments.n_samples}
+    if isinstance(moments, SiteRows):
+        everybody = moments.as_they_are
+        arrays |= {"everybodys_mean": everybody.means, "members": np.concatenate(moments.sites)}
+        if moments.half_widths is not None:
+            arrays["half_widths"] = moments.half_widths
+        moments = everybody
+    triangles = [_triangle(own) for own in moments.second_moments]
+    whole = [each for each in triangles if each is not None]
+    return arrays | {"triangles": np.stack(whole)} if len(whole) == len(triangles) else None
+
+
+def _keep(store: Store, identity: list[object], arrays: dict[str, AnyArray] | None) -> None:
+    if arrays is not None:
+        np.savez(packed := BytesIO(), allow_pickle=False, **arrays)
+        store.keep_content(identity, packed.getvalue())
+
+
+def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
+    """What `_packed` packed; the store has seen that it is whole."""
+    with np.load(BytesIO(content)) as packed:
+        arrays = dict(packed)
+    found = json.loads(str(arrays["about"]))
+    about = About(**found | {"feature_names": tuple(found["feature_names"])})
+    means, n_samples = arrays["means"], arrays["n_samples"]
+    second_moments = np.stack([_squared(own, means.shape[1]) for own in arrays["triangles"]])
+    precision = np.dtype(str(arrays["precision"]))
+    if "members" not in arrays:
+        moments = SiteMoments(second_moments, means, n_samples, precision)
+        return SiteData(moments, arrays["centre"], about)
+    everybody = SiteMoments(second_moments, arrays["everybodys_mean"], n_samples.sum(keepdims=True))
+    members = tuple(np.split(arrays["members"], np.cumsum(n_samples)[:-1]))
+    rows = SiteRows(
+        read,
+        precision,
+        members,
+        means,
+        n_samples,
+        arrays.get("half_widths"),
+        known=[everybody],
+    )
+    return SiteData(rows, arrays["centre"], about)
+
+
+def _triangle(matrix: FloatArray) -> FloatArray | None:
+    """Half of a matrix that is symmetric to the bit; None of another."""
+    if not np.array_equal(matrix, matrix.T):
+        return None
+    half: FloatArray = matrix[_upper(len(matrix))]
+    return half
+
+
+def _squared(triangle: FloatArray, n_features: int) -> FloatArray:
+    upper = _upper(n_features)
+    matrix = np.empty((n_features, n_features), triangle.dtype)
+    matrix[upper] = triangle
+    matrix.T[upper] = triangle
+    return matrix
+
+
+@lru_cache(maxsize=1)
+def _upper(n_features: int) -> BoolArray:
+    return np.tri(n_features, dtype=np.bool_).T
+
+
+# People of a data set, rebuilt from what a run released: from its components, about its centre.
+
+N_SHOWN = 10
+# Of each class the third: the first five of MNIST is one that few would read as a five.
+_TURN = 2
+# Data sets whose pictures are ink on paper; others are photographs.
+INK = ("mnist-small", "mnist", "digits")
+# Of a table, so many columns are drawn as bars.
+MOST_BARS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class ShownPeople:
+    """Ten people of a data set, and which of their columns are shown.
+
+    rows: shape (n_people, n_features), float64. Of `Prepared.X`.
+    units: scale and mean of `Prepared`.
+    ends: shape (2, n_features). Values drawn as nothing and as full: public limits, or where there
+        are none the least and the largest of these people.
+    columns: Those shown, in the order they are shown in; all of a picture.
+    names: Of each person, what the label says, or the number of the row.
+    """
+
+    rows: FloatArray
+    units: tuple[float, FloatArray]
+    ends: FloatArray
+    columns: IntArray
+    names: tuple[str, ...]
+
+    def levels(self, rows: FloatArray) -> IntArray:
+        """Bytes to draw, (n_people, n_columns) uint8, of rows in the units of `rows`."""
+        scale, mean = self.units
+        low, high = self.ends
+        shares = (rows * scale + mean - low) / np.where(high > low, high - low, 1.0)
+        drawn: IntArray = np.rint(255 * np.clip(shares[:, self.columns], 0, 1)).astype(np.uint8)
+        return drawn
+
+
+def shown_people(
+    prepared: Prepared, limits: FloatArray | None, variances: FloatArray
+) -> ShownPeople:
+    """Ten people, as evenly of each class as there are classes, always the same.
+
+    limits: shape (n_features, 2), public, or None.
+    variances: shape (n_features,). Of a table, columns that vary most are shown.
+    """
+    chosen = choose_people(prepared.labels, prepared.n_samples)
+    rows = np.asarray(prepared.X[chosen], dtype=np.float64)
+    units = prepared.scale, prepared.mean
+    measured = rows * prepared.scale + prepared.mean
+    ends = np.stack([measured.min(axis=0), measured.max(axis=0)]) if limits is None else limits.T
+    columns = np.arange(prepared.n_features)
+    if prepared.image_shape is None:
+        columns = np.sort(np.argsort(-variances, kind="stable")[:MOST_BARS])
+    return ShownPeople(rows, units, ends, columns, _names(prepared, chosen))
+
+
+def choose_people(labels: IntArray | None, n_samples: int) -> IntArray:
+    """Row numbers of ten people, or of all where they are fewer, by class.
+
+    Of each class in turn the third in the data set, then the next, until there are ten.
+    """
+    if labels is None:
+        return np.arange(min(N_SHOWN, n_samples))
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    longest = max(map(len, members))
+    rounds = [k % longest for k in range(_TURN, _TURN + longest)]
+    order = [rows[k] for k in rounds for rows in members if k < len(rows)][:N_SHOWN]
+    return np.array(sorted(order, key=lambda row: (labels[row], row)))
+
+
+def rebuilt(rows: FloatArray, subspace: Subspace, problem: Problem) -> FloatArray:
+    """m + V^T V (x - m) of each row x, from released quantities and the row alone.
+
+    m is the centre that the run released, or the origin of the rows, which is public, where it
+    bought none: never the rows' own mean.
+
+    rows: shape (n_people, n_features), in the units of the prepared rows.
+    """
+    centre = subspace.centre
+    if centre is None:
+        centre = np.zeros(rows.shape[1])
+    elif problem.basis is not None:
+        centre = centre @ problem.basis
+    return rebuilt_about(rows, subspace.components, np.asarray(centre, dtype=np.float64))
+
+
+def rebuilt_about(rows: FloatArray, components: FloatArray, centre: FloatArray) -> FloatArray:
+    """Rows projected onto components about a centre."""
+    found: FloatArray = centre + (rows - centre) @ components.T @ components
+    return found
+
+
+def _names(prepared: Prepared, chosen: IntArray) -> tuple[str, ...]:
+    if prepared.labels is None or prepared.label_names is None:
+        return tuple(f"row {row + 1:,}" for row in chosen)
+    return tuple(prepared.label_names[label] for label in prepared.labels[chosen])

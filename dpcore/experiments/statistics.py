@@ -1,0 +1,369 @@
+"""Experiments with one private statistic of a column."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypedDict
+
+import numpy as np
+
+from dpcore.data import load_dataset
+from dpcore.errors import ParameterError, require_one_of
+from dpcore.experiments.engine import Experiment, each_alone, row_from
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.params import LARGEST_BOUND, require_counts
+from dpcore.privacy import PrivacyBudget
+from dpcore.statistics import (
+    MECHANISMS,
+    PrivateStatistic,
+    clipping_bias,
+    error_law,
+    people_needed,
+    private_histogram,
+    private_mean,
+    private_variance,
+)
+from dpcore.streams import Purpose, root_of_release, stream
+
+# What is asked of one column: a statistic, its public bounds, its budget.
+
+MEAN, VARIANCE, HISTOGRAM = "mean", "variance", "histogram"
+KINDS = (MEAN, VARIANCE, HISTOGRAM)
+
+# Bounds for the pixels of pictures, which the way of encoding gives; encoded tables are in [0, 1].
+_BOUNDS = {
+    "digits": (0.0, 16.0),
+    "covtype": (0.0, 4000.0),
+    "synthetic": (-10.0, 10.0),
+    "synthetic-2012": (-1.0, 1.0),
+    "mfeat": (0.0, 400.0),
+}
+_TYPED = (0.0, 100.0)
+_NEAREST = 1e-9
+_SEPARATORS = re.compile(r"[\s,;]+")
+
+
+@dataclass(frozen=True)
+class StatisticSpec:
+    """What is released about one column.
+
+    kind: {"mean", "variance", "histogram"}
+    low, high: Public bounds; the histogram's outermost edges.
+    epsilon, delta: Asked of this one release.
+    mechanism: {"laplace", "gaussian"}
+    bins: Of the histogram, equally wide.
+    column: Public name of what the values are. Columns of one name share their noise.
+    """
+
+    kind: str = MEAN
+    low: float = 0.0
+    high: float = 100.0
+    epsilon: float = 1.0
+    delta: float = 1e-2
+    mechanism: str = "laplace"
+    bins: int = 10
+    seed: int = 0
+    column: str = ""
+
+    def __post_init__(self) -> None:
+        PrivacyBudget(self.epsilon, self.delta)
+        for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
+            require_one_of(name, getattr(self, name), choices)
+        if not self.low < self.high < math.inf:
+            raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
+        for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
+            if not abs(bound) <= LARGEST_BOUND:
+                reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
+                raise ParameterError(name, reach, bound)
+        # Closer together, rounding would move values between bins and swallow the noise.
+        if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
+            raise ParameterError(
+                "upper bound", f"further above the lower bound, {self.low:g}", self.high
+            )
+        require_counts(self, bins=2, seed=0)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(bins + 1,) public edges."""
+        return np.linspace(float(self.low), float(self.high), self.bins + 1)
+
+
+def usual_bounds(dataset: str | None) -> tuple[float, float]:
+    """Bounds somebody may choose before seeing any value; None is for typed numbers."""
+    if dataset is None:
+        return _TYPED
+    return _BOUNDS.get(dataset, (0.0, 1.0))
+
+
+def numbers_in(text: str) -> np.ndarray:
+    """The numbers in a text, separated by blanks, commas, semicolons or lines.
+
+    Raises `ParameterError` naming the first thing that is no finite number, or if there are fewer
+        than two.
+    """
+    numbers = []
+    for word in filter(None, _SEPARATORS.split(text.strip())):
+        try:
+            number = float(word)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise ParameterError("numbers", "finite numbers with commas or blanks between", word)
+        numbers.append(number)
+    if len(numbers) < 2:
+        raise ParameterError("numbers", "at least two, one a person", len(numbers))
+    return np.array(numbers)
+
+
+# One private statistic of a column: the release, the law of its error, what the bounds cost.
+
+PROBABILITY = 0.95
+TYPED = "typed"
+
+
+class BoundRow(TypedDict):
+    """What an upper bound costs, in units of the statistic.
+
+    `bias` is its size, `noise` a standard deviation, `error` the root of the sum of squares.
+    """
+
+    high: float
+    bias: float
+    noise: float
+    error: float
+
+
+class PeopleRow(TypedDict):
+    """How many people keep an error that small."""
+
+    error: float
+    people: int
+
+
+def n_outside(values: np.ndarray, spec: StatisticSpec) -> int:
+    """How many values the bounds move. Exact: for whoever holds the values, not for release."""
+    return int(np.count_nonzero((values < spec.low) | (values > spec.high)))
+
+
+def release(values: np.ndarray, spec: StatisticSpec, repetition: int = 0) -> PrivateStatistic:
+    """One release of the statistic; a repetition is one draw of its noise.
+
+    The noise is of this column, statistic, bounds and budget alone.
+    """
+    root = root_of_release(
+        spec.seed,
+        spec.column,
+        len(values),
+        spec.kind,
+        (spec.low, spec.high),
+        spec.bins if spec.kind == HISTOGRAM else None,
+        spec.mechanism,
+        spec.epsilon,
+        spec.delta if spec.mechanism == "gaussian" else 0.0,
+    )
+    return _released(values, spec, stream(root, Purpose.STATISTIC, repetition))
+
+
+def truth(values: np.ndarray, spec: StatisticSpec) -> float | np.ndarray:
+    """What the values themselves give, unbounded and without noise. Not private."""
+    if spec.kind == HISTOGRAM:
+        return np.histogram(np.clip(values, spec.low, spec.high), spec.edges)[0].astype(float)
+    return float(values.mean() if spec.kind == MEAN else values.var())
+
+
+def affordable_draws(n_samples: int, spec: StatisticSpec) -> int:
+    """How many releases to draw for their law to show within a moment: 50 to 1,000.
+
+    A histogram gives an error a bin, and takes longer.
+    """
+    wanted, work = (1000, 5e7) if spec.kind != HISTOGRAM else (200, 1e7)
+    return int(min(wanted, max(50, work // n_samples)))
+
+
+def error_draws(values: np.ndarray, spec: StatisticSpec, draws: int) -> np.ndarray:
+    """Errors of many releases, against the statistic of the bounded values.
+
+    Returns: shape (draws,), or (draws * bins,) for a histogram
+    """
+    bounded = np.clip(values, spec.low, spec.high)
+    exact = truth(bounded, spec)
+    rng = stream(spec.seed, Purpose.STATISTIC, 1, 0)
+    return np.concatenate(
+        [np.atleast_1d(_released(bounded, spec, rng).value - exact) for _ in range(draws)]
+    )
+
+
+def error_reached(spec: StatisticSpec, scale: float) -> float:
+    """The size of error that theory exceeds in 5 draws of 100."""
+    return float(error_law(spec.mechanism, scale).ppf((1 + PROBABILITY) / 2))
+
+
+def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.ndarray:
+    """(points, 2) error and theoretical density of it, over the middle 99.8 %."""
+    law = error_law(spec.mechanism, scale)
+    low, high = law.interval(0.998)
+    errors = np.linspace(low, high, points)
+    return np.column_stack([errors, law.pdf(errors)])
+
+
+def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) -> list[BoundRow]:
+    """Bias and noise of the mean or variance against the upper bound.
+
+    The bias is read from the values themselves: not private, a lesson in choosing bounds.
+    """
+    width = spec.high - spec.low
+    rows: list[BoundRow] = []
+    for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
+        try:
+            bounded = replace(spec, high=float(high))
+        except ParameterError:  # beyond what public bounds may be
+            continue
+        bias = abs(
+            float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
+        )
+        scale = float(release(values, bounded).noise_scale)
+        noise = float(error_law(spec.mechanism, scale).std())
+        error = math.hypot(bias, noise)
+        rows.append({"high": bounded.high, "bias": bias, "noise": noise, "error": error})
+    return rows
+
+
+def people_for(spec: StatisticSpec, error: float) -> int:
+    """People from which the noise stays below `error` 95 times in 100.
+
+    For a histogram the error is a share of all people, for each bin.
+    """
+    return people_needed(
+        error,
+        statistic="share" if spec.kind == HISTOGRAM else spec.kind,
+        bounds=(spec.low, spec.high),
+        epsilon=spec.epsilon,
+        delta=spec.delta if spec.mechanism == "gaussian" else 0.0,
+        mechanism=spec.mechanism,
+        probability=PROBABILITY,
+    )
+
+
+def people_rows(spec: StatisticSpec, points: int = 25) -> list[PeopleRow]:
+    """People needed for errors from a thousandth of the range to half of it."""
+    return [
+        {"error": float(error), "people": people_for(spec, float(error))}
+        for error in error_range(spec) * np.geomspace(0.001, 0.5, points)
+    ]
+
+
+def error_range(spec: StatisticSpec) -> float:
+    """The largest value an error can sensibly have: the range of the statistic."""
+    if spec.kind == HISTOGRAM:
+        return 1.0
+    width = spec.high - spec.low
+    return width if spec.kind == MEAN else width**2 / 4
+
+
+def data_driven_edges(values: np.ndarray, spec: StatisticSpec) -> np.ndarray:
+    """(bins + 1,) edges from the smallest to the largest value. Not private: the mistake."""
+    low, high = float(values.min()), float(values.max())
+    return np.linspace(low, high if high > low else low + 1.0, spec.bins + 1)
+
+
+def _released(
+    values: np.ndarray, spec: StatisticSpec, rng: np.random.Generator
+) -> PrivateStatistic:
+    release = {
+        MEAN: partial(private_mean, bounds=(spec.low, spec.high)),
+        VARIANCE: partial(private_variance, bounds=(spec.low, spec.high)),
+        HISTOGRAM: partial(private_histogram, edges=spec.edges),
+    }[spec.kind]
+    return release(
+        values,
+        epsilon=spec.epsilon,
+        delta=spec.delta if spec.mechanism == "gaussian" else 0.0,
+        mechanism=spec.mechanism,
+        rng=rng,
+    )
+
+
+@dataclass(frozen=True)
+class ErrorsSpec:
+    """Many releases of one statistic.
+
+    origin: (data set, column number), or ("typed", numbers …).
+    draws: How many releases.
+    """
+
+    experiment = "dpcore.experiments.statistics:STATISTIC"
+    rounds = 1
+
+    statistic: StatisticSpec
+    origin: tuple[Any, ...]
+    draws: int = 100
+
+    @property
+    def dataset(self) -> str | None:
+        return None if self.origin[0] == TYPED else str(self.origin[0])
+
+
+class StatisticRow(TypedDict):
+    """Errors of many releases, against the statistic of the bounded values.
+
+    One a release; of a histogram one a bin and release.
+    """
+
+    column: str
+    kind: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    low: float
+    high: float
+    bins: int
+    seed: int
+    samples: int
+    draws: int
+    errors: list[float]
+    seconds: float
+
+
+def _rows(spec: ErrorsSpec, values: np.ndarray, _repetition: int) -> list[StatisticRow]:
+    started, asked = time.perf_counter(), spec.statistic
+    found = {
+        "samples": len(values),
+        "draws": spec.draws,
+        "errors": error_draws(values, asked, spec.draws).tolist(),
+    }
+    return [row_from(StatisticRow, asked, **found, seconds=time.perf_counter() - started)]
+
+
+def _with_values(base: ErrorsSpec, values: dict[str, Any]) -> ErrorsSpec:
+    own = {name: values.pop(name) for name in base.__dataclass_fields__ if name in values}
+    base = replace(base, **own)
+    return replace(base, statistic=replace(base.statistic, **values))
+
+
+def _values(origin: tuple[Any, ...]) -> np.ndarray:
+    first, *rest = origin
+    values = np.array(rest) if first == TYPED else load_dataset(first).X[:, rest[0]]
+    values = values.astype(np.float64)
+    values.flags.writeable = False
+    return values
+
+
+# The values of a column, or typed ones, by their origin.
+local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
+STATISTIC: Experiment[ErrorsSpec, tuple[Any, ...], np.ndarray] = Experiment(
+    row=StatisticRow,
+    outline=lambda spec: [{"kind": spec.statistic.kind, "draws": spec.draws}],
+    run=each_alone(_rows),
+    problem_key=lambda spec, _: spec.origin,
+    problem=local_values,
+    dataset=lambda spec: spec.dataset,
+    data_of=lambda origin: origin[0],
+    # All releases are made together, from one stream.
+    repetitions="rounds",
+    derived_fields=tuple(StatisticSpec.__dataclass_fields__),
+    with_values=_with_values,
+)

@@ -1,0 +1,567 @@
+"""Sweeps: a grid of frozen specs in, tidy rows out, on threads or a Dask cluster.
+
+Threads, not processes: the work is LAPACK, BLAS and NumPy's generators, which release the
+interpreter lock (`dpcore.spectra.eigen` sees to the first), so that two threads measure 1.88
+to 1.90 times one on MNIST's panel of nine cells a draw, and two processes 1.92 to 1.96, hardly
+more (tests/benchmarks/bench_sweep.py). But threads share the data set and the site
+moments, and every process would hold them again.
+
+Sweeps: a grid of frozen specs in, tidy rows out as they are finished.
+
+A cell that cannot run is skipped with a reason. A cell gives the same rows, to the last digit,
+alone, in a sweep, on one worker or many, and on another machine of the same kind: its random
+streams are keyed by what they are for, and what cells share is computed in a way that does not
+depend on who shares it (`dpcore.experiments.engine`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import queue
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+
+from dpcore.data.dataset import held_name
+from dpcore.errors import ParameterError, require_one_of
+from dpcore.experiments.engine import (
+    Finished,
+    ProblemSource,
+    Row,
+    Spec,
+    Unit,
+    experiment_of,
+    run_unit,
+    units_of,
+)
+from dpcore.experiments.store import Claim, Store, software_fingerprint
+
+if TYPE_CHECKING:
+    from dask.distributed import Client, as_completed
+
+# Who computes the units of a sweep: threads of this process, or a Dask cluster.
+
+Outcome = tuple[tuple[Finished, ...], bool]
+Computed = Iterator[tuple[Unit, tuple[Finished, ...]]]
+_ASK_EVERY = 0.05  # seconds between questions whether to stop
+_PATIENCE = 5  # seconds for a scheduler to answer
+_PATIENCE_FOR_WORKERS = 15  # seconds without a single worker
+_END = object()
+_MOST_WORKERS = 1024
+
+
+class _Stopped(Exception):
+    """Raised inside a unit that nobody waits for any more."""
+
+
+def results(
+    units: Sequence[Unit],
+    *,
+    workers: int,
+    store: Store | None,
+    scheduler: str | None,
+    should_stop: Callable[[], bool],
+    problems: ProblemSource | None,
+) -> Iterator[Outcome]:
+    """Finished units as they come, and whether they were in the store.
+
+    Units are computed in a thread of their own, so that a request to stop is answered within a
+    moment even while a data set is being read. What is half done then ends at its next site.
+    """
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise ParameterError("workers", f"in [1, {_MOST_WORKERS}]", workers)
+    if any(held_name(unit.specs) for unit in units):
+        # Rows in one session's hands: nothing of them is written, and no other machine has them.
+        store = scheduler = None
+    stop = Event()
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
+    if scheduler is not None:
+        compute = partial(on_cluster, scheduler=scheduler, stop=stop)
+
+    pool = ThreadPoolExecutor(1)
+    work = pool.submit(_compute_all, units, store, compute, stop, arrived.put)
+    work.add_done_callback(lambda _: arrived.put(_END))
+    try:
+        while not should_stop():
+            try:
+                item = arrived.get(timeout=_ASK_EVERY)
+            except queue.Empty:
+                continue
+            if item is _END:
+                work.result()  # raises what went wrong
+                return
+            yield item
+    finally:
+        stop.set()
+        pool.shutdown(wait=False)
+
+
+def _compute_all(
+    units: Sequence[Unit],
+    store: Store | None,
+    compute: Callable[[Iterable[Unit]], Computed],
+    stop: Event,
+    deliver: Callable[[Outcome], None],
+) -> None:
+    """Deliver every unit, unless told to stop."""
+    if store is not None:
+        _compute_missing(units, store, compute, stop, deliver)
+        return
+    for _, finished in compute(itertools.takewhile(lambda _: not stop.is_set(), units)):
+        deliver((finished, False))
+
+
+def _compute_missing(
+    units: Sequence[Unit],
+    store: Store,
+    compute: Callable[[Iterable[Unit]], Computed],
+    stop: Event,
+    deliver: Callable[[Outcome], None],
+) -> None:
+    """Deliver every unit: from the store, from here, or from another session that is at it."""
+    claims: dict[Unit, Claim] = {}
+    waiting = list(units)
+
+    def missing(candidates: list[Unit]) -> Iterator[Unit]:
+        for unit in itertools.takewhile(lambda _: not stop.is_set(), candidates):
+            found, claim = _found_or_claimed(store, unit)
+            if found is not None:
+                deliver((found, True))
+            elif claim is None:
+                waiting.append(unit)
+            else:
+                claims[unit] = claim
+                yield unit
+
+    try:
+        while waiting and not stop.is_set():
+            candidates, waiting = waiting, []
+            for unit, finished in compute(missing(candidates)):
+                store.keep(unit, finished)
+                claims.pop(unit).release()
+                deliver((finished, False))
+            if waiting:
+                stop.wait(_ASK_EVERY)
+    finally:
+        for claim in claims.values():
+            claim.release()
+
+
+def _found_or_claimed(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | None, Claim | None]:
+    """What is kept of a unit, or else the right to compute it; neither, if another has that."""
+    if (found := store.look_up(unit)) is not None or (claim := store.claim(unit)) is None:
+        return found, None
+    if (found := store.look_up(unit)) is None:
+        return None, claim
+    claim.release()  # finished by another session just before
+    return found, None
+
+
+def _in_threads(
+    units: Iterable[Unit], *, workers: int, problems: ProblemSource | None, stop: Event
+) -> Computed:
+    def checkpoint() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    def task(unit: Unit, threads: int = 1) -> tuple[Unit, tuple[Finished, ...]]:
+        checkpoint()
+        return unit, run_unit(unit, problems, checkpoint, threads=threads)
+
+    units = iter(units)
+    # The first alone, its sites shared out: whoever watches waits for this one.
+    for unit in itertools.islice(units, 1):
+        yield task(unit, workers)
+    # Takes as long to import as all of this room, and a page that computes nothing here waits.
+    from joblib import Parallel, delayed
+
+    pool = Parallel(
+        n_jobs=workers,
+        prefer="threads",
+        return_as="generator_unordered",
+        pre_dispatch="n_jobs",
+        batch_size=1,
+    )
+    yield from pool(delayed(task)(unit) for unit in units)
+
+
+def on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Computed:
+    """Units as they are finished; those of a worker that dies are computed by another.
+
+    units: Taken a few at a time, as there is room. Without any, nobody is called.
+    scheduler: Address, "tcp://host:8786".
+    Raises `ParameterError` if no scheduler answers there, or it stops answering before the units
+        have ended.
+    """
+    upcoming = iter(units)
+    first = next(upcoming, None)
+    if first is None:
+        return
+    with _client(scheduler) as client:
+        from dask.distributed import as_completed
+        from distributed.client import ClosedClientError
+        from distributed.comm.core import CommClosedError
+
+        arriving = as_completed(loop=client.loop)
+        try:
+            yield from _computed(
+                itertools.chain([first], upcoming), client, arriving, scheduler, stop
+            )
+        except (ClosedClientError, CommClosedError, CancelledError) as error:
+            raise ParameterError(
+                "scheduler", "reachable until the end; what had arrived is kept", scheduler
+            ) from error
+
+
+def _computed(
+    units: Iterator[Unit], client: Client, arriving: as_completed, scheduler: str, stop: Event
+) -> Computed:
+    running: dict[object, Unit] = {}
+    while not stop.is_set():
+        _wait_for_workers(client, scheduler, stop)
+        # A few more than can run, so that no worker waits, and no more, so that stopping and
+        # sharing with other sessions stay quick.
+        room = 2 * max(1, sum(client.nthreads().values())) - len(running)
+        for unit in itertools.islice(units, max(0, room)):
+            future = client.submit(run_unit, unit, key=_task_key(unit))
+            running[future.key] = unit
+            arriving.add(future)
+        if not running:
+            return
+        asked = time.monotonic()
+        while not arriving.has_ready():
+            if stop.wait(_ASK_EVERY):
+                return
+            if time.monotonic() - asked > 1:
+                _wait_for_workers(client, scheduler, stop)
+                asked = time.monotonic()
+        future = next(arriving)
+        finished = future.result()
+        future.release()
+        yield running.pop(future.key), finished
+
+
+def _wait_for_workers(client: Client, scheduler: str, stop: Event) -> None:
+    since = time.monotonic()
+    while not stop.is_set() and not client.nthreads():
+        if time.monotonic() - since > _PATIENCE_FOR_WORKERS:
+            raise ParameterError(
+                "scheduler",
+                f"one with workers, of which none came within {_PATIENCE_FOR_WORKERS} seconds",
+                scheduler,
+            )
+        stop.wait(_ASK_EVERY)
+
+
+def _client(scheduler: str) -> Client:
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        brought = "pip install 'dp-pca-lab[cluster]' brings"
+        raise ParameterError(
+            "scheduler", f"left out without dask, which {brought}", scheduler
+        ) from error
+    _knock(scheduler)
+    # What Dask has to say of an answer that is no scheduler's is said below in a sentence.
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        return Client(scheduler, set_as_default=False, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise _no_scheduler(scheduler) from error
+    finally:
+        log.setLevel(level)
+
+
+def _knock(scheduler: str) -> None:
+    """Refuse an address where nobody listens, which Dask takes long to find out."""
+    _, _, place = scheduler.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port[:6]) < 1 << 16:
+        raise ParameterError("scheduler", "an address such as tcp://host:8786", scheduler)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:  # a host's name can be impossible too
+        raise _no_scheduler(scheduler) from error
+
+
+def _no_scheduler(scheduler: str) -> ParameterError:
+    return ParameterError("scheduler", "the address of a running Dask scheduler", scheduler)
+
+
+def _task_key(unit: Unit) -> str:
+    # The same unit of the same software has one name on a cluster, whoever asks for it.
+    return f"dpcore-{software_fingerprint()}-{unit.fingerprint()}"
+
+
+# Sweeps: a grid of frozen specs in, tidy rows out as they are finished.
+
+Values = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a sweep's grid: a spec, or the reason why there is none.
+
+    values: tuple of (field, value). What tells this cell from the sweep's others.
+    reason: Why the cell cannot run.
+    """
+
+    values: Values
+    spec: Any
+    reason: str | None = None
+
+    def as_row(self) -> Row:
+        """The cell as a row of the table of skipped cells."""
+        return {**dict(self.values), "skipped": self.reason}
+
+
+class Grid(Protocol):
+    """Cells of one family: a `Sweep`, or `Points`."""
+
+    @property
+    def family(self) -> str:
+        """Where its `Experiment` is; empty where there are no cells."""
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Every point, feasible or not."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A base spec and the fields that vary, over the grid of their values.
+
+    vary: tuple of (field, values). The last varies fastest. Fields of the spec, and what its family
+        derives from several: of PCA "intermediate_ratio" sets R = ratio K and "people_per_site" N =
+        people S.
+    Raises `ParameterError` if a field is unknown, appears twice or has no values.
+    """
+
+    base: Any
+    vary: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        known = experiment_of(self.base).variable_fields(self.base)
+        seen: set[str] = set()
+        for field, values in self.vary:
+            require_one_of("vary", field, known)
+            if field in seen:
+                raise ParameterError("vary", "a field at most once", field)
+            if not values:
+                raise ParameterError("vary", f"given values for {field}", values)
+            seen.add(field)
+
+    @property
+    def family(self) -> str:
+        return str(self.base.experiment)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Every point of the grid, feasible or not."""
+        fields = [field for field, _ in self.vary]
+        grid = itertools.product(*(values for _, values in self.vary))
+        return tuple(_cell(self.base, tuple(zip(fields, point, strict=True))) for point in grid)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Specs one by one, where they are no grid.
+
+    specs: Of one family.
+    """
+
+    specs: tuple[Any, ...]
+
+    @property
+    def family(self) -> str:
+        return str(self.specs[0].experiment) if self.specs else ""
+
+    def cells(self) -> tuple[Cell, ...]:
+        """A cell a spec, feasible or not; its values are what tells the specs apart."""
+        names = self.specs[0].__dataclass_fields__ if self.specs else ()
+        apart = [name for name in names if len({getattr(s, name) for s in self.specs}) > 1]
+        return tuple(
+            _cell(spec, tuple((name, getattr(spec, name)) for name in apart)) for spec in self.specs
+        )
+
+
+@dataclass(frozen=True)
+class SweepEvent:
+    """What arrived, and how far the sweep is.
+
+    finished: Rows of one or more (cell, repetition), each with the position of its cell.
+    skipped: tuple of row. Cells found infeasible, with their reasons; those known in advance come
+        first.
+    done, total: Draws, that is (cell, repetition) pairs, of the feasible cells.
+    stored: How many of those done were in the store already.
+    seconds: Since the sweep began.
+    """
+
+    finished: tuple[Finished, ...]
+    skipped: tuple[Row, ...]
+    done: int
+    total: int
+    stored: int
+    seconds: float
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(row for finished in self.finished for row in finished.rows)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate from the draws computed so far; None before the first."""
+        computed = self.done - self.stored
+        return self.seconds / computed * (self.total - self.done) if computed else None
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """All rows in the order of the grid, and the cells skipped."""
+
+    rows: tuple[Row, ...]
+    skipped: tuple[Row, ...]
+
+
+class RunOptions(TypedDict, total=False):
+    """How a sweep is run, which changes no row of it: see `run_sweep`."""
+
+    workers: int
+    store: Store | None
+    scheduler: str | None
+    problems: ProblemSource | None
+
+
+def run_sweep(
+    sweep: Grid,
+    *,
+    workers: int = 1,
+    store: Store | None = None,
+    scheduler: str | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    problems: ProblemSource | None = None,
+) -> Iterator[SweepEvent]:
+    """Run a sweep; rows are handed over as they are finished, in no particular order.
+
+    workers: Threads of this process. Not read with a scheduler.
+    store: Where finished rows are kept and looked up. Two sweeps that share a store and a cell
+        compute it once, whichever processes they run in.
+    scheduler: Address of a Dask scheduler whose workers compute instead ("tcp://host:8786"). They
+        load data sets themselves, so each needs the data files in its own data home.
+    should_stop: Asked several times a second; once it says true the sweep ends within a moment, and
+        everything yielded before stays true.
+    problems: Problem key -> problem, called from several threads; the family's own by default. Not
+        read with a scheduler.
+    Yields: The first at once, with what is known to be infeasible.
+    Raises `ParameterError` if the scheduler cannot be reached.
+    Raises `DataUnavailable` if a data set's files are not there.
+    """
+    cells = sweep.cells()
+    units = units_of({i: cell.spec for i, cell in enumerate(cells) if cell.spec is not None})
+    total = sum(len(unit.specs) for unit in units)
+    started = time.perf_counter()
+    done = stored = 0
+
+    def event(finished: tuple[Finished, ...], skipped: tuple[Row, ...]) -> SweepEvent:
+        return SweepEvent(finished, skipped, done, total, stored, time.perf_counter() - started)
+
+    yield event((), tuple(cell.as_row() for cell in cells if cell.spec is None))
+    refused: set[int] = set()
+    for finished, was_stored in results(
+        units,
+        workers=workers,
+        store=store,
+        scheduler=scheduler,
+        should_stop=should_stop or (lambda: False),
+        problems=problems,
+    ):
+        done += len(finished)
+        stored += len(finished) if was_stored else 0
+        skipped: list[Row] = []
+        for one in finished:
+            if one.reason is not None and one.cell not in refused:
+                refused.add(one.cell)
+                skipped.append(replace(cells[one.cell], reason=one.reason).as_row())
+        yield event(finished, tuple(skipped))
+
+
+def collect(
+    sweep: Grid,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+    **options: Unpack[RunOptions],
+) -> SweepResult:
+    """Run a sweep to its end and put its rows in the order of the grid.
+
+    should_stop, **options: As for `run_sweep`.
+    """
+    finished: list[Finished] = []
+    skipped: list[Row] = []
+    for event in run_sweep(sweep, should_stop=should_stop, **options):
+        finished.extend(event.finished)
+        skipped.extend(event.skipped)
+    return SweepResult(in_order(finished), tuple(skipped))
+
+
+def in_order(finished: list[Finished]) -> tuple[Row, ...]:
+    """Rows by the position of their cell, then by repetition, whenever they arrived."""
+    ordered = sorted(finished, key=lambda one: (one.cell, one.repetition))
+    return tuple(row for one in ordered for row in one.rows)
+
+
+def _cell(base: Spec, values: Values) -> Cell:
+    experiment = experiment_of(base)
+    try:
+        spec = experiment.with_values(base, dict(values))
+        experiment.check(spec)
+    except ParameterError as error:
+        return Cell(values, None, str(error))
+    return Cell(values, spec)
+
+
+@dataclass(frozen=True)
+class RunCost:
+    """What a run takes at most: draws that are kept on disk already take nothing.
+
+    seconds: On one processor.
+    """
+
+    draws: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: RunCost) -> RunCost:
+        return RunCost(
+            self.draws + other.draws, self.rows + other.rows, self.seconds + other.seconds
+        )
+
+    def times(self, number: int) -> RunCost:
+        """That many such runs."""
+        return RunCost(self.draws * number, self.rows * number, self.seconds * number)
+
+
+def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
+    """What sweeps take: every cell that can run."""
+    specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
+    problems = {
+        (experiment.problem_seconds, experiment.problem_key(spec, repetition))
+        for spec in specs
+        for experiment in [experiment_of(spec)]
+        for repetition in range(experiment.n_repetitions(spec))
+    }
+    making = RunCost(seconds=sum(seconds(key) for seconds, key in problems))
+    return sum(map(cost_of_spec, specs), making)
+
+
+def cost_of_spec(spec: Spec) -> RunCost:
+    """What the draws of a spec take, its problem being there."""
+    experiment = experiment_of(spec)
+    one = RunCost(1, len(experiment.outline(spec)), experiment.draw_seconds(spec))
+    return one.times(experiment.n_repetitions(spec))

@@ -1,0 +1,369 @@
+"""Algorithm 1 of Imtiaz & Sarwate (2018), step by step, and with a class for hospitals.
+
+The first draw of the `dpdis` protocol runs as on every page, and is watched at one of its sites
+and at the aggregator.
+
+Algorithm 1 with a class for hospitals: each has its share of the digits and its own epsilon.
+
+What a hospital sends is `site_message` and what comes of it `aggregate`: the class computes what a
+simulation with the same messages would, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.experiments.pca import Problem, RunSpec, local_problem
+from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, site_message
+from dpcore.pca.aggregator import Inbox, add_up, leading_directions
+from dpcore.pca.messages import sent
+from dpcore.pca.protocols.distributed import average_of_sites
+from dpcore.pca.protocols.protocol import EVERY_SITE, noise_guarantee
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import Kind, SiteAtWork, noise_scales
+from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.spectra import SiteMoments, captured_energy, leading_eigenpairs
+from dpcore.streams import Purpose, Repetition
+
+# Algorithm 1 of Imtiaz & Sarwate (2018), one step after the other, as data.
+
+AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
+STEPS = ("moment", "noise", "decomposition", "truncation", "message", "average", "components")
+_MOST_SITES_SHOWN = 2
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One matrix to look at.
+
+    name: In LaTeX, without dollars.
+    matrix: shape (rows, columns)
+    limit: Entries of this size have the strongest colour.
+    private: Whether it may be seen outside: only what comes after the noise.
+    """
+
+    name: str
+    matrix: FloatArray
+    limit: float
+    private: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    key: One of `STEPS`.
+    where: "site", "wire" or "aggregator".
+    energy_ratio: Captured by the top K directions of what there is after this step, as a share of
+        the exact optimum: what stopping here would keep.
+    facts: Numbers for the sentences of a page.
+    """
+
+    key: str
+    where: str
+    panels: tuple[Panel, ...]
+    energy_ratio: float
+    facts: dict[str, float] = field(default_factory=dict)
+
+
+Steps = tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """All steps for one site, and the spectrum that the decomposition and truncation show.
+
+    steps: In the order of `STEPS`.
+    eigenvalues: shape (n_features,). Of the noisy second moment, in the order of the truncation.
+    exact_eigenvalues: shape (n_features,). Of the site's second moment before the noise.
+    n_kept: R.
+    message: What the site sends.
+    components, exact_components: shape (n_components, n_features)
+    has_mean: Whether every site has sent a noisy mean before.
+    """
+
+    steps: Steps
+    eigenvalues: FloatArray
+    exact_eigenvalues: FloatArray
+    n_kept: int
+    message: SiteMessage
+    components: FloatArray
+    exact_components: FloatArray
+    has_mean: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _SiteInView:
+    """What is computed at one site: A_s, E_s, their sum, its eigenpairs and the message."""
+
+    moment: FloatArray
+    noise: FloatArray
+    noisy: FloatArray
+    eigenvalues: FloatArray
+    vectors: FloatArray
+    n_kept: int
+    message: SiteMessage
+    n_bytes: int
+
+    def steps(self, exact_vectors: FloatArray, kept_by: Callable[[FloatArray], float]) -> Steps:
+        moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
+        eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
+        scale, noisy_ratio = _strength(moment), kept_by(vectors)
+        # R directions of one site keep what its leading K did, or less where R is below K.
+        cut_ratio = kept_by(vectors[:n_kept])
+        return (
+            Step(
+                "moment",
+                AT_SITE,
+                (Panel(r"A_s", moment, scale, False),),
+                kept_by(exact_vectors),
+                {"people": message.n_samples, "features": len(moment)},
+            ),
+            Step(
+                "noise",
+                AT_SITE,
+                (
+                    Panel(r"A_s", moment, scale, False),
+                    Panel(r"E_s", self.noise, scale, False),
+                    Panel(r"\hat A_s", noisy, scale, True),
+                ),
+                noisy_ratio,
+                {
+                    "sigma": message.sigma,
+                    "noise_share": float(np.linalg.norm(self.noise) / np.linalg.norm(moment)),
+                },
+            ),
+            Step(
+                "decomposition",
+                AT_SITE,
+                (
+                    Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"U", vectors.T, _strength(vectors), True),
+                ),
+                noisy_ratio,
+                {"negative": int((eigenvalues < 0).sum()), "features": len(noisy)},
+            ),
+            Step(
+                "truncation",
+                AT_SITE,
+                (
+                    Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"U_R |\Sigma_R| U_R^\top", proxy @ proxy.T, scale, True),
+                ),
+                cut_ratio,
+                {
+                    "kept": n_kept,
+                    "features": len(noisy),
+                    "negative_kept": int((eigenvalues[:n_kept] < 0).sum()),
+                },
+            ),
+            Step(
+                "message",
+                ON_THE_WIRE,
+                (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
+                cut_ratio,
+                {
+                    "numbers": proxy.size,
+                    "bytes": self.n_bytes,
+                    "raw_bytes": message.n_samples * len(moment) * proxy.itemsize,
+                    "kept": n_kept,
+                },
+            ),
+        )
+
+
+def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
+    """Every step of the first draw of DPdisPCA, with one site in view.
+
+    Raises `ParameterError` if the spec cannot run.
+    """
+    settings = spec.settings(problem.n_features, problem.default_components)
+    sites: dict[int, SiteAtWork] = {}
+
+    def watch(at_work: SiteAtWork) -> None:
+        sites[at_work.site] = at_work
+
+    draw = Draw(problem.moments, settings, Repetition(spec.seed), average=False, watch=watch)
+    moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
+    released = average_of_sites(draw, draw.proxies())
+    subspace = released.subspace(settings)
+    arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
+    moment, at_work = draw.moment_around(draw.centre, site), sites[site]
+    eigenpairs = at_work.centred.spectrum.leading(len(moment), by=settings.ranking)
+    noise, noisy = at_work.drawn.noisy - moment, at_work.centred.noisy
+    in_view = _SiteInView(moment, noise, noisy, *eigenpairs, n_kept, *arrived[site])
+    exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
+
+    def kept_by(directions: FloatArray) -> float:
+        optimum = float(problem.optimum[n_components - 1])
+        return captured_energy(directions[:n_components], problem.reference) / optimum
+
+    messages, average = [message for message, _ in arrived], released.spectrum.matrix
+    ratio, scale = kept_by(subspace.components), _strength(moment)
+    return Walk(
+        (
+            *in_view.steps(exact_vectors, kept_by),
+            *_aggregator_steps(messages, average, subspace, ratio, scale),
+        ),
+        in_view.eigenvalues,
+        exact_values,
+        n_kept,
+        in_view.message,
+        subspace.components,
+        problem.exact_components[:n_components],
+        draw.noisy_means is not None,
+    )
+
+
+def _aggregator_steps(
+    messages: Sequence[SiteMessage],
+    average: FloatArray,
+    subspace: Subspace,
+    ratio: float,
+    scale: float,
+) -> Steps:
+    components, weakest = subspace.components, float(subspace.eigenvalues[-1])
+    return (
+        Step(
+            "average",
+            AT_AGGREGATOR,
+            (
+                *(
+                    Panel(rf"P_{{{s + 1}}} P_{{{s + 1}}}^\top", p.values @ p.values.T, scale, True)
+                    for s, p in enumerate(messages[:_MOST_SITES_SHOWN])
+                ),
+                Panel(r"A_c", average, scale, True),
+            ),
+            ratio,
+            {"sites": len(messages), "shown": min(_MOST_SITES_SHOWN, len(messages))},
+        ),
+        Step(
+            "components",
+            AT_AGGREGATOR,
+            (
+                Panel(r"A_c", average, scale, True),
+                Panel(r"V", components, _strength(components), True),
+            ),
+            ratio,
+            {"components": len(components), "weakest": weakest},
+        ),
+    )
+
+
+def _strength(matrix: FloatArray) -> float:
+    """A size that all but the largest hundredth of the entries stay below."""
+    return float(np.quantile(np.abs(matrix), 0.99)) or 1.0
+
+
+# Algorithm 1 with a class for hospitals: each has its share of the digits and its own epsilon.
+
+N_COMPONENTS, INTERMEDIATE_DIM = 5, 10
+DELTA = 1e-3
+# Of a pixel's public limits, and how long a picture can be about it: a row is (pixels - 8) / 64.
+MIDDLE, REACH = 8.0, 64.0
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOfHospitals:
+    """The digits, dealt to so many hospitals; nobody is at two.
+
+    moments: Rows around the middle of the public limits of a pixel, of length 1 at most by them. No
+        mean is bought: a hospital that sends needs to wait for no other.
+    exact: shape (n_components, n_features). What everybody's rows together would give without
+        noise.
+    reference: shape (n_features, n_features). Centred second moment that energy is measured on.
+    """
+
+    moments: SiteMoments
+    exact: FloatArray
+    reference: FloatArray
+
+    @classmethod
+    def dealt(cls, n_hospitals: int) -> ClassOfHospitals:
+        """Raises `ParameterError` if there are not two people for each."""
+        spec = RunSpec(dataset="digits", sites=n_hospitals, preparation="bounded")
+        problem = local_problem(spec.problem_key())
+        if not isinstance(problem.moments, SiteMoments):
+            raise TypeError("a preparation that waits for a centre has no moments yet")
+        exact = leading_eigenpairs(problem.moments.pooled(), N_COMPONENTS)[1]
+        return cls(problem.moments, exact, problem.reference)
+
+    def people(self, hospital: int) -> int:
+        """How many a hospital has; public."""
+        return int(self.moments.n_samples[hospital])
+
+    def own_components(self, hospital: int) -> FloatArray:
+        """(n_components, n_features) without noise: for this hospital's eyes alone."""
+        return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
+
+    @property
+    def chance(self) -> float:
+        """What a random subspace keeps on average, as a share of what `exact` keeps."""
+        kept = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
+        return float(kept / captured_energy(self.exact, self.reference))
+
+    def energy(self, components: FloatArray) -> float:
+        """What components keep, as a share of what `exact` keeps."""
+        kept = captured_energy(components, self.reference)
+        return float(kept / captured_energy(self.exact, self.reference))
+
+
+def settings_of(epsilon: float) -> ReleaseSettings:
+    """What a hospital is asked to send at its epsilon."""
+    return ReleaseSettings(PrivacyBudget(epsilon, DELTA), N_COMPONENTS, INTERMEDIATE_DIM)
+
+
+def message_of(
+    hospitals: ClassOfHospitals, hospital: int, epsilon: float, seed: int
+) -> tuple[SiteMessage, int]:
+    """What a hospital sends, as it arrives, and its length in bytes.
+
+    Promise: as `dpcore.pca.site.site_message`, for each of the hospital's people, as long as it
+    sends once and nobody else knows the seed. What the hospital looks at before it sends, at other
+    epsilons, has the same unit noise and must not leave it.
+    """
+    message = site_message(
+        hospitals.moments.second_moments[hospital],
+        hospitals.people(hospital),
+        settings_of(epsilon),
+        rng=Repetition(seed).rng(Purpose.SITE_NOISE, hospital),
+    )
+    return sent(message, "native")
+
+
+def components_of(message: SiteMessage) -> FloatArray:
+    """(n_components, n_features) that one message shows of its hospital."""
+    return aggregate([message], N_COMPONENTS)[1]
+
+
+def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
+    """(n_components, n_features) of what has arrived, added up by hospital's number: in whatever
+    order messages come, the result is the same."""
+    return aggregate([messages[hospital] for hospital in sorted(messages)], N_COMPONENTS)[1]
+
+
+def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
+    """As `together`, each message weighed by 1 / sigma^2 instead of its number of people.
+
+    Every sigma is public, so this is post-processing. In a plain average one hospital with a small
+    epsilon brings its noise to all; here it counts for as much as it knows.
+    """
+    ordered = [messages[hospital] for hospital in sorted(messages)]
+    weights = np.array([message.sigma**-2 for message in ordered])
+    inbox = Inbox(weights / weights.sum())
+    for message in ordered:
+        inbox.receive(message)
+    add_up([inbox])
+    return leading_directions(inbox.average, N_COMPONENTS, ranking="value", of_proxies=True)[1]
+
+
+def promise_of(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:
+    """What a hospital's message promises each of its people, before or after it is made."""
+    settings = settings_of(epsilon)
+    return noise_guarantee(
+        settings, EVERY_SITE, [noise_scales(hospitals.people(hospital), settings)]
+    )

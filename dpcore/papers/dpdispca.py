@@ -1,0 +1,536 @@
+"""The DPdisPCA paper: its figures as sweeps, its claims, its published points.
+
+Every cell of a sweep meets the same draws of noise, so protocols and neighbouring values of the
+axis are compared draw by draw, and the luck that they share cancels. A mean difference counts
+where it is beyond what its spread explains: the one-sided t test at 0.001, for each comparison
+on its own. A claim holds if nothing speaks against it beyond that, and something for it.
+
+The published figures as sweeps.
+
+DPdisPCA: Imtiaz & Sarwate (2018). Rows of panels of Figure 1 vary epsilon (a-c), the people per
+site (d-f), the number of sites (g-i) and R for each K (j-l); columns are synthetic, MNIST, COVTYPE.
+Figure 2 varies delta. Energies are measured, as the authors did, on the whole data set and
+against the exact subspace of the people drawn.
+
+The paper's text leaves some settings unsaid; all fifteen panels are set as in the authors' own
+runs, whose result arrays are public. Those of COVTYPE drew half as many people where the number
+is not what varies, and 20,000 where the sites are.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from dpcore.data import dataset_status
+from dpcore.errors import DataUnavailable, require_one_of
+from dpcore.experiments.engine import Finished, Row, Unit, gathered, units_of
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.store import Store
+from dpcore.experiments.summaries import Curves, crossing, percent
+from dpcore.experiments.sweep import Sweep
+
+# What a paper says of its figures, checked on the rows of a live run.
+
+# A curve has levelled off where less than this part of its whole change is left.
+_LEVEL_PART = 0.1
+ORDERS = (("dpdis", "local"), ("full", "dpdis"), ("pooled", "full"))
+_TITLES = {
+    "dpdis": "DPdisPCA",
+    "full": "sending full matrices",
+    "local": "one site alone",
+    "pooled": "pooling",
+}
+_AXES = {
+    "epsilon": "ε = {:g}",
+    "delta": "δ = {:g}",
+    "samples": "{:,g} people",
+    "sites": "{:g} sites",
+    "intermediate_ratio": "R = {:g} K",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds in a live run.
+
+    claim: A few words.
+    holds: None where the rows cannot tell: fewer than two draws, or nothing beyond luck.
+    sentence: What the run shows, with numbers.
+    """
+
+    claim: str
+    holds: bool | None
+    sentence: str
+
+
+def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> Verdict:
+    """The panel's own claim: how energy goes along its axis.
+
+    rows: Of a complete run of the panel, or of the values that could run.
+    protocol: Whose curve is judged.
+    """
+    curves = Curves(rows, figure.field)
+    direction = -1 if figure.trend.startswith("falls") else 1
+    values = curves.values
+    first, last = values[0], values[-1]
+    whole = curves.step(protocol, first, last)
+    sentence = (
+        f"{_TITLES[protocol]} goes from {percent(curves.mean(protocol, first))} at "
+        f"{_at(figure.field, first)} to {percent(curves.mean(protocol, last))} at "
+        f"{_at(figure.field, last)}"
+    )
+    if not math.isfinite(whole.luck):
+        return Verdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
+    steps = {s: curves.step(protocol, *s) for s in pairwise(values)}
+    against = {s: step for s, step in steps.items() if step.sign == -direction}
+    if against:
+        start, stop = max(against, key=lambda s: abs(against[s].mean))
+        sentence += (
+            f", but {'gains' if direction < 0 else 'loses'} "
+            f"{_points(abs(against[start, stop].mean))} from {_at(figure.field, start)} to "
+            f"{_at(figure.field, stop)}"
+        )
+    elif whole.sign == 0:
+        return Verdict(figure.claim, None, f"{sentence}, which is within luck.")
+    holds = whole.sign == direction and not against
+    if "levels off" in figure.trend:
+        level = _level_from(curves, protocol)
+        holds = holds and level is not None
+        sentence += (
+            f" and stays within a tenth of that change from {_at(figure.field, level)} on"
+            if level is not None
+            else " and has not levelled off there"
+        )
+    return Verdict(figure.claim, holds, f"{sentence}.")
+
+
+def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+    """Distributed beats local, full beats DPdisPCA, pooled beats full; one verdict each."""
+    curves = Curves(rows, figure.field)
+    return tuple(
+        _order(curves, first, second)
+        for first, second in ORDERS
+        if first in curves.protocols and second in curves.protocols
+    )
+
+
+def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+    """Every claim of a panel that its own rows can answer."""
+    return check_claim(figure, rows), *check_orders(figure, rows)
+
+
+def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5) -> Verdict:
+    """A lower dimension needs less epsilon: across the three panels that vary epsilon.
+
+    rows_of_figure: Rows of fig1-a, fig1-b and fig1-c.
+    level: The share of the optimum to be reached. Energies of different data start from different
+        floors, so it is counted from the random subspace of each: 0.5 is half way up.
+    """
+    claim = "A lower dimension needs less ε."
+    needed = []
+    for name, n_features in (("fig1-c", 54), ("fig1-a", 200), ("fig1-b", 784)):
+        rows = rows_of_figure[name]
+        floor = fmean(row["random_ratio"] for row in rows)
+        epsilon = crossing(Curves(rows, "epsilon").means("dpdis"), floor + level * (1 - floor))
+        needed.append((n_features, rows[0]["dataset"], epsilon))
+    sentence = ", ".join(
+        f"{dataset} (D = {n_features}) at ε = {epsilon:.2g}"
+        if epsilon is not None
+        else f"{dataset} (D = {n_features}) not within the panel"
+        for n_features, dataset, epsilon in needed
+    )
+    reached = [math.inf if epsilon is None else epsilon for _, _, epsilon in needed]
+    return Verdict(
+        claim,
+        reached == sorted(reached) and math.isfinite(reached[0]),
+        f"DPdisPCA comes {percent(level)} of the way from a random subspace to the optimum: "
+        f"{sentence}.",
+    )
+
+
+def check_cost_of_sending(
+    figure: PaperFigure, rows: Sequence[Row], psd_rows: Sequence[Row]
+) -> Verdict:
+    """How much of the cost of sending proxies is left when truncation keeps what is positive.
+
+    rows, psd_rows: Of the panel as published, and with `truncation="psd"`.
+    Checks the paper's claim that full beats DPdisPCA, under psd truncation.
+    """
+    published, psd = Curves(rows, figure.field), Curves(psd_rows, figure.field)
+    at = max(published.values, key=lambda value: published.lead("full", "dpdis", value).mean)
+    before, after = (curves.lead("full", "dpdis", at).mean for curves in (published, psd))
+    order = _order(psd, "full", "dpdis")
+    return Verdict(
+        order.claim,
+        order.holds,
+        f"Where sending P costs most, at {_at(figure.field, at)}, it costs {_points(before)} as "
+        f"published and {_points(after)} with psd truncation. {order.sentence}",
+    )
+
+
+def _order(curves: Curves, first: str, second: str) -> Verdict:
+    claim = f"{_TITLES[first]} beats {_TITLES[second]}"
+    claim = claim[0].upper() + claim[1:]
+    leads = {value: curves.lead(first, second, value) for value in curves.values}
+    ahead = [value for value, lead in leads.items() if lead.sign > 0]
+    behind = [value for value, lead in leads.items() if lead.sign < 0]
+    best = max(leads, key=lambda value: leads[value].mean)
+    if not math.isfinite(leads[best].luck):
+        return Verdict(f"{claim}.", None, "One draw cannot tell this from luck.")
+    by = f"{_points(leads[best].mean)} at {_at(curves.field, best)}"
+    sentence = (
+        f"{claim} at {len(ahead)} of {len(leads)} values, by up to {by}"
+        if ahead
+        else f"{claim} nowhere beyond luck; it leads by at most {by}"
+    )
+    if behind:
+        worst = min(behind, key=lambda value: leads[value].mean)
+        sentence += (
+            f", but falls behind at {len(behind)}, by up to {_points(-leads[worst].mean)} "
+            f"at {_at(curves.field, worst)}"
+        )
+    elif 0 < len(ahead) < len(leads):
+        sentence += "; elsewhere the two are equal within luck"
+    holds = bool(ahead) and not behind if ahead or behind else None
+    return Verdict(f"{claim}.", holds, f"{sentence}.")
+
+
+def _level_from(curves: Curves, protocol: str) -> float | None:
+    """The first value from which the curve stays close to where it ends; None if only there."""
+    means = [mean for _, mean in curves.means(protocol)]
+    near = _LEVEL_PART * abs(means[-1] - means[0])
+    far = [i for i, mean in enumerate(means) if abs(mean - means[-1]) > near]
+    return curves.values[far[-1] + 1] if far[-1] + 2 < len(means) else None
+
+
+def _at(field: str, value: float) -> str:
+    return _AXES[field].format(value)
+
+
+def _points(difference: float) -> str:
+    points = 100 * difference
+    return f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"
+
+
+# The published figures as sweeps.
+
+EPSILONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+SAMPLES = (1000, 2000, 5000, 10000, 20000, 30000, 40000, 50000, 60000)
+SITES = (5, 10, 20, 50, 100)
+# The authors round a quarter and three quarters of K up: 13 and 38 of 50, 3 and 8 of 10.
+RATIOS = (0.26, 0.5, 0.76, 1.0, 2.0, 4.0)
+RATIOS_OF_TEN = (0.3, 0.5, 0.8, 1.0, 2.0, 4.0)
+DELTAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One published panel: a base spec and the field that varies.
+
+    name: As on the command line.
+    field: Field of a sweep that varies.
+    claim: What the paper says the panel shows.
+    trend: {"grows", "falls and levels off", "grows and levels off"}. The same, as
+        `dpcore.papers.dpdispca` checks it.
+    axis: Title of the axis.
+    """
+
+    name: str
+    title: str
+    base: RunSpec
+    field: str
+    values: tuple[Any, ...]
+    claim: str
+    trend: str
+    axis: str
+
+    @property
+    def sweep(self) -> Sweep:
+        return Sweep(self.base, ((self.field, self.values),))
+
+    def cells(self) -> Iterator[RunSpec]:
+        """The specs of the panel that can run, in the order of its axis."""
+        return (cell.spec for cell in self.sweep.cells() if cell.spec is not None)
+
+    def judge(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+        """The paper's claims about the panel, on the rows of a live run."""
+        return check_claims(self, rows)
+
+    def varied(self, **changes: Any) -> PaperFigure:
+        """The panel under other settings: another seed, fewer repetitions, psd truncation."""
+        return replace(self, base=replace(self.base, **changes))
+
+
+_BASE = RunSpec.published(
+    protocols=("dpdis", "full", "local", "pooled"),
+    delta=0.01,
+    sites=10,
+    samples=10000,
+    components=50,
+    intermediate_dim=100,
+    calibration="published",
+    noise="triangle",
+    truncation="svd",
+    reference="all",
+    repetitions=10,
+)
+_SYNTHETIC = replace(_BASE, dataset="synthetic", epsilon=0.5)
+_MNIST = replace(_BASE, dataset="mnist", epsilon=1.0)
+_COVTYPE = replace(_BASE, dataset="covtype", epsilon=0.1, components=10, intermediate_dim=20)
+
+
+def _row(
+    letters: str,
+    what: str,
+    axis: str,
+    field: str,
+    values: tuple[float, ...] | dict[int | None, tuple[float, ...]],
+    claim: str,
+    trend: str,
+    bases: Sequence[RunSpec],
+) -> Iterator[PaperFigure]:
+    """Three panels; `values` may go by K."""
+    for letter, base in zip(letters, bases, strict=True):
+        title = f"Captured energy against {what}, {base.dataset}"
+        along = values[base.components] if isinstance(values, dict) else values
+        yield PaperFigure(f"fig1-{letter}", title, base, field, along, claim, trend, axis)
+
+
+def _dpdispca() -> Iterator[PaperFigure]:
+    bases = (_SYNTHETIC, _MNIST, _COVTYPE)
+    fewer = (_SYNTHETIC, _MNIST, replace(_COVTYPE, samples=5000))
+    yield from _row(
+        "abc",
+        "ε",
+        "asked ε",
+        "epsilon",
+        EPSILONS,
+        "Captured energy grows with ε; a lower dimension needs less ε.",
+        "grows",
+        fewer,
+    )
+    yield from _row(
+        "def",
+        "people",
+        "people in all, at ten sites",
+        "samples",
+        SAMPLES,
+        "Captured energy grows with the people per site.",
+        "grows",
+        tuple(replace(base, resample=True) for base in bases),
+    )
+    yield from _row(
+        "ghi",
+        "number of sites",
+        "sites, with 20,000 people in all",
+        "sites",
+        SITES,
+        "With N held, captured energy falls with the number of sites and levels off.",
+        "falls and levels off",
+        tuple(replace(base, samples=20000) for base in bases),
+    )
+    yield from _row(
+        "jkl",
+        "directions each site sends",
+        "directions a site sends for each one wanted, R : K",
+        "intermediate_ratio",
+        {50: RATIOS, 10: RATIOS_OF_TEN},
+        "Captured energy grows with the directions each site sends and soon levels off.",
+        "grows and levels off",
+        fewer,
+    )
+    for base, epsilon in zip(fewer, (1.0, 2.0, 0.5), strict=True):
+        components = 50 if base.dataset == "synthetic" else 10
+        yield PaperFigure(
+            f"fig2-{base.dataset}",
+            f"Captured energy against δ, {base.dataset}",
+            replace(base, epsilon=epsilon, components=components, intermediate_dim=2 * components),
+            "delta",
+            DELTAS,
+            "Captured energy grows with δ: if δ is not too small, utility is good.",
+            "grows",
+            "asked δ",
+        )
+
+
+FIGURES: dict[str, PaperFigure] = {figure.name: figure for figure in _dpdispca()}
+
+
+def paper_figure(name: str) -> PaperFigure:
+    """The published panel of this name.
+
+    Raises `ParameterError` naming the known ones.
+    """
+    require_one_of("figure", name, FIGURES)
+    return FIGURES[name]
+
+
+# Published numbers beside live runs, and how the panels that were run on this machine came out.
+
+TABLE = Path(__file__).with_name("published_curves.csv")
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """One point of a published curve: mean and standard deviation of the authors' ten runs."""
+
+    figure: str
+    dataset: str
+    field: str
+    value: float
+    protocol: str
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A live run against the published points it has values in common with.
+
+    points: How many are compared.
+    largest: Largest absolute difference of means, in shares of the optimum.
+    at: Where.
+    ours: Our mean there.
+    is_part: Only a part of the data set is on this machine: its other rows have other moments, and
+        the curves can be compared in shape alone.
+    """
+
+    points: int
+    largest: float
+    at: PublishedPoint
+    ours: float
+    is_part: bool
+
+
+@cache
+def published_points() -> tuple[PublishedPoint, ...]:
+    """The whole table.
+
+    Raises `DataUnavailable` if the table is not there.
+    """
+    try:
+        lines = TABLE.read_text().splitlines()
+    except FileNotFoundError as error:
+        raise DataUnavailable(f"The table of published curves belongs at {TABLE}.") from error
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return tuple(
+        PublishedPoint(
+            row["panel"],
+            row["dataset"],
+            row["field"],
+            float(row["value"]),
+            row["protocol"],
+            float(row["mean"]),
+            float(row["std"]),
+        )
+        for row in rows
+    )
+
+
+def published_points_of(figure: str) -> tuple[PublishedPoint, ...]:
+    """The points of one panel; none where the authors' numbers are not known."""
+    return tuple(point for point in published_points() if point.figure == figure)
+
+
+def published_citation() -> str:
+    """Where the numbers come from, in one paragraph."""
+    lines = TABLE.read_text().splitlines()
+    return " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
+
+
+def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | None:
+    """The largest difference between our means and the published ones.
+
+    figure: Name of the panel.
+    rows: Of a live run of that panel; may be incomplete.
+    Returns: None where nothing can be compared.
+    """
+    points = published_points_of(figure)
+    ratios: dict[PublishedPoint, list[float]] = {
+        point: [
+            row["energy_ratio"]
+            for row in rows
+            if (row["protocol"], row[point.field]) == (point.protocol, point.value)
+        ]
+        for point in points
+    }
+    ours = {point: fmean(found) for point, found in ratios.items() if found}
+    if not ours:
+        return None
+    worst = max(ours, key=lambda point: abs(ours[point] - point.mean))
+    return Comparison(
+        points=len(ours),
+        largest=abs(ours[worst] - worst.mean),
+        at=worst,
+        ours=ours[worst],
+        is_part=dataset_status(worst.dataset).is_part,
+    )
+
+
+@dataclass(frozen=True)
+class PanelState:
+    """What the rows kept on disk say of a panel.
+
+    draws: How many draws are there for every value of its axis; 0 if it has not been run.
+    means: tuple of (protocol, value, mean energy ratio)
+    comparison: With the published points, where there are any.
+    verdicts: On the paper's claims; none without draws.
+    """
+
+    figure: PaperFigure
+    draws: int
+    means: tuple[tuple[str, float, float], ...] = ()
+    comparison: Comparison | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether every claim holds; None while that cannot be told."""
+        holds = [verdict.holds for verdict in self.verdicts]
+        if False in holds:
+            return False
+        return None if None in holds or not holds else True
+
+
+def panel_state(figure: PaperFigure, store: Store) -> PanelState:
+    """Look a panel up, as far as its draws are whole; nothing is computed."""
+    draws, rows = stored_draws(figure.sweep, store)
+    if not rows:
+        return PanelState(figure, 0)
+    ratios = gathered(((row["protocol"], row[figure.field]), row["energy_ratio"]) for row in rows)
+    return PanelState(
+        figure,
+        draws,
+        tuple((*key, fmean(found)) for key, found in ratios.items()),
+        compare_with_published(figure.name, rows),
+        check_claims(figure, rows),
+    )
+
+
+def stored_draws(sweep: Sweep, store: Store) -> tuple[int, tuple[Row, ...]]:
+    """How many draws of a sweep are whole in a store, from the first on, and their rows."""
+    units: dict[int, list[Unit]] = {}
+    feasible = {i: cell.spec for i, cell in enumerate(sweep.cells()) if cell.spec is not None}
+    for unit in units_of(feasible):
+        units.setdefault(unit.repetition, []).append(unit)
+    whole: list[Finished] = []
+    for draws in range(len(units)):
+        found: list[Finished] = []
+        for unit in units[draws]:
+            if (finished := store.look_up(unit)) is None:
+                return draws, _rows(whole)
+            found += finished
+        whole += found
+    return len(units), _rows(whole)
+
+
+def _rows(finished: list[Finished]) -> tuple[Row, ...]:
+    return tuple(row for one in finished for row in one.rows)
