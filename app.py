@@ -10,13 +10,15 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit import net_util
-from streamlit.runtime.pages_manager import PagesManager
 
 from pages.server.first_paint import FirstPaint
 from pages.server.foreign_messages import keep_to_one_line
 from pages.server.memory import keep_flat
 from pages.server.public_demo import restrict_server
+from pages.shell.streamlit_internals import (
+    ask_nobody_for_the_external_address,
+    find_no_pages_in_a_folder,
+)
 
 if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
@@ -59,13 +61,8 @@ if __name__ == "__main__":
         finally:  # a page that stops has charts too
             figure_tools(here)
 else:
-    # Streamlit takes a folder named pages/ for its older kind of multipage app until the first
-    # st.navigation call, and greets whoever follows a link to a page of a server that has just
-    # started with "Page not found". Nobody has called st.navigation yet; say it for them.
-    PagesManager.uses_pages_directory = False
-    # To compare it with where a visitor comes from, Streamlit asks a public service for this
-    # machine's address. Nothing here calls outside.
-    net_util.get_external_ip = net_util.get_internal_ip
+    find_no_pages_in_a_folder()
+    ask_nobody_for_the_external_address()
     keep_flat()
     keep_to_one_line()
     restrict_server()

@@ -8,9 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
-from streamlit import runtime
+from pages.shell.streamlit_internals import expire_sessions
 
 Trim = Callable[[int], int]
 # From malloc.h of the GNU C library.
@@ -43,21 +42,6 @@ def _tidy_for_ever(trim: Trim | None) -> None:
         tidy(trim)
 
 
-def forget_who_has_gone() -> None:
-    """Keep no session that nobody can come back to.
-
-    Streamlit keeps one for two minutes after its visitor has gone, and from then on until another
-    visitor goes: after a class, until the next.
-    """
-    if not runtime.exists():
-        return
-    server = runtime.get_instance()
-    with suppress(AttributeError):  # another Streamlit may have them elsewhere
-        sessions = server._session_mgr._session_storage._cache  # type: ignore[attr-defined]  # noqa: SLF001
-        # They belong to the thread that serves.
-        server._get_async_objs().eventloop.call_soon_threadsafe(sessions.expire)  # noqa: SLF001
-
-
 def let_go() -> None:
     """Keep nothing of what sessions that have ended were holding."""
     for drop in ON_TIDYING:
@@ -66,7 +50,7 @@ def let_go() -> None:
 
 def tidy(trim: Trim | None) -> None:
     """Collect cycles, and give free pages back where the C library can."""
-    forget_who_has_gone()
+    expire_sessions()
     gc.collect()
     let_go()
     if trim is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 import streamlit as st
-from streamlit import config
 
 from dpcore.experiments.store import SIZE_VARIABLE
 from pages.shell import own_table
+from pages.shell.streamlit_internals import set_server_option
 
 VARIABLE = "DPCORE_PUBLIC_DEMO"
 # Places that take people's data, open rooms on this server, or write releases.
@@ -28,7 +28,7 @@ def restrict_server() -> None:
     if is_public_demo():
         os.environ[SIZE_VARIABLE] = "0"
         os.environ.pop(own_table.FOLDER_VARIABLE, None)
-        config.set_option("server.maxUploadSize", 0)
+        set_server_option("server.maxUploadSize", 0)
 
 
 def refuses(place: str) -> bool:

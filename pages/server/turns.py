@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from pages.shell.streamlit_internals import has_newer_request
 
 # Visitors take turns: one script at a time.
 
@@ -165,7 +163,7 @@ def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seco
         working = beside.submit(work)
         beside.shutdown(wait=False)
         while wait([working], _LOOK_SECONDS).not_done:
-            if _is_asked_again():
+            if has_newer_request():
                 given_up.set()
             if given_up.is_set() or is_wanted():
                 is_over.set()
@@ -175,25 +173,3 @@ def compute_for(missing: Sequence[Item], compute: Callable[[Item], object], seco
 
 def _go_on() -> None:
     pass
-
-
-def _is_asked_again() -> bool:
-    """Whether this visitor has moved a control, or left, since this run began.
-
-    Streamlit would wait for the end of the run: a part of a page does not interrupt another.
-    """
-    context = get_script_run_ctx(suppress_warning=True)
-    requests = None if context is None else context.script_requests
-    if requests is None:
-        return False
-    asked, run = requests._state, requests._rerun_data  # noqa: SLF001, they have no public names
-    if asked is not ScriptRequestType.RERUN:
-        return asked is ScriptRequestType.STOP
-    # Parts that fill in ask by themselves, and can wait; but such a request may have been put
-    # together with one for the whole page, or with what a hand has let go of.
-    return not (run.is_auto_rerun and run.fragment_id_queue) or _has_trigger(run.widget_states)
-
-
-def _has_trigger(states: WidgetStates | None) -> bool:
-    kinds = [(each, each.WhichOneof("value") or "") for each in states.widgets] if states else []
-    return any(kind.endswith("trigger_value") and getattr(each, kind) for each, kind in kinds)

@@ -14,14 +14,19 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.state.query_params import QueryParams
-from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.errors import ParameterError
 from pages.shell.fragments import set_moved, take_moved
 from pages.shell.navigation import PAGES
 from pages.shell.parameters import drawn, find, known, moved, usual_values
+from pages.shell.streamlit_internals import (
+    QueryParams,
+    is_history_navigation,
+    is_in_session,
+    page_hash,
+    query_params,
+    query_string,
+)
 from pages.widgets.messages import plainly
 
 _ELSEWHERE = "_elsewhere"
@@ -35,13 +40,12 @@ def read() -> None:
     """Before a control is drawn: what the address says, or has lost on the way to this page."""
     drawn().clear()
     take_moved()
-    context = get_script_run_ctx()
-    if context is None:
+    if not is_in_session():
         return
-    with get_session_state().query_params() as address:
-        if _ELSEWHERE not in st.session_state or context.is_history_navigation:
+    with query_params() as address:
+        if _ELSEWHERE not in st.session_state or is_history_navigation():
             _forget()
-            written = parse_qs(context.query_string, keep_blank_values=True)
+            written = parse_qs(query_string(), keep_blank_values=True)
             _set(address, {name: each for name, each in written.items() if name not in address})
         else:
             for name in [name for name in address if find(name) is not None]:
@@ -54,7 +58,7 @@ def read() -> None:
 
 def write() -> None:
     """When a page is done: the address says where every control stands."""
-    with get_session_state().query_params() as address:
+    with query_params() as address:
         for name in usual_values().keys() - drawn():
             # As the run ends Streamlit clears what is bound and was not drawn.
             if binding := address.get_binding_for_param(name):
@@ -81,7 +85,7 @@ def address_of(page: str, written: Written) -> str:
 
 def stands_at() -> Written:
     """What the address says: of this page, of those before and of those a link named."""
-    with get_session_state().query_params() as address:
+    with query_params() as address:
         return _of_others(address) | moved()
 
 
@@ -148,7 +152,7 @@ def corrected() -> Asked:
     _respell(known, taken)
     # Kept before the page runs: a page that starts over has no such address any more.
     st.session_state.setdefault(_REFUSED, {}).update(
-        {name: (sentence, _NOT_LOOKED, _page()) for name, sentence in refused.items()}
+        {name: (sentence, _NOT_LOOKED, page_hash()) for name, sentence in refused.items()}
     )
     return Asked(
         {name: written for name, written in taken.items() if name not in st.session_state},
@@ -191,7 +195,7 @@ def _read(asked: Written) -> tuple[Written, dict[str, str]]:
 
 
 def _respell(asked: Written, taken: Written) -> None:
-    with get_session_state().query_params() as address:
+    with query_params() as address:
         for name, written in asked.items():
             if name not in taken:
                 address.remove_param(name)
@@ -204,7 +208,7 @@ def _respell(asked: Written, taken: Written) -> None:
 def _refused_by_controls(new: Written) -> dict[str, tuple[str, object, str]]:
     """What is right by the table, and beyond what the present data or settings have."""
     return {
-        name: (_sentence(name, written), st.session_state[name], _page())
+        name: (_sentence(name, written), st.session_state[name], page_hash())
         for name, written in new.items()
         if name in st.session_state and known(name).spelled(st.session_state[name]) != written
     }
@@ -225,7 +229,7 @@ def _say_refused() -> None:
             default = known(name).default
             refused[name] = (sentence, st.session_state.get(name, default), page)
         # Of a control that this page does not draw, there is nothing to move.
-        elif st.session_state[name] != shown if name in st.session_state else page != _page():
+        elif st.session_state[name] != shown if name in st.session_state else page != page_hash():
             del refused[name]
             continue
         _say_one(name)
@@ -235,11 +239,6 @@ def _say_one(name: str) -> None:
     sentence, shown, _ = st.session_state[_REFUSED][name]
     value = "" if shown is None else ", ".join(known(name).spelled(shown))
     st.warning(f"{sentence}: {f'showing {plainly(value)}' if value else 'its default is used'}.")
-
-
-def _page() -> str:
-    context = get_script_run_ctx()
-    return "" if context is None else context.page_script_hash
 
 
 def _say_unknown(names: tuple[str, ...]) -> None:

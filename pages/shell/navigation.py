@@ -8,9 +8,9 @@ from functools import cache
 from importlib import import_module
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from pages.shell.parameters import FIRST
+from pages.shell.streamlit_internals import StreamlitPage
 
 DEFAULT_PAGE = "play"
 # Pages whose module is not called after them alone: they share one, or have files beside it.

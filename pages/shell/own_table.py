@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
@@ -21,6 +20,7 @@ from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
 from pages.server.memory import let_go
+from pages.shell.streamlit_internals import is_in_session
 
 # How addresses and the list of data sets call any visitor's own.
 YOURS = "your-table"
@@ -60,7 +60,7 @@ class OwnTable:
 
 def own_table() -> OwnTable | None:
     """This session's, if it has one."""
-    if get_script_run_ctx() is None:
+    if not is_in_session():
         return None
     found: OwnTable | None = st.session_state.get(_OWN)
     return found

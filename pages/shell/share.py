@@ -10,15 +10,14 @@ from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
-from streamlit import config, net_util
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.scriptrunner import StopException
 
 from dpcore.errors import ParameterError
 from pages.shell import address, presenting
 from pages.shell.fragments import in_browser, part
 from pages.shell.navigation import Place
 from pages.shell.parameters import known, plain
+from pages.shell.streamlit_internals import StopException, internal_ip
 from pages.widgets.messages import said
 
 # What a QR code of a size for a projector can hold and a phone still read.
@@ -118,12 +117,12 @@ def reachable(url: str) -> str:
     """
     parts = urlsplit(url)
     parts = parts._replace(path=parts.path or "/")
-    listens_at = config.get_option("server.address") or ""
+    listens_at = st.get_option("server.address") or ""
     if not only_here(url) or (listens_at and _is_this_machine(listens_at)):
         return parts.geturl()
-    host = config.get_option("browser.serverAddress") or ""
+    host = st.get_option("browser.serverAddress") or ""
     if not host or _is_this_machine(host):
-        host = net_util.get_internal_ip() if listens_at in _EVERYWHERE else listens_at
+        host = internal_ip() if listens_at in _EVERYWHERE else listens_at
     port = f":{parts.port}" if parts.port else ""
     return parts._replace(netloc=f"{host}{port}").geturl()
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.state.session_state_proxy import get_session_state
 
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
@@ -19,6 +18,7 @@ from pages.shell.controls import Selection, defaults_for, selected, set_controls
 from pages.shell.lessons import NO_STORY, STORIES, Story, Verdict, judged
 from pages.shell.navigation import DEFAULT_PAGE, PAGES, Place, linked_page
 from pages.shell.parameters import SIDEBAR, ask, known
+from pages.shell.streamlit_internals import query_params
 from pages.widgets import session_ledger
 from pages.widgets.messages import big_number, errors_shown
 
@@ -98,7 +98,7 @@ def _go_where_stories_are_told() -> None:
 
 def _write_settings(story: Story) -> None:
     """Into the address: controls that have not been drawn yet read it there."""
-    with get_session_state().query_params() as address:
+    with query_params() as address:
         for name, value in story.settings.items():
             address.set_corrected_value(name, known(name).spelled(value), "string_array_value")
         address.set_initial_query_params_from_current()

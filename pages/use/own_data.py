@@ -10,8 +10,6 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
@@ -41,6 +39,7 @@ from pages.server.caches import counted_out
 from pages.shell import own_table
 from pages.shell.navigation import PAGES, linked_page
 from pages.shell.own_table import OwnTable
+from pages.shell.streamlit_internals import forget_upload
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import big_number, errors_shown, how_computed, plainly, said
@@ -258,9 +257,7 @@ def _brought() -> None:
         return
     _read(brought.name, brought.getvalue())
     # The rows are here; Streamlit's own copy is not needed.
-    context = get_script_run_ctx()
-    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        context.uploaded_file_mgr.remove_file(context.session_id, brought.file_id)
+    forget_upload(brought.file_id)
 
 
 def _open(path: Path) -> None:

@@ -123,8 +123,8 @@ def test_explanations_open_under_the_present_settings(open_page):
     ],
 )
 def test_a_link_carries_an_address_that_others_reach(monkeypatch, listens_at, visited, shared):
-    monkeypatch.setattr(share.config, "get_option", {"server.address": listens_at}.get)
-    monkeypatch.setattr(share.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    monkeypatch.setattr(share.st, "get_option", {"server.address": listens_at}.get)
+    monkeypatch.setattr(share, "internal_ip", lambda: "192.0.2.7")
     assert share.reachable(visited) == shared
 
 

@@ -15,6 +15,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 
 from pages.server import memory
+from pages.shell import streamlit_internals
 
 has_glibc = pytest.mark.skipif(
     sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"),
@@ -51,8 +52,8 @@ def test_who_went_long_ago_is_forgotten_though_nobody_else_goes(monkeypatch):
             eventloop=SimpleNamespace(call_soon_threadsafe=lambda run: run())
         ),
     )
-    monkeypatch.setattr(memory.runtime, "exists", lambda: True)
-    monkeypatch.setattr(memory.runtime, "get_instance", lambda: serving)
+    monkeypatch.setattr(streamlit_internals.runtime, "exists", lambda: True)
+    monkeypatch.setattr(streamlit_internals.runtime, "get_instance", lambda: serving)
     memory.tidy(None)
     assert gone() is None
 

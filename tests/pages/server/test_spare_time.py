@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 
 from dpcore.experiments.pca import RunSpec
 from pages.server import caches, turns
+from pages.shell import streamlit_internals
 
 LET_GO = WidgetStates()
 LET_GO.widgets.add(id="slider", json_trigger_value="[0.1]")
@@ -24,7 +25,7 @@ def visitor(monkeypatch) -> ScriptRequests:
     """What the one whose page it is asks for while the page is drawn."""
     requests = ScriptRequests()
     context = SimpleNamespace(script_requests=requests)
-    monkeypatch.setattr(turns, "get_script_run_ctx", lambda **_: context)
+    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", lambda **_: context)
     return requests
 
 
