@@ -1,12 +1,14 @@
-"""Array types, and blocks of rows worked on side by side."""
+"""Array types, threads where there are any, and blocks of rows worked on side by side."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from threading import Thread
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,40 @@ AnyArray = NDArray[Any]
 """Whatever the caller brings: class labels may be words."""
 
 BoolArray = NDArray[np.bool_]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@cache
+def threads_start() -> bool:
+    """Whether this Python starts threads; one in a browser's tab does not."""
+    thread = Thread(target=int)
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    thread.join()
+    return True
+
+
+def executor(workers: int) -> Executor:
+    """So many threads; where none starts, each job is done as it is submitted, in turn.
+
+    Jobs must therefore not wait for one that is submitted after them.
+    """
+    return ThreadPoolExecutor(workers) if threads_start() else _InTurn()
+
+
+class _InTurn(Executor):
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        future: Future[R] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001, its place is the future, as in a thread
+            future.set_exception(error)
+        return future
 
 
 # Blocks of a table's rows, worked on side by side and taken in order.
@@ -52,7 +88,7 @@ def mapped(
         yield from map(make, first)
         yield from map(make, blocks)
         return
-    with ThreadPoolExecutor(min(workers, len(first))) as pool:
+    with executor(min(workers, len(first))) as pool:
         waiting = [pool.submit(make, block) for block in first]
         for block in blocks:
             yield waiting.pop(0).result()

@@ -12,7 +12,6 @@ import argparse
 import gzip
 import hashlib
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dpcore.arrays import FloatArray, IntArray, mapped, row_blocks
+from dpcore.arrays import FloatArray, IntArray, executor, mapped, row_blocks
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official_files import (
     LocalFile,
@@ -260,7 +259,7 @@ def _mnist(X: FloatArray, labels: IntArray, origin: str) -> Dataset:
 def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, IntArray]:
     X = np.empty((_N_PICTURES, _SIDE**2), np.float32)
     # The system takes as long to find memory for half of the rows as it takes to read the pictures.
-    with ThreadPoolExecutor(1) as beside:
+    with executor(1) as beside:
         beside.submit(np.copyto, X[_N_PICTURES // 2 :], 0)
         images, labels = map(read_idx, files)
     for file, array, shape in zip(

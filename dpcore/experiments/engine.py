@@ -18,8 +18,7 @@ from threading import Lock
 from types import GenericAlias
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, get_type_hints
 
-from threadpoolctl import ThreadpoolController
-
+from dpcore.arrays import threads_start
 from dpcore.errors import ParameterError
 
 # What the engine wants to know of a family of experiments: PCA, CCA, classification …
@@ -291,6 +290,9 @@ def one_blas_thread() -> Iterator[None]:
     sessions run side by side instead, which uses a machine better than threads inside one small
     product.
     """
+    if not threads_start():
+        yield
+        return
     me = object()
     with _lock:
         if not _users:
@@ -306,6 +308,8 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
     # Looking for the libraries of a process takes a while; they don't change.
     return ThreadpoolController()

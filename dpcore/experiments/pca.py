@@ -23,7 +23,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from io import BytesIO
@@ -33,7 +32,7 @@ from typing import Any, Self, TypedDict, TypeVar
 
 import numpy as np
 
-from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray, executor
 from dpcore.data import Prepared, dataset_status, prepare, split_sites
 from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
@@ -879,7 +878,7 @@ def draw_subspaces(
                 subspaces[each.key] = problem.lifted(each.release(draw))
         return found
     # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
-    with ThreadPoolExecutor(len(protocols)) as pool:
+    with executor(len(protocols)) as pool:
         pending = [
             {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
         ]

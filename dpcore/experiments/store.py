@@ -31,15 +31,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from filelock import BaseFileLock, FileLock, Timeout
-from platformdirs import user_cache_path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpcore
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, Spec, Unit, experiment_of
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 # Files in a folder that is bounded in size, may be shared, and may fail without harm.
 
@@ -224,7 +224,11 @@ def versions() -> str:
 def cache_folder() -> Path:
     """Where results are kept: `DPCORE_CACHE`, or the place this system has for caches."""
     given = os.environ.get(FOLDER_VARIABLE)
-    return Path(given) if given else user_cache_path("dpcore", appauthor=False, opinion=False)
+    if given:
+        return Path(given)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("dpcore", appauthor=False, opinion=False)
 
 
 def size_in_bytes(text: str) -> int:
@@ -337,6 +341,8 @@ class Store:
         """
         path = self._path(unit).with_suffix(CLAIMS)
         # Whichever thread finishes the unit gives it back.
+        from filelock import FileLock, Timeout
+
         lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
         if not self._files.most_bytes:  # nothing is written at all
             return Claim(lock)

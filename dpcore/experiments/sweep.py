@@ -22,12 +22,13 @@ import queue
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
+from dpcore.arrays import executor, threads_start
 from dpcore.data.dataset import held_name
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine import (
@@ -85,7 +86,7 @@ def results(
     if scheduler is not None:
         compute = partial(on_cluster, scheduler=scheduler, stop=stop)
 
-    pool = ThreadPoolExecutor(1)
+    pool = executor(1)
     work = pool.submit(_compute_all, units, store, compute, stop, arrived.put)
     work.add_done_callback(lambda _: arrived.put(_END))
     try:
@@ -179,6 +180,9 @@ def _in_threads(
     # The first alone, its sites shared out: whoever watches waits for this one.
     for unit in itertools.islice(units, 1):
         yield task(unit, workers)
+    if not threads_start():
+        yield from map(task, units)
+        return
     # Takes as long to import as all of this room, and a page that computes nothing here waits.
     from joblib import Parallel, delayed
 

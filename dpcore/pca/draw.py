@@ -10,7 +10,6 @@ when.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
 from threading import Lock
@@ -19,7 +18,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import PROCESSORS, FloatArray
+from dpcore.arrays import PROCESSORS, FloatArray, executor
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.messages import sent
@@ -236,7 +235,7 @@ class Draw:
         return map(self._sent_by, sites, map(self.noisy_site, sites))
 
     def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[list[Spectrum], Arrived]]:
-        with ThreadPoolExecutor(workers) as pool:
+        with executor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
                 chunk = sites[start : start + 4 * workers]
                 yield from pool.map(lambda site: self._sent_by(site, self.noisy_site(site)), chunk)

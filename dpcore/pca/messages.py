@@ -24,9 +24,9 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
-from constriction import stream
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
@@ -62,11 +62,11 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
     symbols = (offsets >> low_bits).astype(np.int32)
     weights, table = _best_weights(symbols, side, max(2, int(symbols.max()) + 1))
     contexts = _context_of(side, len(weights))
-    coder = stream.stack.AnsCoder()
+    coder = _stream().stack.AnsCoder()
     # A stack: what a decoder wants first goes in last.
     if low_bits:
         low = offsets & ((1 << low_bits) - 1)
-        coder.encode_reverse(low.astype(np.int32), stream.model.Uniform(1 << low_bits))
+        coder.encode_reverse(low.astype(np.int32), _stream().model.Uniform(1 << low_bits))
     for context in reversed(range(len(weights))):
         own = symbols[contexts == context]
         if len(own):
@@ -98,7 +98,7 @@ def _decoded(data: bytes, side: FloatArray) -> IntArray:
         data[_CODER_HEADER.size : end], 2 * n_contexts * n_symbols
     )
     weights = np.frombuffer(table, "<u2").reshape(n_contexts, n_symbols)
-    coder = stream.stack.AnsCoder(np.frombuffer(data, "<u4", offset=end).astype(np.uint32))
+    coder = _stream().stack.AnsCoder(np.frombuffer(data, "<u4", offset=end).astype(np.uint32))
     contexts = _context_of(side, n_contexts)
     symbols: IntArray = np.zeros(count, dtype=np.int64)
     for context in range(n_contexts):
@@ -107,7 +107,7 @@ def _decoded(data: bytes, side: FloatArray) -> IntArray:
             symbols[own] = coder.decode(_model(weights[context]), np.count_nonzero(own))
     if low_bits:
         symbols <<= low_bits
-        symbols |= coder.decode(stream.model.Uniform(1 << low_bits), count)
+        symbols |= coder.decode(_stream().model.Uniform(1 << low_bits), count)
     if not coder.is_empty():
         raise CodingError("coded numbers that do not end where they should")
     symbols += least
@@ -133,8 +133,18 @@ def _best_weights(symbols: IntArray, side: FloatArray, n_symbols: int) -> tuple[
     return weights, table
 
 
-def _model(weights: IntArray) -> stream.model.Categorical:
-    return stream.model.Categorical(weights.astype(np.float64), perfect=False)
+def _stream() -> Any:
+    try:
+        from constriction import stream
+    except ImportError as error:
+        raise ParameterError(
+            "encoding", f"without {ROUNDED} where constriction is not installed", ROUNDED
+        ) from error
+    return stream
+
+
+def _model(weights: IntArray) -> Any:
+    return _stream().model.Categorical(weights.astype(np.float64), perfect=False)
 
 
 def _context_of(side: FloatArray, n_contexts: int) -> IntArray:

@@ -53,8 +53,8 @@ A subspace is given by components: a (K, D) array with orthonormal rows.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from threading import Lock
@@ -62,7 +62,7 @@ from threading import Lock
 import numpy as np
 import scipy.linalg
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import FloatArray, IntArray, executor
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.denoise import PublicBasis, denoise
 
@@ -71,6 +71,11 @@ from dpcore.spectra.denoise import PublicBasis, denoise
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 # Columns a blocked reduction or back-transformation handles at once: LAPACK's own is 32.
 _BLOCK = 64
+
+
+# There a call through a pointer of another type traps, and LAPACK translated to C returns an int
+# where SciPy's headers say void.
+_IS_WEBASSEMBLY = sys.platform in ("emscripten", "wasi")
 
 
 class UnpublishedRoutine(np.linalg.LinAlgError):
@@ -195,6 +200,8 @@ def _check_small(departure: np.ndarray) -> None:
 
 def _call(name: str, dtype: np.dtype, *arguments: bytes | int | np.ndarray) -> None:
     """Call a LAPACK routine, passing everything by address and its final `info` argument."""
+    if _IS_WEBASSEMBLY:
+        raise UnpublishedRoutine("WebAssembly calls no LAPACK by address")
     info = ctypes.c_int(0)
     addresses = [
         argument.ctypes.data
@@ -224,12 +231,16 @@ def _routine(name: str) -> Callable[..., None]:
     return prototype(_capsule_pointer(capsule, signature))
 
 
-_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
-    ("PyCapsule_GetName", ctypes.pythonapi)
-)
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+def _capsule_name(capsule: object) -> bytes:
+    call = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)
+    name: bytes = call(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
+    return name
+
+
+def _capsule_pointer(capsule: object, signature: bytes) -> int:
+    call = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    pointer: int = call(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, signature)
+    return pointer
 
 
 # One decomposition of a symmetric matrix that serves every number of leading eigenpairs.
@@ -492,7 +503,7 @@ def leading_eigenpairs_of_many(
     if workers <= 1:
         pairs = [decompose(matrix) for matrix in matrices]
     else:
-        with ThreadPoolExecutor(workers) as pool:
+        with executor(workers) as pool:
             pairs = list(pool.map(decompose, matrices))
     return np.stack([values for values, _ in pairs]), np.stack([vectors for _, vectors in pairs])
 
