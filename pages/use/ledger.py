@@ -16,13 +16,15 @@ from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Cap
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_card import one_in, round_up, say_delta, say_number
+from dpcore.releases.certificate import share_in_words
+from dpcore.releases.project import Project
 from pages.server import caches
 from pages.shell.controls import current
 from pages.shell.navigation import PAGES, linked_page
 from pages.shell.parameters import plain
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number, formulas, not_private
+from pages.widgets.messages import big_number, errors_shown, formulas, not_private, plainly
 
 # Sections of the ledger page: the total of one data set, its entries, and what none covers.
 
@@ -76,6 +78,32 @@ def nothing_yet() -> None:
     with st.container(horizontal=True):
         for name in _WHERE_ONE_SPENDS:
             st.page_link(linked_page(name), label=PAGES[name].title)
+
+
+def real_releases(project: Project) -> None:
+    """Releases of real rows: what each cost the people in them, and what is left for good."""
+    made, cap, total = project.releases(), project.cap, project.total()
+    st.markdown(
+        f"## Released for real: {plainly(project.folder.name)}\n\n"
+        f"{counted(len(made), 'release')} of your own table used "
+        f"**{share_in_words(total.share)}** of the cap, ε = {say_number(cap.epsilon)} at δ = "
+        f"{say_delta(cap.delta)}. The project's ledger outlives this visit, and nothing here "
+        "forgets it. Everything else on this page is simulation."
+    )
+    st.dataframe(
+        [
+            {
+                "Released": each.name,
+                "ε of one": round_up(each.epsilon, 3),
+                "δ of one": each.delta,
+                "When (UTC)": each.charged,
+            }
+            for each in made
+        ],
+        hide_index=True,
+        width="stretch",
+        column_config={"δ of one": st.column_config.NumberColumn(format="%.2g")},
+    )
 
 
 def compared(rows: list[Row]) -> None:
@@ -246,9 +274,12 @@ def show_ledger() -> None:
     selection = current()
     answer = st.container()
     cap_controls(selection.spec.delta)
-    accounts = session_ledger.accounts()
-    if not accounts:
-        with answer:
+    accounts, projects = session_ledger.accounts(), session_ledger.projects()
+    with answer:
+        for project in projects:
+            with errors_shown():
+                real_releases(project)
+        if not accounts and not projects:
             nothing_yet()
     titles = dataset_titles()
     in_order = sorted(accounts, key=lambda name: name != selection.dataset.name)

@@ -39,6 +39,7 @@ from pages.shell.navigation import linked_page
 from pages.shell.own_table import OwnTable
 from pages.shell.parameters import plain
 from pages.use.own_data import say_empty_columns
+from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import (
     big_number,
@@ -162,6 +163,7 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
                 n_components=wish.n_components, project=project, name=wish.name,
                 preparation=wish.preparation, cap=wish.cap,
             )  # fmt: skip
+        session_ledger.remember_project(Project(_folder_of(wish.project)))
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -21,6 +22,7 @@ from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
 from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.releases.project import Project
 from pages.server import caches
 from pages.shell.controls import Selection
 from pages.shell.navigation import linked_page
@@ -28,6 +30,7 @@ from pages.widgets.messages import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
 _FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
+_PROJECTS = "_spent_projects"
 
 # The rows of a run as far as it is, and whether it goes on.
 Look = Callable[[], tuple[Sequence[Row], bool]]
@@ -60,6 +63,17 @@ def accounts() -> dict[str, Account]:
         for name, found in st.session_state.get(_ACCOUNTS, {}).items()
         if found.charges or found.uncovered
     }
+
+
+def remember_project(project: Project) -> None:
+    """A release of real rows was charged to this project in this visit."""
+    found: dict[Path, Project] = st.session_state.setdefault(_PROJECTS, {})
+    found[project.folder] = project
+
+
+def projects() -> tuple[Project, ...]:
+    """Projects that this visit has made releases in; their ledgers outlive it."""
+    return tuple(st.session_state.get(_PROJECTS, {}).values())
 
 
 def pay(charges: Iterable[Charge]) -> None:

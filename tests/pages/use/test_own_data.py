@@ -324,10 +324,14 @@ def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
     with zipfile.ZipFile(io.BytesIO(zipped(releases[0]))) as archive:
         archive.extractall(tmp_path)
     assert verify(tmp_path / "release-1").holds
+    spent = gone(at, "use/ledger")
+    assert "Released for real: people" in "".join(texts(spent))
+    assert list(spent.dataframe[0].value["Released"]) == ["release-1", "release-2"]
+    gone(at, RELEASE)
     # Under another name nobody's ledger knows what these people have paid.
     at.text_input(key="release_project").set_value("others").run()
     assert "1 other project here, each with a ledger of its own" in "".join(texts(at))
-    del at
+    del at, spent
     gc.collect()
     assert not folder.exists()
 
