@@ -140,12 +140,16 @@ def _ask(story: Story) -> None:
 
 def _say_verdict(story: Story, guessed: int, selection: Selection) -> None:
     seed = selection.spec.seed
+    if selection.spec != spec_of(story, seed):
+        # Its answer is about other settings than what stands below.
+        st.markdown(
+            f"**{story.title}**: the controls have been moved since, so its answer is not shown."
+        )
+        st.button("Back to the story's settings", on_click=go_to_its_settings)
+        return
     verdict = judged(story, story.finding(lambda moved: _rows(spec_of(story, seed, moved))))
     place = big_number(verdict.finding.number, _heading(verdict, guessed), _told(story, verdict))
     place.caption(f"{story.title}. {story.question} You said: *{story.choices[guessed].text}*.")
-    if selection.spec != spec_of(story, seed):
-        st.caption("The controls have been moved since: what is below is no longer the story's.")
-        st.button("Back to the story's settings", on_click=go_to_its_settings)
 
 
 def _heading(verdict: Verdict, guessed: int) -> str:
