@@ -90,9 +90,9 @@ LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
 def small_files():
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
-            (pictures, "_N_ROWS"), (tables, "_N_ROWS"), (tables, "_N_ROWS"),
-            (tables, "_N_ROWS"), (tables, "_N_TRAINING"), (tables, "_N_EVALUATION"),
-            (tables, "_N_POLICIES"), (pictures, "_N_ROWS"),
+            (pictures, "_N_PICTURES"), (tables, "_KDDCUP_ROWS"), (tables, "_LOCALIZATION_ROWS"),
+            (tables, "_CENSUS_ROWS"), (tables, "_N_TRAINING"), (tables, "_N_EVALUATION"),
+            (tables, "_N_POLICIES"), (pictures, "_N_NUMERALS"),
         ):  # fmt: skip
             patch.setattr(module, name, ROWS)
         patch.setattr(pictures, "_ROWS_PER_DIGIT", 1)

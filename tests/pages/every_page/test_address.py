@@ -131,8 +131,8 @@ def test_a_link_carries_an_address_that_others_reach(monkeypatch, listens_at, vi
 def test_a_link_has_the_name_that_the_servers_owner_gave_it(monkeypatch):
     """It had the first interface's number, which need not be the one that phones are on."""
     given = {"server.address": "0.0.0.0", "browser.serverAddress": "lab.local"}
-    monkeypatch.setattr(share.config, "get_option", given.get)
-    monkeypatch.setattr(share.net_util, "get_internal_ip", lambda: "192.0.2.7")
+    monkeypatch.setattr(share.st, "get_option", given.get)
+    monkeypatch.setattr(share, "internal_ip", lambda: "192.0.2.7")
     assert share.reachable("http://localhost:8501/plan") == "http://lab.local:8501/plan"
     monkeypatch.setitem(given, "server.address", "127.0.0.1")
     assert share.reachable("http://localhost:8501/plan") == "http://localhost:8501/plan"

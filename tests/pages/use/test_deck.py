@@ -257,7 +257,7 @@ def test_a_file_names_no_address_that_means_its_reader_s_own_machine(
 ):
     """HTML decks said http://127.0.0.1:8501 to a board."""
     monkeypatch.setattr(ContextProxy, "url", opened_at)
-    monkeypatch.setattr(share.config, "get_option", lambda name: listens_at)
+    monkeypatch.setattr(share.st, "get_option", lambda name: listens_at)
     assert told_of(Pin("promise", {"epsilon": ["2"]}, "One")).link.endswith(said)
     assert not share.only_here(told_of(Pin("promise", {}, "One")).link)
 
