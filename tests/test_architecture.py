@@ -75,6 +75,7 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "targets": ENGINE | {"pca", "summaries"},
     "charges": ENGINE | FAMILIES | {"summaries"},
     "published_folder": ENGINE | FAMILIES | {"summaries"},
+    "tab": {"published_folder"},
     "audit": ENGINE | FAMILIES,
     "teaching": ENGINE | FAMILIES | {"export"},
 }

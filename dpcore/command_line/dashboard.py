@@ -15,7 +15,7 @@ from tqdm import tqdm
 from dpcore.command_line.options import ASIDE
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.published_folder import Grid, publish
+from dpcore.experiments.published_folder import PYODIDE, Grid, publish
 
 # `dp-pca-lab`, which is `dpcore dashboard`: the app in a browser, from a wheel or from a clone.
 
@@ -107,13 +107,27 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         default=Grid.sites,
         help=f"(default: {','.join(map(str, Grid.sites))})",
     )
+    parser.add_argument(
+        "--components",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        default=Grid.components,
+        help=f"(default: {','.join(map(str, Grid.components))})",
+    )
+    parser.add_argument(
+        "--live",
+        metavar="PYODIDE",
+        default="",
+        help="write a second page that runs any setting, also on a visitor's own table, in the "
+        f"visitor's tab: a folder with Pyodide {PYODIDE} and its packages, which is copied, or the "
+        "https address of one",
+    )
     parser.set_defaults(command=_publish)
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    grid = Grid(datasets=arguments.dataset, sites=arguments.sites)
+    grid = Grid(datasets=arguments.dataset, sites=arguments.sites, components=arguments.components)
     with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
-        page = publish(arguments.folder, grid, progress=bar.update)
-    size = sum(file.stat().st_size for file in arguments.folder.iterdir() if file.is_file())
+        page = publish(arguments.folder, grid, progress=bar.update, live=arguments.live)
+    size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
     print(f"{page} ({size / 1e6:.1f} MB)")
     return 0

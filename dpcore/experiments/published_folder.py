@@ -10,18 +10,22 @@ from __future__ import annotations
 import json
 import shlex
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
+import dpcore
 from dpcore.arrays import IntArray
 from dpcore.data import dataset_status
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
+from dpcore.errors import ParameterError
 from dpcore.experiments.pca import (
     PcaRow,
     Problem,
@@ -38,10 +42,23 @@ from dpcore.experiments.summaries import percent
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy import Guarantee, icon_counts
+from dpcore.privacy import icon_counts
 
 _WEBSITE = Path(__file__).parent / "website"
-_FILES = ("index.html", "explorer.css", "explorer.js")
+_FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
+_LIVE_FILES = ("live.html", "explorer.css", "pictures.js", "live.js", "worker.js")
+# The Pyodide that the tab runs on: what it fetches has this version or is refused.
+PYODIDE = "314.0.7"
+_PYODIDE_CORE = (
+    *("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"),
+    *("python_stdlib.zip", "pyodide-lock.json"),
+)
+_PYODIDE_PACKAGES = ("numpy", "scipy")
+# Parts of the package that no run needs.
+_NOT_IN_A_TAB = ("figures", "command_line")
+_PROMISE_NOTHING = ("exact", "random")
+# Data sets that need no file and no other package.
+IN_A_TAB = ("mnist-small", "synthetic", "synthetic-2012")
 # Shades of a rebuilt person; two pixels a byte.
 _SHADES = 16
 # A command names what may have another default there.
@@ -50,7 +67,8 @@ _NAMED = {"calibration", "noise", "truncation", "preparation", "denoise"}
 
 @dataclass(frozen=True)
 class Grid:
-    """What is run beforehand: every data set with every number of sites, at every epsilon.
+    """What is run beforehand: every data set with every number of sites and components, at every
+    epsilon.
 
     repetitions: Runs of a setting; the first `pictured` of them are shown as pictures.
     """
@@ -58,19 +76,29 @@ class Grid:
     datasets: tuple[str, ...] = ("mnist-small", "digits")
     protocols: tuple[str, ...] = ("dpdis", "securesum", "local", "pooled")
     sites: tuple[int, ...] = (2, 5, 10)
+    components: tuple[int, ...] = (5, 10, 20)
+    intermediate_dim: int | None = None
     epsilons: tuple[float, ...] = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
     delta: float = 1e-5
     repetitions: int = 5
     pictured: int = 3
     seed: int = 0
 
-    def specs(self, dataset: str, sites: int) -> Iterator[RunSpec]:
-        """One a value of epsilon."""
-        for epsilon in self.epsilons:
-            yield RunSpec(
+    def specs(self, dataset: str, sites: int, epsilon: float) -> list[RunSpec]:
+        """One a number of components; they share their noise."""
+        return [
+            RunSpec(
                 dataset=dataset, protocols=self.protocols, epsilon=epsilon, delta=self.delta,
-                sites=sites, repetitions=self.repetitions, seed=self.seed,
-            )  # fmt: skip
+                sites=sites, components=components, intermediate_dim=self.intermediate_dim,
+                repetitions=self.repetitions, seed=self.seed,
+            )
+            for components in self.components
+        ]  # fmt: skip
+
+    def within(self, dataset: str) -> Grid:
+        """With no more components than the data set has columns."""
+        most = dataset_status(dataset).n_features
+        return replace(self, components=tuple(each for each in self.components if each <= most))
 
     @property
     def n_cells(self) -> int:
@@ -78,32 +106,129 @@ class Grid:
         return len(self.datasets) * len(self.sites) * len(self.epsilons)
 
 
-def publish(folder: Path, grid: Grid, *, progress: Callable[[int], object]) -> Path:
+def publish(folder: Path, grid: Grid, *, progress: Callable[[int], object], live: str = "") -> Path:
     """Write the folder; returns its first page. `progress` hears of each cell that is done.
 
-    Raises `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent.
+    live: Where Pyodide is, for a second page that runs any setting in the visitor's tab: a folder,
+        which is copied, or an https address. Empty leaves that page out.
+    Raises `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent,
+        `ParameterError` if there is no Pyodide of version `PYODIDE` with its packages.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    if live:
+        add_live_page(folder, live)
     settings = [
-        _setting(dataset, sites, grid, progress)
+        setting
         for dataset in grid.datasets
         for sites in grid.sites
+        for setting in settings_of(dataset, sites, grid.within(dataset), progress)
     ]
     found = {
         "epsilons": grid.epsilons,
         "protocols": {name: PROTOCOLS[name].title for name in grid.protocols},
         "sites": grid.sites,
+        "components": grid.components,
+        "usual_components": {name: _usual_components(name, grid) for name in grid.datasets},
         "datasets": {name: dataset_status(name).title for name in grid.datasets},
         "repetitions": grid.repetitions,
         "settings": settings,
         "versions": versions(),
+        "has_live": bool(live),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
-        (folder / name).write_text((_WEBSITE / name).read_text(encoding="utf-8"), encoding="utf-8")
+        _write(folder / name, _website(name))
     # A page opened from a disk may run a script that lies beside it, and may read no other file.
-    text = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
-    (folder / "runs.js").write_text(f"globalThis.RUNS = {text};\n", encoding="utf-8")
+    _write(folder / "runs.js", f"globalThis.RUNS = {_compact(found)};\n")
     return folder / "index.html"
+
+
+def add_live_page(folder: Path, pyodide: str) -> None:
+    """Write the page that runs settings in the visitor's tab, and dpcore for it to run.
+
+    pyodide: As `live` of `publish`.
+    Raises `ParameterError` as `publish`.
+    """
+    is_elsewhere = "://" in pyodide
+    if is_elsewhere and not pyodide.startswith("https://"):
+        asked = f"a folder with Pyodide {PYODIDE} or an https address"
+        raise ParameterError("live", asked, pyodide)
+    if not is_elsewhere:
+        copy_pyodide(Path(pyodide), folder / "pyodide")
+    allowed = f" {'/'.join(pyodide.split('/')[:3])}" if is_elsewhere else ""
+    policy = (
+        f"default-src 'self'; script-src 'self'{allowed} blob: 'wasm-unsafe-eval' 'unsafe-eval'; "
+        f"worker-src 'self' blob:; connect-src 'self'{allowed}; img-src 'self' data:; "
+        "form-action 'none'; base-uri 'none'"
+    )
+    for name in _LIVE_FILES:
+        _write(folder / name, _website(name).replace("{policy}", policy))
+    found = {
+        "pyodide": f"{pyodide.rstrip('/')}/" if is_elsewhere else "pyodide/",
+        "version": PYODIDE,
+        "protocols": {
+            name: each.title for name, each in PROTOCOLS.items() if name not in _PROMISE_NOTHING
+        },
+        "datasets": {
+            name: {
+                "title": dataset_status(name).title,
+                "components": dataset_status(name).default_components,
+            }
+            for name in IN_A_TAB
+        },
+    }
+    _write(folder / "live-settings.js", f"globalThis.LIVE = {_compact(found)};\n")
+    pack_dpcore(folder / "dpcore.zip")
+
+
+def copy_pyodide(source: Path, target: Path, packages: Sequence[str] = _PYODIDE_PACKAGES) -> None:
+    """Copy what a tab needs of Pyodide, each package with the checksum that its lock file says.
+
+    Raises `ParameterError` if a file is absent, damaged or of another version.
+    """
+    asked = f"a folder with Pyodide {PYODIDE} and its packages {' and '.join(packages)}"
+    try:
+        lock = json.loads((source / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+        files = {name: (source / name).read_bytes() for name in _PYODIDE_CORE}
+        for package in packages:
+            name = lock[package]["file_name"]
+            files[name] = (source / name).read_bytes()
+    except OSError as error:
+        absent = Path(error.filename or source).name
+        raise ParameterError("live", asked, f"one without {absent}") from error
+    except (KeyError, ValueError) as error:
+        raise ParameterError("live", asked, "one whose lock file names none of them") from error
+    for package in packages:
+        name = lock[package]["file_name"]
+        if sha256(files[name]).hexdigest() != lock[package]["sha256"]:
+            raise ParameterError("live", asked, f"a damaged {name}")
+    if f'"{PYODIDE}"'.encode() not in files["pyodide.mjs"]:
+        raise ParameterError("live", asked, "another version")
+    target.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (target / name).write_bytes(content)
+
+
+def pack_dpcore(target: Path) -> None:
+    """Pack the package without what draws and what is typed: the same bytes at every call."""
+    package = Path(dpcore.__file__).parent
+    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
+        for path in sorted(package.rglob("*")):
+            inside = path.relative_to(package.parent)
+            is_left_out = {"__pycache__", _WEBSITE.name} & set(inside.parts)
+            if path.is_file() and not is_left_out and inside.parts[1] not in _NOT_IN_A_TAB:
+                archive.writestr(ZipInfo(inside.as_posix()), path.read_bytes(), ZIP_DEFLATED)
+
+
+def _website(name: str) -> str:
+    return (_WEBSITE / name).read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def command_of(spec: RunSpec, protocol: str) -> str:
@@ -122,59 +247,76 @@ def command_of(spec: RunSpec, protocol: str) -> str:
     return shlex.join(words)
 
 
-def _setting(
-    dataset: str, sites: int, grid: Grid, progress: Callable[[int], object]
-) -> dict[str, Any]:
-    """Every protocol along epsilon, for one data set and number of sites."""
-    specs = list(grid.specs(dataset, sites))
-    problem = local_problem(specs[0].problem_key())
-    people = _people_of(specs[0], problem)
-    points: dict[str, list[dict[str, Any]]] = {name: [] for name in grid.protocols}
-    chance = 0.0
-    for spec in specs:
-        rows: dict[str, list[PcaRow]] = {name: [] for name in grid.protocols}
-        pictures: dict[str, list[str]] = {name: [] for name in grid.protocols}
-        guarantees: dict[str, Guarantee] = {}
-
-        for repetition in range(spec.repetitions):
-            seen: list[dict[str, Subspace]] = []
-            for row in run_repetitions([spec], problem, repetition, watch=seen.extend)[0]:
-                rows[row["protocol"]].append(row)
-            for name, subspace in seen[0].items():
-                guarantees[name] = subspace.guarantee
-                if repetition < grid.pictured:
-                    drawn = rebuilt(people.rows, subspace, problem)
-                    pictures[name].append(packed(people.levels(drawn)))
-        for name, own in rows.items():
-            ratios = [row["energy_ratio"] for row in own]
-            chance = own[0]["random_ratio"]
-            points[name].append(
-                {
-                    "mean": fmean(ratios),
-                    "said": percent(fmean(ratios)),
-                    "ratios": [round(ratio, 4) for ratio in ratios],
-                    "right": icon_counts(guarantees[name])[0],
-                    "exact": own[0]["exact_epsilon"],
-                    "kilobytes": own[0]["bytes_per_site"] / 1000,
-                    "command": command_of(spec, name),
-                    "people": pictures[name],
-                }
-            )
+def settings_of(
+    dataset: str, sites: int, grid: Grid, progress: Callable[[int], object] = lambda _: None
+) -> list[dict[str, Any]]:
+    """Every protocol along epsilon, for one data set and number of sites: one a number of
+    components."""
+    first = grid.specs(dataset, sites, grid.epsilons[0])[0]
+    problem = local_problem(first.problem_key())
+    people = _people_of(first, problem)
+    shape = dataset_status(dataset).image_shape or (1, len(people.columns))
+    found: list[dict[str, Any]] = [
+        {
+            "dataset": dataset,
+            "sites": sites,
+            "components": components,
+            "people": problem.n_samples,
+            "people_per_site": problem.n_samples // sites,
+            "shape": shape,
+            "names": people.names,
+            "true": packed(people.levels(people.rows)),
+            "points": {name: [] for name in grid.protocols},
+            "assumptions": [],
+        }
+        for components in grid.components
+    ]
+    for epsilon in grid.epsilons:
+        specs = grid.specs(dataset, sites, epsilon)
+        drawn: list[list[dict[str, Subspace]]] = []
+        rows = [
+            run_repetitions(specs, problem, repetition, watch=drawn.append)
+            for repetition in range(grid.repetitions)
+        ]
+        for number, (setting, spec) in enumerate(zip(found, specs, strict=True)):
+            own = [each[number] for each in rows]
+            subspaces = [each[number] for each in drawn]
+            chance = own[0][0]["random_ratio"]
+            setting |= {"chance": chance, "chance_said": percent(chance)}
+            for name in grid.protocols:
+                pictures = [
+                    packed(people.levels(rebuilt(people.rows, each[name], problem)))
+                    for each in subspaces[: grid.pictured]
+                ]
+                of_protocol = [row for each in own for row in each if row["protocol"] == name]
+                guarantee = subspaces[0][name].guarantee
+                if guarantee.assumptions not in setting["assumptions"]:
+                    setting["assumptions"].append(guarantee.assumptions)
+                point = _point(of_protocol, command_of(spec, name), pictures)
+                point["right"] = icon_counts(guarantee)[0]
+                point["assumes"] = setting["assumptions"].index(guarantee.assumptions)
+                setting["points"][name].append(point)
         progress(1)
+    return found
+
+
+def _point(rows: list[PcaRow], command: str, pictures: list[str]) -> dict[str, Any]:
+    ratios = [row["energy_ratio"] for row in rows]
     return {
-        "dataset": dataset,
-        "sites": sites,
-        "people_per_site": problem.n_samples // sites,
-        "components": specs[0]
-        .settings(problem.n_features, problem.default_components)
-        .n_components,
-        "shape": dataset_status(dataset).image_shape,
-        "names": people.names,
-        "chance": chance,
-        "chance_said": percent(chance),
-        "true": packed(people.levels(people.rows)),
-        "points": points,
+        "mean": fmean(ratios),
+        "said": percent(fmean(ratios)),
+        "ratios": [round(ratio, 4) for ratio in ratios],
+        "exact": rows[0]["exact_epsilon"],
+        "kilobytes": rows[0]["bytes_per_site"] / 1000,
+        "command": command,
+        "people": pictures,
     }
+
+
+def _usual_components(dataset: str, grid: Grid) -> int:
+    """The data set's own K, or the nearest that is run."""
+    usual = dataset_status(dataset).default_components or grid.components[0]
+    return min(grid.within(dataset).components, key=lambda components: abs(components - usual))
 
 
 def packed(levels: IntArray) -> str:

@@ -16,7 +16,9 @@ from dpcore.experiments.pca import run
 from dpcore.experiments.published_folder import Grid, packed, publish
 from dpcore.experiments.summaries import percent
 
-GRID = Grid(datasets=("digits",), sites=(5,), epsilons=(0.1, 1.0, 10.0), repetitions=2)
+GRID = Grid(
+    datasets=("digits",), sites=(5,), components=(5, 10), epsilons=(0.1, 1.0, 10.0), repetitions=2
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +37,13 @@ def runs(folder) -> dict:
 
 
 def test_every_number_is_what_its_command_gives(runs):
-    (setting,) = runs["settings"]
+    assert [setting["components"] for setting in runs["settings"]] == [5, 10]
     parser = argparse.ArgumentParser()
     add_run_options(parser)
-    for name, points in setting["points"].items():
-        for point in points:
+    for setting in runs["settings"]:
+        for name, point in (
+            (name, point) for name, points in setting["points"].items() for point in points
+        ):
             words = shlex.split(point["command"])
             assert words[:4] == ["python", "-m", "dpcore", "run"]
             spec = spec_from(parser.parse_args(words[4:]))
@@ -52,7 +56,7 @@ def test_every_number_is_what_its_command_gives(runs):
 
 
 def test_pictures_are_sixteen_shades_of_what_was_rebuilt(runs):
-    (setting,) = runs["settings"]
+    setting = runs["settings"][0]
     height, width = setting["shape"]
     for point in setting["points"]["dpdis"]:
         assert len(point["people"]) == GRID.repetitions
@@ -65,8 +69,24 @@ def test_pictures_are_sixteen_shades_of_what_was_rebuilt(runs):
 def test_it_is_small_and_names_no_other_host(folder):
     files = list(folder.iterdir())
     assert {file.name for file in files} == {
-        "index.html", "explorer.css", "explorer.js", "runs.js",
+        "index.html", "explorer.css", "pictures.js", "explorer.js", "runs.js",
     }  # fmt: skip
     for file in files:
         text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text and "https:" not in text and "//cdn" not in text
+
+
+def test_the_folder_of_all_that_is_bundled_takes_three_megabytes_at_most(tmp_path):
+    usual, few = Grid(), Grid(epsilons=(0.1, 1.0, 10.0), sites=(5,))
+    publish(tmp_path, few, progress=lambda _: None)
+    sizes = {file.name: file.stat().st_size for file in tmp_path.iterdir()}
+    runs = sizes.pop("runs.js") * usual.n_cells / few.n_cells
+    assert runs + sum(sizes.values()) <= 3e6
+
+
+def test_no_more_components_than_columns(tmp_path):
+    grid = Grid(
+        datasets=("synthetic-2012",), sites=(2,), components=(2, 20), epsilons=(1.0,), repetitions=1
+    )
+    publish(tmp_path, grid, progress=lambda _: None)
+    assert '"components":2,' in (tmp_path / "runs.js").read_text(encoding="utf-8")

@@ -2,33 +2,31 @@
 // beforehand; nothing is interpolated and nothing is asked of anybody.
 const BOIL_MS = 125;
 const PLAY_MS = 500;
-const SHADES = 15;
-const STILL = matchMedia("(prefers-reduced-motion: reduce)");
-const DARK = matchMedia("(prefers-color-scheme: dark)");
-const SVG = "http://www.w3.org/2000/svg";
-const at = (id) => document.getElementById(id);
 const COLOURS = ["#D55E00", "#009E73", "#E69F00", "#0072B2", "#CC79A7", "#56B4E9"];
 
-const state = { dataset: "", protocol: "", sites: 0, index: 0, run: 0 };
+const state = { dataset: "", protocol: "", sites: 0, components: 0, index: 0, run: 0, plain: false };
 
-const setting = () =>
-  RUNS.settings.find((each) => each.dataset === state.dataset && each.sites === state.sites);
+const PICKED = ["dataset", "sites", "components"];
+const settingOf = (picked) =>
+  RUNS.settings.find((each) => PICKED.every((name) => each[name] === picked[name]));
+const setting = () => settingOf(state);
 const points = () => setting().points[state.protocol];
 const point = () => points()[state.index];
 
-function choices(id, entries, name, read = String) {
-  const select = at(id);
-  select.replaceChildren(...entries.map(([value, title]) => new Option(title, value)));
-  select.addEventListener("change", () => move({ [name]: read(select.value) }));
+function pick(id, entries, read = String) {
+  choices(id, entries);
+  at(id).addEventListener("change", () => move({ [id]: read(at(id).value) }));
 }
 
 function move(changes) {
   Object.assign(state, changes);
+  if (!setting()) state.components = RUNS.usual_components[state.dataset];
   show();
 }
 
 function show() {
-  for (const name of ["dataset", "protocol", "sites"]) at(name).value = state[name];
+  for (const name of ["protocol", ...PICKED]) at(name).value = state[name];
+  at("plain").checked = state.plain;
   const here = setting(), now = point(), epsilon = RUNS.epsilons[state.index];
   at("epsilon").value = state.index;
   at("epsilon").setAttribute("aria-valuetext", `ε = ${epsilon}`);
@@ -42,70 +40,80 @@ function show() {
   at("source").textContent =
     `The mean of ${now.ratios.length} runs made beforehand: ${now.ratios.join(", ")} of exact PCA, with `
     + `${here.components} components, ${here.people_per_site.toLocaleString("en")} people at each site, `
-    + `${now.kilobytes.toFixed(1)} kB a site. Requested ε = ${epsilon}, delivered ε = ${now.exact.toPrecision(3)}. `
-    + "This repeats it:";
+    + `${now.kilobytes.toFixed(1)} kB a site. Requested ε = ${epsilon}, delivered ε = ${now.exact.toPrecision(3)} `
+    + "under the assumptions below, and the command repeats it.";
+  at("assumptions").replaceChildren(...here.assumptions[now.assumes].map((text) =>
+    Object.assign(document.createElement("li"), { textContent: text })));
   at("command").textContent = now.command;
   drawCurve();
-  drawPeople();
+  dissolve();
   fillTable();
 }
 
-// Ink on paper, white on black in the dark: shade 0 is the page.
+// Shades of all people, 0 to 1, as they stand on the page: they dissolve into those of another run.
+let seen = new Float32Array(0), frame = 0;
+const DISSOLVE = 0.3;
+
+function shadesNow() {
+  const runs = point().people;
+  return shadesOf(state.plain ? setting().true : runs[state.run % runs.length], setting());
+}
+
+function dissolve() {
+  cancelAnimationFrame(frame);
+  const wanted = shadesNow();
+  if (STILL.matches || seen.length !== wanted.length) seen = wanted;
+  const step = () => {
+    let far = 0;
+    for (let n = 0; n < wanted.length; n++) {
+      const left = wanted[n] - seen[n];
+      far = Math.max(far, Math.abs(left));
+      seen[n] += DISSOLVE * left;
+    }
+    drawPeople();
+    if (far > 0.02) frame = requestAnimationFrame(step);
+  };
+  step();
+}
+
 function drawPeople() {
   const here = setting(), canvas = at("people");
-  const [height, width] = here.shape ?? [1, 1];
-  const packed = point().people[state.run % point().people.length];
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  const shade = (n) => (n % 2 ? bytes[n >> 1] & 15 : bytes[n >> 1] >> 4) / SHADES;
-  const count = here.names.length, across = innerWidth > 896 ? count : Math.ceil(count / 2);
-  const down = Math.ceil(count / across), gap = 1;
-  canvas.width = across * (width + gap);
-  canvas.height = down * (height + gap);
-  canvas.style.aspectRatio = `${canvas.width} / ${canvas.height}`;
-  const pen = canvas.getContext("2d"), image = pen.createImageData(canvas.width, canvas.height);
-  const ink = DARK.matches ? [242, 242, 242] : [26, 26, 26];
-  for (let person = 0; person < count; person++)
-    for (let y = 0; y < height; y++)
-      for (let x = 0; x < width; x++) {
-        const column = (person % across) * (width + gap) + x;
-        const row = Math.floor(person / across) * (height + gap) + y;
-        const place = 4 * (row * canvas.width + column);
-        image.data.set(ink, place);
-        image.data[place + 3] = 255 * shade((person * height + y) * width + x);
-      }
-  pen.putImageData(image, 0, 0);
-  canvas.setAttribute("aria-label",
-    `${count} people rebuilt from the private components at ε = ${RUNS.epsilons[state.index]}: `
-    + here.names.join(", "));
+  const how = state.plain ? "as they are" : `rebuilt from the private components at ε = ${RUNS.epsilons[state.index]}`;
+  paint(canvas, seen, here);
+  canvas.setAttribute("aria-label", `${here.names.length} people ${how}: ${here.names.join(", ")}`);
 }
 
-function drawn(name, attributes, parent = at("curve")) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return parent.appendChild(element);
+// In the pixels of a wide figure and of a phone's.
+const WIDE = { width: 900, height: 300, left: 60, right: 880, top: 20, bottom: 260, every: 2 };
+const NARROW = { width: 360, height: 150, left: 52, right: 350, top: 12, bottom: 122, every: 4 };
+const room = () => (isNarrow() ? NARROW : WIDE);
+function across(index) {
+  const { left, right } = room();
+  return left + ((right - left) * index) / (RUNS.epsilons.length - 1);
+}
+function up(share) {
+  const { top, bottom } = room();
+  return bottom - (bottom - top) * Math.max(0, share);
 }
 
-const LEFT = 60, RIGHT = 880, TOP = 20, BOTTOM = 260;
-const across = (index) => LEFT + ((RIGHT - LEFT) * index) / (RUNS.epsilons.length - 1);
-const up = (share) => BOTTOM - (BOTTOM - TOP) * Math.max(0, share);
-
+const inCurve = (name, attributes) => drawn(name, attributes, at("curve"));
 function drawCurve() {
-  const here = setting();
+  const here = setting(), { width, height, left, right, top, bottom, every } = room();
+  at("curve").setAttribute("viewBox", `0 0 ${width} ${height}`);
   at("curve").replaceChildren();
-  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-    drawn("path", { d: `M${LEFT},${up(share)}H${RIGHT}`, stroke: "currentColor", "stroke-opacity": 0.12 });
-    drawn("text", { x: LEFT - 8, y: up(share) + 5, "text-anchor": "end" }).textContent = `${100 * share} %`;
+  for (const share of isNarrow() ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
+    inCurve("path", { d: `M${left},${up(share)}H${right}`, stroke: "currentColor", "stroke-opacity": 0.12 });
+    inCurve("text", { x: left - 8, y: up(share) + 5, "text-anchor": "end" }).textContent = `${100 * share} %`;
   }
-  const every = innerWidth > 896 ? 2 : 4;
   RUNS.epsilons.forEach((epsilon, index) => {
     if (index % every === 0)
-      drawn("text", { x: across(index), y: BOTTOM + 20, "text-anchor": "middle" }).textContent = epsilon;
+      inCurve("text", { x: across(index), y: bottom + 20, "text-anchor": "middle" }).textContent = epsilon;
   });
-  drawn("path", { d: `M${LEFT},${up(1)}H${RIGHT}`, stroke: "currentColor", "stroke-dasharray": "8 5" });
-  drawn("path", { d: `M${LEFT},${up(here.chance)}H${RIGHT}`, stroke: "#8a8a8a", "stroke-width": 2.5, "stroke-dasharray": "2 5" });
+  inCurve("path", { d: `M${left},${up(1)}H${right}`, stroke: "currentColor", "stroke-dasharray": "8 5" });
+  inCurve("path", { d: `M${left},${up(here.chance)}H${right}`, stroke: "#8a8a8a", "stroke-width": 2.5, "stroke-dasharray": "2 5" });
   Object.keys(RUNS.protocols).forEach((name, number) => {
     const own = here.points[name], isChosen = name === state.protocol;
-    drawn("polyline", {
+    inCurve("polyline", {
       points: own.map(({ mean }, index) => `${across(index)},${up(mean)}`).join(" "), fill: "none",
       stroke: COLOURS[number % COLOURS.length], "stroke-width": isChosen ? 4 : 1.8, "stroke-opacity": isChosen ? 1 : 0.55,
     });
@@ -118,9 +126,9 @@ function drawCurve() {
     return item;
   }));
   const x = across(state.index);
-  drawn("path", { d: `M${x},${TOP - 10}V${BOTTOM}`, stroke: "currentColor", "stroke-width": 2 });
+  inCurve("path", { d: `M${x},${top - 10}V${bottom}`, stroke: "currentColor", "stroke-width": 2 });
   const number = Object.keys(RUNS.protocols).indexOf(state.protocol);
-  drawn("circle", { cx: x, cy: up(point().mean), r: 8, fill: COLOURS[number % COLOURS.length] });
+  inCurve("circle", { cx: x, cy: up(point().mean), r: 8, fill: COLOURS[number % COLOURS.length] });
   at("curve").setAttribute("aria-label",
     `What survives along ε for ${RUNS.protocols[state.protocol]}: ${point().said} at ε = ${RUNS.epsilons[state.index]}.`);
 }
@@ -158,9 +166,11 @@ function stop() {
 }
 
 function follow(event) {
-  const box = at("curve").getBoundingClientRect();
-  const place = ((event.clientX - box.left) / box.width) * 900;
-  const share = Math.min(1, Math.max(0, (place - LEFT) / (RIGHT - LEFT)));
+  const box = at("curve").getBoundingClientRect(), { width, height, left, right } = room();
+  // The drawing keeps its shape in the middle of its box.
+  const scale = Math.min(box.width / width, box.height / height);
+  const place = (event.clientX - box.left - (box.width - width * scale) / 2) / scale;
+  const share = Math.min(1, Math.max(0, (place - left) / (right - left)));
   move({ index: Math.round(share * (RUNS.epsilons.length - 1)) });
 }
 
@@ -171,30 +181,42 @@ function tell(section) {
   move(stateOf(section));
 }
 
-function stateOf({ dataset: { protocol, epsilon, sites } }) {
-  return { protocol, sites: Number(sites), index: RUNS.epsilons.indexOf(Number(epsilon)) };
+// What a step of a story shows: the first data set at five sites, but for what it names.
+function stateOf({ dataset: { protocol, epsilon, dataset, sites, components } }) {
+  const [first] = Object.keys(RUNS.datasets), picked = dataset ?? first;
+  return {
+    protocol, dataset: picked, sites: Number(sites ?? 5), plain: false,
+    components: Number(components ?? RUNS.usual_components[picked]),
+    index: RUNS.epsilons.indexOf(Number(epsilon)),
+  };
 }
 
-// Numbers of the article are the grid's, of the first data set.
+// Numbers of the article are the grid's; a step whose setting was not run is not told.
 function fillArticle() {
   for (const section of document.querySelectorAll("article section")) {
-    const { protocol, sites, index } = stateOf(section);
-    const found = RUNS.settings.find((each) => each.dataset === state.dataset && each.sites === sites);
-    if (!found?.points[protocol] || index < 0) { section.remove(); continue; }
-    const { said, right } = found.points[protocol][index];
-    for (const place of section.querySelectorAll("[data-said]")) place.textContent = said;
-    for (const place of section.querySelectorAll("[data-right]")) place.textContent = right;
+    const told = stateOf(section), found = settingOf(told)?.points[told.protocol];
+    if (!found || told.index < 0) { section.remove(); continue; }
+    const { said, right } = found[told.index], { people, people_per_site: each } = settingOf(told);
+    const fill = (selector, text) =>
+      section.querySelectorAll(selector).forEach((place) => (place.textContent = text));
+    fill("[data-people]", each.toLocaleString("en"));
+    fill("[data-everybody]", people.toLocaleString("en"));
+    fill("[data-said]", said);
+    fill("[data-right]", right);
     section.addEventListener("click", () => tell(section));
   }
 }
 
 function begin() {
   const [dataset] = Object.keys(RUNS.datasets), [protocol] = Object.keys(RUNS.protocols);
-  const sites = RUNS.sites.includes(5) ? 5 : RUNS.sites[0];
-  Object.assign(state, { dataset, protocol, sites, index: Math.max(0, RUNS.epsilons.indexOf(1)) });
-  choices("dataset", Object.entries(RUNS.datasets), "dataset");
-  choices("protocol", Object.entries(RUNS.protocols), "protocol");
-  choices("sites", RUNS.sites.map((count) => [count, count]), "sites", Number);
+  const sites = RUNS.sites.includes(5) ? 5 : RUNS.sites[0], components = RUNS.usual_components[dataset];
+  Object.assign(state, { dataset, protocol, sites, components, index: Math.max(0, RUNS.epsilons.indexOf(1)) });
+  pick("dataset", Object.entries(RUNS.datasets));
+  pick("protocol", Object.entries(RUNS.protocols));
+  pick("sites", RUNS.sites.map((count) => [count, count]), Number);
+  pick("components", RUNS.components.map((count) => [count, count]), Number);
+  at("plain").addEventListener("change", () => move({ plain: at("plain").checked }));
+  at("live").hidden = !RUNS.has_live;
   at("epsilon").max = RUNS.epsilons.length - 1;
   at("epsilon").addEventListener("input", (event) => { stop(); move({ index: Number(event.target.value) }); });
   at("play").addEventListener("click", play);
@@ -208,14 +230,7 @@ function begin() {
     `Every number was computed beforehand by ${RUNS.versions}: ${RUNS.repetitions} runs of each setting. `
     + "Rebuilding known people is a simulation: components alone show nobody. Pictures: MNIST, LeCun & "
     + "Cortes, CC BY-SA 3.0; digits of scikit-learn.";
-  for (let n = 0; n < 24; n++) {
-    const column = n % 6, row = Math.floor(n / 6), fade = column / 5;
-    drawn("rect", {
-      x: column * 7.6 + Math.sin(7 * n) * 2 * fade, y: row * 7.4 + Math.cos(5 * n) * 3 * fade,
-      width: 6 - 3.4 * fade, height: 6 - 3.4 * fade, rx: 1, opacity: 1 - 0.7 * fade,
-      fill: n % 5 === 4 ? "#D55E00" : "currentColor",
-    }, at("mark"));
-  }
+  drawMark();
   fillArticle();
   show();
   addEventListener("resize", show);
@@ -223,12 +238,12 @@ function begin() {
   const told = new IntersectionObserver((entries) => {
     const [seen] = entries.filter((entry) => entry.isIntersecting);
     if (seen && scrollY > 40) tell(seen.target);
-  }, { rootMargin: "-45% 0px -45% 0px" });
+  }, { rootMargin: isNarrow() ? "-62% 0px -28% 0px" : "-45% 0px -45% 0px" });
   document.querySelectorAll("article section").forEach((section) => told.observe(section));
   setInterval(() => {
     if (STILL.matches || document.hidden) return;
     state.run += 1;
-    drawPeople();
+    if (!state.plain) dissolve();
   }, BOIL_MS);
 }
 
