@@ -1,16 +1,5 @@
 """Streams of random numbers: seeded ones keyed by identity, secret ones that nobody can foresee.
 
-NumPy's PCG64 is no cryptographic generator: from some 64 of its outputs its state can be worked out
-(Bouillaguet, Martinez & Sauvage 2020), and with it all noise before and after. Whoever knows most
-rows of a released matrix knows some of its noise. Here the words are SHAKE-256 (FIPS 202) of the
-key, what the stream is for, and a counter: who tells them from chance, or one from others, breaks
-the hash. One identity under one key gives the same numbers, as streams of the laboratory do.
-
-Numbers are made of words by the inverse of a distribution function wherever there is one, so that
-each draw takes as many words, whatever it comes to.
-
-Random streams keyed by what they are for.
-
 A stream's identity is (seed, purpose, further integers such as repetition and site). Two
 different identities give independent streams, and one identity gives the same numbers whether
 it is drawn alone, inside a sweep, or on another worker. Nothing is ever seeded by adding to a
@@ -22,8 +11,16 @@ The laboratory holds a `Repetition` while epsilon moves, so that curves are smoo
 data are public and its seed is shown; such results are no releases that could be added up.
 
 A seed that somebody gives draws from NumPy's PCG64, whose state can be worked out from its draws.
-Where nobody gives one, the root is secret and its streams are cryptographic
-(`dpcore.streams`).
+Where nobody gives one, the root is secret and its streams are cryptographic.
+
+NumPy's PCG64 is no cryptographic generator: from some 64 of its outputs its state can be worked out
+(Bouillaguet, Martinez & Sauvage 2020), and with it all noise before and after. Whoever knows most
+rows of a released matrix knows some of its noise. The words of a secret stream are SHAKE-256
+(FIPS 202) of the key, what the stream is for, and a counter: who tells them from chance, or one
+from others, breaks the hash. One identity under one key gives the same numbers, as with a seed.
+
+Its numbers are made of words by the inverse of a distribution function wherever there is one, so
+that each draw takes as many words, whatever it comes to.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Charges: what private results would have cost the people they are about.
 
 The unit is a draw of noise, not a picture: whatever is computed from one noisy matrix is
-post-processing and free. What each kind of result costs is in
-`dpcore.experiments.charges`.
-
-What private components cost: which draws of which noise they were computed from.
+post-processing and free. The cost of private components is therefore told by which draws of which
+noise they were computed from.
 
 Protocols whose entries name the same noise read the same draw of it, and K, R, truncation and
 encoding only cut it differently, so all of those share a charge. A key names the people, the

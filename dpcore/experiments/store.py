@@ -8,7 +8,7 @@ longest are deleted.
 Finished rows, and what they begin with, on disk: a folder a person can find and clear.
 
 One file a unit, with a checksum; a file that does not read back is as good as none, and a folder
-that cannot be written keeps nobody from computing (`dpcore.experiments.store`).
+that cannot be written keeps nobody from computing.
 Files are found by everything their rows depend on: the draw, which rows of the data set are on this
 machine, the source of `dpcore` and the versions of NumPy and SciPy. Rows of an older version are
 therefore never shown; they are the first to go when the folder has reached its size.

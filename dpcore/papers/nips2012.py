@@ -18,7 +18,7 @@ The figures of Chaudhuri, Sarwate & Sinha (2012), "Near-optimal differentially p
 components", as sweeps.
 
 Figure 1 puts captured energy against n for four data sets, Figure 2 against epsilon for synthetic
-data; Table 1 is in `dpcore.papers.nips2012`. What the paper leaves open, and
+data. What the paper leaves open, and
 what is taken here: rows are divided by a bound, and longer ones clipped, so that the promise covers
 that step too wherever the bound was chosen without the rows (see `NORM_BOUNDS`); nothing is
 centred; energy is measured on the second moment of everybody on this machine; MOD-SuLQ takes the

@@ -16,7 +16,7 @@ without them.
 
 Private PCA of rows held in one place, as scikit-learn estimators.
 
-The noise is added once. For rows spread over sites: `dpcore.pca.estimators`.
+The noise is added once. For rows spread over sites: `DistributedPCA`.
 
 Private PCA of rows spread over sites, as a scikit-learn estimator.
 

@@ -4,7 +4,7 @@ Releases about the same people compose; releases about disjoint sites do not, fo
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
 loss distributions of Google's `dp-accounting`, rounded upwards. That is what a plan costs: how
 many releases, and how private each, fixed beforehand. Whoever decides that while looking needs a
-cap (`dpcore.privacy.accountant`) or the larger bound of `dpcore.privacy.accountant`. None of it
+cap (`Cap`) or the larger bound of `odometer_epsilon`. None of it
 holds for releases that share their noise: two of those at different scales can be solved for what
 the noise should hide.
 

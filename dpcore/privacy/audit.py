@@ -1,6 +1,6 @@
 """Privacy audits: attack a mechanism on two neighbouring data sets, bound its epsilon from below.
 
-`dpcore.privacy.audit` says what they are for. Scores come in batches of `BATCH`, which are
+Scores come in batches of `BATCH`, which are
 independent of one another; within a batch the two data sets share their random numbers.
 
 An audit: attack a mechanism on two neighbouring data sets and bound its epsilon from below.

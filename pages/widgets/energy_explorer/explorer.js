@@ -7,7 +7,7 @@
 //   explorer.meet({ setting, run, levels, ... });        // people of one run, at every ε there is
 //   explorer.follow(control);                            // the slider, of control.js
 //
-// What is in a frame stands in frames.py. Sentences arrive written; nothing is worded here.
+// What is in a frame stands in component.py. Sentences arrive written; nothing is worded here.
 
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = { dash: "9 5", dot: "2 4", dashdot: "9 4 2 4", longdash: "14 5" };
