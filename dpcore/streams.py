@@ -213,6 +213,7 @@ class Purpose(IntEnum):
     ORDER = 12  # in which order sites hand on
     DROP_OUT = 13  # which sites never answer
     SUMMANDS = 14  # what the sites of a secure sum add together
+    ASSESSMENT = 15  # probes of what is told of a release; they protect nobody
 
 
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.assessment import Assessment, NoisyMean, assess
+from dpcore.pca.assessment import Assessment, NoisyMean, NoisyPart, assess, assess_by_probes
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
@@ -184,6 +184,7 @@ class NoisyAverage:
     mean_sigma: Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
     noise: Shape of the noise, where it is not that of the settings.
     centre: shape (n_features,) or None. As in `Subspace`.
+    total: Energy of all directions, where it is public.
     """
 
     spectrum: Spectrum
@@ -196,6 +197,7 @@ class NoisyAverage:
     noise: str | None = None
     n_rounds: int = 1
     centre: FloatArray | None = None
+    total: float | None = None
 
     def decomposed(self, settings: ReleaseSettings) -> Spectrum:
         """What the leading directions are taken of: a noisy second moment without what is likely
@@ -230,13 +232,31 @@ class NoisyAverage:
             return None
         return NoisyMean(self.centre, self.mean_sigma)
 
-    def assessment(self, settings: ReleaseSettings) -> Assessment:
-        """How good those directions are, of a noisy second moment that nothing was cut from."""
-        return assess(
-            self.spectrum,
+    def assessment(
+        self, settings: ReleaseSettings, *, rng: np.random.Generator
+    ) -> Assessment | None:
+        """How good those directions are, of a noisy second moment that nothing was cut from.
+
+        rng: Of the probes of a denoised one. None where denoised ones are ranked by magnitude.
+        """
+        noise, mean = self.noise or settings.noise, self.subtracted_mean
+        if not settings.denoise or self.sigma_left == 0:
+            return assess(
+                self.spectrum,
+                settings.n_components,
+                sigma=self.sigma_left,
+                noise=noise,
+                ranking=settings.ranking,
+                mean=mean,
+            )
+        if settings.ranking != "value":
+            return None
+        return assess_by_probes(
+            self.decomposed(settings),
             settings.n_components,
+            [(NoisyPart(self.spectrum.matrix, self.sigma_left, mean=mean), rng)],
             sigma=self.sigma_left,
-            noise=self.noise or settings.noise,
-            ranking=settings.ranking,
-            mean=self.subtracted_mean,
+            bases=settings.denoise,
+            noise=noise,
+            known_total=self.total,
         )

@@ -19,33 +19,57 @@ of it is read off M: post-processing, and nobody pays. A private mean m + xi, wh
 has been subtracted, is one more Gaussian field in the same formulas. Sources and derivation:
 ``docs/algorithms/self-assessment.md``.
 
-How good a release is whose sites cut what they sent: each answers from the whole of its own.
+How good a release is whose noisy matrices were denoised, or cut, before they were decomposed.
 
-A site holds its noisy second moment M_s = A_s + E_s and sent f(M_s), the part of its R leading
-directions. The components come from the average of the f(M_s), so that what E_s has to do with
-them is known: where F holds the divided differences of f at the eigenvalues of M_s, and B_ij is
-(v_i v_j^T + v_j v_i^T) / sqrt(2) of two eigenvectors of the average, that average moves along B_ij
-by w_s phi_ij, phi_ij = sum over a, b of F_ab (u_a^T B_ij u_b)^2. Stein's lemma then gives
+The components span the leading directions of C = sum_s w_s f(M_s), where M_s = A_s + E_s is a noisy
+second moment, E_s Gaussian noise of a public law, and f what is made of it: denoised
+(`dpcore.spectra.denoise`), cut to its R leading directions, or both. Of f nothing is used but that
+it can be computed. With P the projector onto some of the directions, and Delta_s fresh noise of the
+law of E_s, Stein's identity says
 
-    w_s v_i^T M_s v_i - w_s^2 sigma_s^2 sum_{j != i} phi_ij / (c_i - c_j),
+    E tr(P sum_s w_s E_s) = E <DP[Delta], sum_s w_s Delta_s>,
 
-whose sum over the sites is v_i^T A v_i without bias. It takes one more round: the average goes back
-to the sites, and each answers with two numbers a component and two more. Both are made of what
-is private already, so nobody pays. Derivation: ``docs/algorithms/self-assessment.md``.
+DP[Delta] the first-order change of P where each M_s moves by Delta_s. So the amount by which the
+noise flatters the components follows from a few probes: move the matrices a little, along noise
+drawn for the purpose, and see how the components follow. Eigenvectors move in closed form: with
+
+    x_ij = v_i^T Df(M_s)[Delta_s] v_j,   y_ij = v_i^T Delta_s v_j,   phi_ij = 2 w_s^2 E x_ij y_ij,
+
+a site's part of the energy v_i^T A v_i is w_s v_i^T M_s v_i - sum_{j != i} phi_ij / (c_i - c_j),
+without bias, and is made of its own noisy matrix and of C alone (`answer`).
+
+**Error.** The same lemma applied twice (Bellec & Zhang 2021) gives the covariance of these
+estimates: that of the noise along fixed directions, and for each pair of directions
+(sum_s phi_ij / (c_i - c_j))^2, which one has too much and the other too little. Probes are few and
+disagree; their disagreement counts too. In these variances squared gaps are averages over
+neighbouring ranks: if weights depended on single gaps, the rare large corrections beside small
+gaps, without which the estimate is biased, would be left out.
+
+**Smoothing.** Energies mostly fall steadily with the rank, while the errors of neighbours pull in
+opposite directions. Twelve models take the energies for Gaussian: about k^-b, flatter where the
+noise's spectrum would hide all directions, with one deviation that is smooth in log k and in the
+log of the eigenvalue c_k and one that each rank has to itself. The answer is their average, each
+weighted by how likely it makes the estimates. Where noise is small the models change nothing. On
+the sphere the sum of all energies is public, and used.
+
+The models were chosen on nine data sets, coverage measured on others: see
+``docs/algorithms/self-assessment.md``, which has the derivation and who can compute what.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
-from dpcore.arrays import BoolArray, FloatArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.site import NoisySite
-from dpcore.spectra import Spectrum
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.spectra import PublicBasis, Spectrum, denoise
 
 # How a group of eigenvectors of a noisy matrix answers to the noise: sums over eigenvalue gaps; and
 # where the spectrum of pure noise ends.
@@ -372,120 +396,581 @@ def _single(estimates: Estimate) -> Estimate:
     return replace(estimates, value=estimates.value[0], standard_error=estimates.standard_error[0])
 
 
-# How good a release is whose sites cut what they sent: each answers from the whole of its own.
+# How good a release is whose noisy matrices were denoised, or cut, before they were decomposed.
 
-# Singular values of F, of so little of the largest, that are left out: ten are about all it has.
-_NEGLIGIBLE = 1e-5
+# Step along a probe, in units of the noise. Its square is the error of the difference quotient.
+_STEP = 0.02
+# Probes of all parts together: so many features' worth, within limits; and the least of one part.
+_FEATURES_PROBED, _PROBES, _PROBES_OF_PART = 2048, (8, 32), 4
+# Gaps below a tenth of the spacing around them count for less: two eigenvalues that almost meet
+# would leave the estimate without a variance. Spacings are means over so many ranks on a side, and
+# at least so much of the spacing of pure noise: eigenvalues that were set to 0 have none.
+_PROBE_SMOOTHED, _AROUND, _LEAST_SPACING = 0.1, 4, 0.05
+# Ranks are answered for one by one up to 3 K + 24. The models take K of them one by one and the
+# others in groups that grow by a factor, as do the blocks of pairs within which phi is averaged.
+_RANKS, _MORE_RANKS, _GROUP_GROWTH, _BLOCK_GROWTH = 3, 24, 1.15, 1.35
+# The models: b, and the deviation of each rank, in units of the energy expected there; the smooth
+# deviation in the same units, and how far it reaches in log k plus twice log c_k.
+_EXPONENTS = (0.0, 0.5, 1.0, 1.5)
+_ROUGHNESS = (0.15, 0.3, 0.6)
+_DEVIATION, _REACH, _LEVELS = 2.0, 1.0, 2.0
+# Energies are taken for flat where twice the edge of the noise's spectrum exceeds their sum.
+_PROBE_EDGES = 2.0
+# Added to the diagonal of a covariance, of its trace: rounding may leave it below 0.
+_JITTER = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """What one site says of the components, as its part of the whole.
+class NoisyPart:
+    """A noisy second moment that goes into an average, as its holder has it.
 
-    energies, choices: shape (n_components,). Energy along each, and its squared error by their
-        having been chosen.
-    choice: The same of all components together.
-    total: Energy of all directions.
+    noisy: shape (n_features, n_features). M_s.
+    sigma: Of its noise.
+    weight: w_s.
+    mean: Whose outer product was subtracted from it; where there is one, this is the only part.
+    """
+
+    noisy: FloatArray
+    sigma: float
+    weight: float = 1.0
+    mean: NoisyMean | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SiteQuery:
+    """What the holders are asked: all they have to know besides their own noisy matrix.
+
+    vectors: shape (n_features, n_features). Eigenvectors of the average as rows, components first.
+    eigenvalues: shape (n_features,)
+    sigma: Of the noise in an entry of the average, had nothing been done to its parts.
+    n_components: K.
+    bases: To denoise in; none where nothing was denoised.
+    intermediate_dim: R of what was sent, ranked by value; None where nothing was cut.
+    noise: {"triangle", "isometric"}
+    n_parts: How many are asked.
+    """
+
+    vectors: FloatArray
+    eigenvalues: FloatArray
+    sigma: float
+    n_components: int
+    bases: tuple[PublicBasis, ...] = ()
+    intermediate_dim: int | None = None
+    noise: str = "isometric"
+    n_parts: int = 1
+
+    @property
+    def n_features(self) -> int:
+        return len(self.eigenvalues)
+
+    @property
+    def n_probes(self) -> int:
+        """Of each part. Fewer of many features, whose sums are averages already, and of many parts,
+        whose disagreements average out."""
+        together = int(np.clip(_FEATURES_PROBED // self.n_features, *_PROBES))
+        return max(math.ceil(together / self.n_parts), _PROBES_OF_PART)
+
+    @cached_property
+    def n_ranks(self) -> int:
+        """How many leading ranks are answered for one by one."""
+        return min(self.n_features, _RANKS * self.n_components + _MORE_RANKS)
+
+    @cached_property
+    def blocks(self) -> IntArray:
+        """First rank of each block of ranks; phi is averaged over pairs of blocks."""
+        return _edges(self.n_features, 1, _BLOCK_GROWTH, through=self.n_ranks)[:-1]
+
+    @cached_property
+    def inverse_gaps(self) -> FloatArray:
+        """1 / (c_i - c_j), shape (n_ranks, n_features)."""
+        return _inverse_gaps(self.eigenvalues, self.sigma)[: self.n_ranks]
+
+    @cached_property
+    def squared_inverse_gaps(self) -> FloatArray:
+        """Their squares as expected at these ranks, shape (n_ranks, n_features), above i = j."""
+        squares, expected = self.inverse_gaps**2, np.zeros(self.inverse_gaps.shape)
+        for apart in range(1, self.n_features):
+            along = np.diagonal(squares, apart)
+            i = np.arange(len(along))
+            expected[i, i + apart] = uniform_filter1d(along, 2 * _AROUND + 1, mode="nearest")
+        return expected
+
+
+@dataclass(frozen=True, eq=False)
+class SiteAnswer:
+    """A holder's part of an assessment, made of its noisy matrix and the query.
+
+    energies: shape (n_ranks,). Its part of v_i^T A v_i.
+    responses: shape (n_blocks_of_ranks, n_blocks). phi_ij, the mean of each block of pairs.
+    disagreement: Of the same shape. Variance of phi_ij from one set of probes to another, likewise.
+    total: Its part of the energy of all directions.
     variance: Of its noise, in the average; public.
     """
 
     energies: FloatArray
-    choices: FloatArray
-    choice: float
+    responses: FloatArray
+    disagreement: FloatArray
     total: float
     variance: float
 
 
-def answer(
-    noisy: NoisySite,
-    weight: float,
-    *,
-    intermediate_dim: int,
-    vectors: FloatArray,
-    inverse: FloatArray,
-) -> Answer:
-    """What a site says that sent its leading directions by value, its noise being isometric.
+def answer(part: NoisyPart, query: SiteQuery, *, rng: np.random.Generator) -> SiteAnswer:
+    """A holder's part of an assessment.
 
-    weight: n_s / N.
-    intermediate_dim: R.
-    vectors: shape (n_features, n_features). Eigenvectors of the average of what was sent, as rows,
-        the components first.
-    inverse: shape (n_components, n_features). 1 / (c_i - c_j) of its eigenvalues.
+    Post-processing of the part's noisy matrix: whatever (epsilon, delta) that has, the answer has.
+
+    rng: Of the probes, which hide nothing and may be public.
     """
-    n_components = len(inverse)
-    components = vectors[:n_components].astype(noisy.noisy.dtype)
-    moved = _moved(noisy, intermediate_dim, vectors, n_components)
-    variance = float((weight * noisy.sigma) ** 2)
-    squares = (inverse * moved) ** 2
-    along = np.einsum("kd,kd->k", components @ noisy.noisy, components)
-    return Answer(
-        energies=weight * along - variance * (inverse * moved).sum(axis=1),
-        choices=variance * squares.sum(axis=1),
-        choice=variance * float(squares[:, n_components:].sum()),
-        total=weight * float(noisy.noisy.trace()),
-        variance=variance,
+    n_probes, shape = query.n_probes, query.inverse_gaps.shape
+    products, squares = np.zeros(shape), np.zeros(shape)
+    for response, probe in _probe_responses(part, query, rng):
+        product = (2 * part.weight**2) * (response * probe).astype(np.float64)
+        products += product
+        squares += product**2
+    phi = products / n_probes
+    disagreement = np.maximum(squares / n_probes - phi**2, 0) / max(n_probes - 1, 1)
+    leading = query.vectors[: query.n_ranks].astype(part.noisy.dtype)
+    along = np.einsum("kd,kd->k", leading @ part.noisy, leading).astype(np.float64)
+    # With the released mean m, M less its noise is M - E + (m xi^T + xi m^T) - xi xi^T. The probes
+    # take care of how the components follow xi; 2 - 1 of its variance are left along each.
+    of_mean = 0.0 if part.mean is None else part.mean.sigma**2
+    return SiteAnswer(
+        energies=part.weight * (along + of_mean) - (phi * query.inverse_gaps).sum(axis=1),
+        responses=_of_blocks(phi, query.blocks),
+        disagreement=_of_blocks(disagreement, query.blocks),
+        total=part.weight * (float(part.noisy.trace()) + query.n_features * of_mean),
+        variance=(part.weight * part.sigma) ** 2,
     )
 
 
-def _moved(
-    noisy: NoisySite, intermediate_dim: int, vectors: FloatArray, n_components: int
-) -> FloatArray:
-    """phi of shape (n_components, n_features): how far what the site sent goes with its noise."""
-    values, own = noisy.spectrum.leading(len(vectors))
-    n_kept = min(intermediate_dim, int((values > 0).sum()))
-    # F is 1 between kept eigenvalues, 0 between cut ones.
-    inverse = inverse_gaps(values, off_diagonal_sigma(noisy.sigma, "isometric"))
-    slopes = values[:n_kept, None] * inverse[:n_kept, n_kept:]
-    overlap = vectors.astype(own.dtype) @ own.T
-    kept, cut = overlap[:, :n_kept], overlap[:, n_kept:]
-    of_kept, of_cut = kept[:n_components], cut[:n_components]
-    moved = np.outer((of_kept**2).sum(axis=1), (kept**2).sum(axis=1)) + (of_kept @ kept.T) ** 2
-    moved += of_kept**2 @ slopes @ (cut**2).T + of_cut**2 @ slopes.T @ (kept**2).T
-    for left, size, right in zip(*_leading_singular(slopes), strict=True):
-        moved += 2 * size * ((of_kept * left) @ kept.T) * ((of_cut * right) @ cut.T)
-    return moved.astype(np.float64)
+def _probe_responses(
+    part: NoisyPart, query: SiteQuery, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """x and y of each probe, shape (n_ranks, n_features)."""
+    noisy, n_features = part.noisy, query.n_features
+    vectors = query.vectors.astype(noisy.dtype)
+    leading = vectors[: query.n_ranks]
+    before = _denoised(noisy, part, query)
+    cut = None
+    if query.intermediate_dim is not None:
+        cut = _Cut.of(before, part.sigma, query.intermediate_dim)
+    overlap = None if cut is None else vectors @ cut.vectors.T
+    for _ in range(query.n_probes):
+        probe: FloatArray = symmetric_gaussian_noise(
+            n_features, part.sigma, shape=query.noise, rng=rng, dtype=noisy.dtype
+        )
+        if part.mean is not None:
+            step = part.mean.sigma * rng.standard_normal(n_features)
+            cross = np.outer(part.mean.value, step).astype(noisy.dtype)
+            probe = probe - cross - cross.T
+        response: FloatArray = probe
+        if query.bases:
+            ahead = noisy + noisy.dtype.type(_STEP) * probe
+            response = (_denoised(ahead, part, query) - before) / noisy.dtype.type(_STEP)
+        if cut is None or overlap is None:
+            yield leading @ response @ vectors.T, leading @ probe @ vectors.T
+        else:
+            after_cut = cut.response(response, overlap, query.n_ranks)
+            yield after_cut, leading @ probe @ vectors.T
 
 
-def _leading_singular(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
-    rank = int((sizes > _NEGLIGIBLE * sizes.max(initial=0)).sum())
-    return left.T[:rank], sizes[:rank], right[:rank]
+def _denoised(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
+    if not query.bases:
+        return matrix
+    return denoise(matrix, part.sigma, bases=query.bases, noise=query.noise)
 
 
-def assess_cut(
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """The part of a matrix in its leading directions above 0, and how it responds to changes.
+
+    f(M) moves by U^T (F * U dM U^T) U, where F holds the divided differences of f at the
+    eigenvalues: 1 between two that were kept, l_a / (l_a - l_b) between a kept and a cut one, 0
+    between two cut ones (Daletskii & Krein).
+    """
+
+    vectors: FloatArray
+    slopes: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray, sigma: float, intermediate_dim: int) -> _Cut:
+        values, vectors = Spectrum(matrix).leading(len(matrix))
+        n_kept = min(intermediate_dim, int((values > 0).sum()))
+        slopes = np.ones((n_kept, len(matrix)))
+        slopes[:, n_kept:] = values[:n_kept, None] * _inverse_gaps(values, sigma)[:n_kept, n_kept:]
+        return cls(vectors, slopes.astype(matrix.dtype))
+
+    def response(self, change: FloatArray, overlap: FloatArray, n_ranks: int) -> FloatArray:
+        """First-order change of f(M) where M changes: v_i^T Df(M)[change] v_j, i below n_ranks.
+
+        overlap: v_i^T u_a, shape (n_features, n_features).
+        """
+        n_kept = len(self.slopes)
+        there = self.slopes * (self.vectors[:n_kept] @ change @ self.vectors.T)
+        ranks, beyond = overlap[:n_ranks], there[:, n_kept:]
+        change_of_cut: FloatArray = ranks[:, :n_kept] @ there @ overlap.T
+        change_of_cut += ranks[:, n_kept:] @ beyond.T @ overlap[:, :n_kept].T
+        return change_of_cut
+
+
+def _inverse_gaps(eigenvalues: FloatArray, sigma: float) -> FloatArray:
+    """1 / (l_i - l_j) of all pairs, smoothed where eigenvalues almost meet; 0 where they do.
+
+    sigma: Of the noise before anything was made of it.
+    """
+    values = eigenvalues.astype(np.float64)
+    last = len(values) - 1
+    ranks = np.arange(len(values))
+    # Beside a step in the spectrum only one side is of a kind with the rank: the closer one.
+    above, below = np.minimum(_AROUND, ranks), np.minimum(_AROUND, last - ranks)
+    sides = [
+        np.divide(values[ranks - above] - values, above, where=above > 0, out=_endless(values)),
+        np.divide(values - values[ranks + below], below, where=below > 0, out=_endless(values)),
+    ]
+    spacing = np.minimum(*sides) if last > 0 else np.zeros(1)
+    spacing = np.maximum(spacing, _LEAST_SPACING * math.sqrt(8 / len(values)) * sigma)
+    gaps = np.subtract.outer(values, values)
+    denominator = gaps**2 + _PROBE_SMOOTHED**2 / 2 * np.add.outer(spacing**2, spacing**2)
+    return np.divide(gaps, denominator, out=np.zeros_like(gaps), where=denominator > 0)
+
+
+def _endless(values: FloatArray) -> FloatArray:
+    return np.full(len(values), np.inf)
+
+
+def _edges(n: int, n_single: int, growth: float, through: int | None = None) -> IntArray:
+    """Where groups of ranks begin that grow by a factor, after single ones; and n last.
+
+    through: One of them ends here.
+    """
+    edges = list(range(n_single + 1))
+    while edges[-1] < n:
+        following = max(edges[-1] + 1, round(edges[-1] * growth))
+        if through is not None and edges[-1] < through:
+            following = min(following, through)
+        edges.append(min(n, following))
+    return np.array(edges)
+
+
+def _of_blocks(pairs: FloatArray, first: IntArray) -> FloatArray:
+    """Mean over each block, pairs of a direction with itself apart."""
+    rows = first[first < len(pairs)]
+    apart = np.arange(len(pairs))[:, None] != np.arange(pairs.shape[1])[None, :]
+
+    def summed(entries: FloatArray) -> FloatArray:
+        return np.add.reduceat(np.add.reduceat(entries, rows, axis=0), first, axis=1)
+
+    means: FloatArray = summed(pairs * apart) / np.maximum(summed(apart.astype(float)), 1)
+    return means
+
+
+def assess_by_probes(
     average: Spectrum,
     n_components: int,
-    sites: Iterable[tuple[NoisySite, float]],
+    parts: Iterable[tuple[NoisyPart, np.random.Generator]],
     *,
-    intermediate_dim: int,
-    sigma_left: float,
+    sigma: float,
+    bases: Sequence[PublicBasis] = (),
+    intermediate_dim: int | None = None,
+    noise: str = "isometric",
+    n_parts: int = 1,
+    known_total: float | None = None,
 ) -> Assessment:
-    """What the leading directions of the average of cut messages capture of the exact average.
+    """What the leading directions of an average capture whose parts were denoised or cut.
 
-    average: Of what the sites sent.
-    sites: iterable of (NoisySite, weight). Asked one after the other.
-    sigma_left: Of the noise in an entry of the average, had nothing been cut.
-    The answer says neither how many components stand out nor what the best subspace holds.
+    Post-processing of the parts' noisy matrices. Who holds all of them asks nobody. Sites that cut
+    what they sent have to be asked once more: each is sent the average, D (D + 1) / 2 numbers, and
+    answers with 3 K + 24 numbers and some hundred more (`SiteAnswer`).
+
+    Parameters
+    ----------
+    average : Spectrum
+        Of what the components were taken from, by value: the denoised matrix, or the average of
+        what the sites sent.
+    n_components : int
+        K, in [1, n_features].
+    parts : iterable of (NoisyPart, numpy.random.Generator)
+        What the average was made of, each with the generator of its probes; used one at a time.
+    sigma : float
+        Standard deviation of the noise in an entry of the average of all parts, as they are.
+    bases : sequence of PublicBasis
+        In which each part was denoised; with none, nothing was.
+    intermediate_dim : int, optional
+        R, where each part was then cut to its leading directions by value.
+    noise : {"isometric", "triangle"}
+        Shape of the noise of every part.
+    n_parts : int
+        How many there are.
+    known_total : float, optional
+        Energy of all directions, where that is public: 1 for rows of length 1.
+
+    Returns
+    -------
+    Assessment
+        It has `n_above_noise` for a single part that was not cut; and `energy_ratio` where all
+        components of that part stand out and no mean was subtracted.
+
+    Raises
+    ------
+    ParameterError
+        If n_components is out of range.
     """
     n_features = len(average.matrix)
-    values, vectors = average.leading(n_features)
-    values = np.maximum(values.astype(np.float64), 0)
-    gaps = inverse_gaps(values, off_diagonal_sigma(sigma_left, "isometric"))[:n_components]
-    answers = [
-        answer(site, weight, intermediate_dim=intermediate_dim, vectors=vectors, inverse=gaps)
-        for site, weight in sites
-    ]
-    variance = sum(each.variance for each in answers)
-    energies = np.sum([each.energies for each in answers], axis=0)
-    # The square of a sum over the sites, by Cauchy and Schwarz: equal where sites are alike.
-    choices = variance * np.sum([each.choices for each in answers], axis=0)
-    choice = variance * sum(each.choice for each in answers)
-    return assessment_of(
-        [_group(*each) for each in zip(energies, [variance] * n_components, choices, strict=True)],
-        _group(energies.sum(), n_components * variance, choice),
-        _group(sum(each.total for each in answers), n_features * variance, 0.0),
+    if not 1 <= n_components <= n_features:
+        raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
+    eigenvalues, vectors = average.leading(n_features)
+    query = SiteQuery(
+        vectors, eigenvalues, sigma, n_components, tuple(bases), intermediate_dim, noise, n_parts
+    )
+    answers, last = [], None
+    for part, rng in parts:
+        answers.append(answer(part, query, rng=rng))
+        last = part
+    groups = _RankGroups.of(query, answers, None if last is None else last.mean)
+    assessment = _smoothed(groups, n_components, known_total)
+    if last is None or len(answers) > 1 or intermediate_dim is not None:
+        return assessment
+    return _with_whole_matrix(assessment, groups, last, query)
+
+
+@dataclass(frozen=True, eq=False)
+class _RankGroups:
+    """Energies of groups of ranks, the first K of one rank each, and covariances of their errors.
+
+    first: shape (n_groups,). First rank of each group.
+    levels: shape (n_features,). Log of the eigenvalues, with a floor.
+    linear, choice: shape (n_groups, n_groups). The covariance that directions fixed beforehand
+        would have, and what comes with their having been chosen.
+    """
+
+    first: IntArray
+    levels: FloatArray
+    energies: FloatArray
+    linear: FloatArray
+    choice: FloatArray
+
+    @classmethod
+    def of(
+        cls, query: SiteQuery, answers: Sequence[SiteAnswer], mean: NoisyMean | None
+    ) -> _RankGroups:
+        """Of all answers together."""
+        n_features, n_ranks = query.n_features, query.n_ranks
+        edges = _edges(n_ranks, query.n_components, _GROUP_GROWTH)
+        first = edges[:-1] if n_ranks == n_features else edges
+        energies = np.sum([each.energies for each in answers], axis=0)
+        energies = np.add.reduceat(energies, edges[:-1])
+        if n_ranks < n_features:
+            energies = np.append(energies, sum(each.total for each in answers) - energies.sum())
+        eigenvalues = np.maximum(query.eigenvalues.astype(np.float64), 0)
+        floor = max(float(np.abs(query.eigenvalues).mean()), np.finfo(float).tiny)
+        linear = _linear_covariance(query, sum(each.variance for each in answers), mean, first)
+        levels = np.log(eigenvalues + floor)
+        return cls(first, levels, energies, linear, _choice_covariance(query, answers, first))
+
+    @property
+    def sizes(self) -> IntArray:
+        return np.diff(np.append(self.first, len(self.levels)))
+
+
+def _linear_covariance(
+    query: SiteQuery, variance: float, mean: NoisyMean | None, first: IntArray
+) -> FloatArray:
+    sizes = np.diff(np.append(first, query.n_features)).astype(float)
+    covariance = variance * np.diag(sizes)
+    if query.noise == "triangle":
+        # Isometric noise of twice the variance, less a part of the diagonal.
+        squares = np.add.reduceat(query.vectors.astype(np.float64) ** 2, first, axis=0)
+        covariance = 2 * covariance - variance * squares @ squares.T
+    if mean is not None:
+        along = (query.vectors @ mean.value).astype(np.float64) ** 2
+        of_groups = 4 * mean.sigma**2 * np.add.reduceat(along, first) + 2 * mean.sigma**4 * sizes
+        covariance = covariance + np.diag(of_groups)
+    return covariance
+
+
+def _choice_covariance(
+    query: SiteQuery, answers: Sequence[SiteAnswer], first: IntArray
+) -> FloatArray:
+    """What one direction of a pair has too much the other has too little."""
+    phi = np.sum([each.responses for each in answers], axis=0)
+    squares = phi**2 + np.sum([each.disagreement for each in answers], axis=0)
+    sizes = np.diff(np.append(query.blocks, query.n_features))
+    pairs = np.repeat(np.repeat(squares, sizes[: len(phi)], axis=0), sizes, axis=1)
+    pairs *= query.squared_inverse_gaps
+    rows = first[first < len(pairs)]
+    between = np.zeros((len(first), len(first)))
+    between[: len(rows)] = np.add.reduceat(np.add.reduceat(pairs, rows, axis=0), first, axis=1)
+    between += between.T
+    covariance: FloatArray = np.diag(between.sum(axis=1)) - between
+    return covariance
+
+
+def _smoothed(groups: _RankGroups, n_components: int, known_total: float | None) -> Assessment:
+    """The energies given the estimates, averaged over all models."""
+    noise = groups.linear + groups.choice
+    spread = math.sqrt(max(float(groups.linear.sum()), 0.0))
+    scale = max(float(groups.energies.sum()), spread) if known_total is None else known_total
+    means, covariances, log_likelihoods = [], [], []
+    for expected, prior in _models(groups, scale, is_known=known_total is not None):
+        together = prior + noise
+        # Without noise a single group has no variance, though its energy be not the public sum.
+        least = max(_JITTER * scale**2, np.finfo(float).tiny)
+        together += _JITTER * max(float(together.trace()), least) * np.eye(len(together))
+        root = np.linalg.cholesky(together)
+        innovation = np.linalg.solve(root, groups.energies - expected)
+        gain = np.linalg.solve(root, prior)
+        means.append(expected + gain.T @ innovation)
+        covariances.append(prior - gain.T @ gain)
+        log_likelihoods.append(-innovation @ innovation / 2 - np.log(np.diag(root)).sum())
+    weights = np.exp(np.array(log_likelihoods) - max(log_likelihoods))
+    weights /= weights.sum()
+    mean = weights @ np.array(means)
+    apart = np.array(means) - mean
+    covariance = np.tensordot(weights, covariances, axes=1) + (apart.T * weights) @ apart
+    return _assessment(mean, covariance, n_components, known_total)
+
+
+def _models(
+    groups: _RankGroups, scale: float, *, is_known: bool
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Expected energies of the groups and their covariance, in each model.
+
+    scale: Of the sum of all energies.
+    is_known: Whether it is that sum.
+    """
+    n_features = len(groups.levels)
+    ranks = np.arange(1, n_features + 1)
+    apart = np.zeros((len(groups.first), len(groups.first)))
+    for position in (np.log(ranks), _LEVELS * groups.levels):
+        middle = np.add.reduceat(position, groups.first) / groups.sizes
+        apart += math.sqrt(3) / _REACH * np.abs(np.subtract.outer(middle, middle))
+    alike = (1 + apart) * np.exp(-apart)  # Matern's correlation of order 3/2
+    edge = math.sqrt(2 * float(groups.linear[0, 0]) * n_features)
+    signal = 1 / (1 + (_PROBE_EDGES * edge / scale) ** 2) if scale > 0 else 0.0
+    for exponent in _EXPONENTS:
+        falling = ranks**-exponent
+        each = scale * (signal * falling / falling.sum() + (1 - signal) / n_features)
+        expected = np.add.reduceat(each, groups.first)
+        smooth = _DEVIATION**2 * np.outer(expected, expected) * alike
+        rough = np.diag(np.add.reduceat(each**2, groups.first))
+        for roughness in _ROUGHNESS:
+            prior = smooth + roughness**2 * rough
+            if is_known:
+                with_sum = prior.sum(axis=0)
+                prior = prior - np.outer(with_sum, with_sum) / with_sum.sum()
+            yield expected, prior
+
+
+def _assessment(
+    mean: FloatArray, covariance: FloatArray, n_components: int, known_total: float | None
+) -> Assessment:
+    """From the energies of the groups, of which the first are the components."""
+    components = slice(n_components)
+    total, variance = known_total or float(mean.sum()), 0.0
+    with_total = np.zeros(len(mean))
+    if known_total is None:
+        variance, with_total = max(float(covariance.sum()), 0.0), covariance.sum(axis=0)
+    of_total = Estimate(np.array(total), np.array(math.sqrt(variance)))
+
+    def shares(parts: FloatArray, variances: FloatArray, shared: FloatArray) -> Estimate:
+        if of_total.interval[0] <= 0:
+            return Estimate(parts * np.nan, parts * np.nan, most=1.0)
+        found = parts / total
+        left = variances - 2 * found * shared + found**2 * variance
+        return Estimate(found, np.sqrt(np.maximum(left, 0)) / total, most=1.0)
+
+    variances = np.maximum(np.diag(covariance), 0)[components]
+    captured = np.array(mean[components].sum())
+    of_captured = np.maximum(covariance[components, components].sum(), 0)
+    most = math.inf if known_total is None else known_total
+    return Assessment(
+        explained_variance=Estimate(mean[components], np.sqrt(variances), most),
+        explained_variance_ratio=shares(mean[components], variances, with_total[components]),
+        captured=Estimate(captured, np.sqrt(of_captured), most),
+        captured_share=shares(captured, of_captured, with_total[components].sum()),
+        total=of_total,
     )
 
 
-def _group(energy: float, linear: float, choice: float) -> OfGroup:
-    return OfGroup(float(energy), linear, float(choice), shared=linear)
+def _with_whole_matrix(
+    assessment: Assessment, groups: _RankGroups, part: NoisyPart, query: SiteQuery
+) -> Assessment:
+    """What else is known where a single matrix was denoised and not cut.
+
+    To second order the best subspace holds the sum of the noisy matrix's own leading eigenvalues,
+    less half of what the noise flatters that by. Its difference to what the components hold has
+    little of the error that both share.
+    """
+    n_components = query.n_components
+    leading = slice(n_components)
+    eigenvalues, own = Spectrum(part.noisy).leading(query.n_features)
+    # One may be the noise of the mean, as in `dpcore.pca.assessment.assess`.
+    has_mean = part.mean is not None
+    n_above = n_above_noise(eigenvalues, part.sigma, noise=query.noise) - has_mean
+    assessment = replace(assessment, n_above_noise=min(max(n_above, 0), n_components))
+    if has_mean or n_above < n_components or query.noise != "isometric":
+        return assessment
+    inverse = _inverse_gaps(eigenvalues, part.sigma)[leading, n_components:]
+    flattered = part.sigma**2 * float(inverse.sum())
+    optimum = float(eigenvalues[leading].sum(dtype=np.float64)) - flattered / 2
+    loss = optimum - float(groups.energies[leading].sum())
+    in_common = float(((own[leading] @ query.vectors[leading].T) ** 2).sum())
+    variance = 2 * part.sigma**2 * max(n_components - in_common, 0)
+    variance += float(groups.choice[leading, leading].sum())
+    variance += part.sigma**4 * float((inverse**2).sum()) / 4
+    captured = float(assessment.captured.value)
+    best = captured + loss
+    if best <= 0:
+        return assessment
+    spread = variance * captured**2 + (loss * float(assessment.captured.standard_error)) ** 2
+    ratio = Estimate(np.array(captured / best), np.array(math.sqrt(spread) / best**2), most=1.0)
+    return replace(assessment, energy_ratio=ratio)
+
+
+def best_bases(
+    noisy: Spectrum,
+    candidates: Sequence[Sequence[PublicBasis]],
+    n_components: int,
+    *,
+    sigma: float,
+    noise: str = "isometric",
+    known_total: float | None = None,
+    rng: np.random.Generator,
+) -> int:
+    """Which bases to denoise a noisy matrix in: those whose components say they capture most.
+
+    Post-processing of the noisy matrix, so the choice costs no budget. All candidates are assessed
+    along the same probes. Estimates that lie closer than their standard errors leave the choice to
+    chance, where it matters little.
+
+    Parameters
+    ----------
+    noisy : Spectrum
+        Of A + E.
+    candidates : sequence of sequences of PublicBasis
+        An empty one takes the matrix as it is.
+    n_components : int
+    sigma, noise, known_total
+        As in `assess_by_probes`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int
+        Position among the candidates.
+    """
+    seed = int(rng.integers(2**63))
+    part = NoisyPart(noisy.matrix, sigma)
+    captured = [
+        assess_by_probes(
+            noisy.denoised(sigma, bases=bases, noise=noise),
+            n_components,
+            [(part, np.random.default_rng(seed))],
+            sigma=sigma,
+            bases=bases,
+            noise=noise,
+            known_total=known_total,
+        ).captured
+        for bases in candidates
+    ]
+    return int(np.argmax([float(each.value) for each in captured]))

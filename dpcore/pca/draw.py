@@ -205,6 +205,12 @@ class Draw:
         own: FloatArray = self.moments.second_moments
         return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
 
+    def total_around(self, centre: FloatArray | None) -> float | None:
+        """Energy of all directions of `moment_around` a noisy centre, where it is public."""
+        if centre is None or not isinstance(self.moments, SiteRows):
+            return None
+        return self.moments.total_around(centre)
+
     def first(self) -> Spectrum:
         """The first site's noisy second moment, around its own noisy mean, and no other site's."""
         return self.once(Draw._gathered)[0]

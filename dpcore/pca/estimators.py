@@ -53,7 +53,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import PublicBasis, RunningMoments, SiteMoments, SiteRows, site_moments
-from dpcore.streams import Repetition, root_of_release, secret_root
+from dpcore.streams import Purpose, Repetition, root_of_release, secret_root
 
 # What every private estimator has in common: its parameters' names, and noise of its own.
 
@@ -479,9 +479,9 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
-    assessment_ : Assessment or None
-        What the release says of itself, at no cost (`dpcore.pca.assessment`), and so, but for
-        denoised components, of which there is none yet,
+    assessment_ : Assessment
+        What the release says of itself, at no cost (`dpcore.pca.assessment`,
+        `dpcore.pca.assessment`), and so
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         and 90 % intervals, `explained_variance[_ratio]_interval_` of shape (2, n_components);
     suggested_n_components_ : int
@@ -644,8 +644,9 @@ class _SulqFamily(PrivatePCA):
             truncation=self.truncation,
             **self._prepared_for(0.0),
         )
-        average = self._average(self._draw(rows, settings, noise=(self._noise,)))
-        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings))
+        draw = self._draw(rows, settings, noise=(self._noise,))
+        average, rng = self._average(draw), draw.repetition.rng(Purpose.ASSESSMENT)
+        self._keep(average.subspace(settings), rows.dtype, average.assessment(settings, rng=rng))
         return self
 
 
@@ -871,10 +872,11 @@ class DistributedPCA(PrivatePCA):
         which cancel.
     guarantee_ : Guarantee
     assessment_ : Assessment or None
-        What the release says of itself, at no cost (`dpcore.pca.assessment`);
-        None under "sequential", whose sites cut away what would be needed, "wishart", whose noise
-        is not Gaussian, denoised components, and "dpdis" but for isometric noise ranked by value
-        with no mean subtracted. Then there is none of the following, and asking for it says why.
+        What the release says of itself, at no cost (`dpcore.pca.assessment`,
+        `dpcore.pca.assessment`); None under "sequential", whose sites cut away what would be
+        needed, "wishart", whose noise is not Gaussian, and "dpdis" but for isometric noise ranked
+        by value with no mean subtracted. Then there is none of the following, and asking for it
+        says why.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Energy of each without the noise, and its share of all; ends of 90 % intervals are in
         `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).

@@ -465,6 +465,16 @@ class SiteRows(AtSites):
         make = partial(self._around, sites, centre, threads, checkpoint)
         return self.shelf(sites, centre, make)
 
+    def total_around(self, centre: FloatArray) -> float | None:
+        """tr A of the rows at length 1 around a noisy centre: 1. None where that is not public.
+
+        A row that is the centre has no direction and counts as zero. No row is where a coordinate
+        of the centre carries noise: one that is neither the public middle nor cut to the box.
+        """
+        widths = np.inf if self.half_widths is None else self.half_widths
+        carries_noise = (centre != 0) & (np.abs(centre) < widths)
+        return 1.0 if self.parts == WHOLE and bool(carries_noise.any()) else None
+
     def _around(
         self,
         sites: tuple[IntArray, ...],

@@ -87,6 +87,7 @@ class AddedOnce:
         """What is there before its leading directions are taken."""
         noise, left = self._noise(draw), self.left(draw.moments.n_sites)
         n_bytes, n_rounds = self.traffic(draw)
+        centre = self._centre(draw)
         return NoisyAverage(
             draw.once(self._moment),
             noise_guarantee(draw.settings, self.trust, [noise]),
@@ -94,7 +95,8 @@ class AddedOnce:
             n_bytes,
             left * noise.moment,
             n_rounds=n_rounds,
-            centre=self._centre(draw),
+            centre=centre,
+            total=draw.total_around(centre),
             mean_sigma=0.0 if draw.settings.on_sphere else left * noise.mean,
         )
 
@@ -224,6 +226,7 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         of_proxies,
         n_rounds=1 + before,
         centre=shared_centre(draw),
+        total=draw.total_around(draw.centre),
         mean_sigma=0.0 if draw.settings.on_sphere else float(np.linalg.norm(weights * of_means)),
     )
 
@@ -266,6 +269,7 @@ def first_site_alone(draw: Draw) -> NoisyAverage:
         np.zeros(1, dtype=np.int64),
         scales.moment,
         centre=centre,
+        total=draw.total_around(centre),
         mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
-from dpcore.pca.assessment import Assessment, assess_cut
+from dpcore.pca.assessment import Assessment, NoisyPart, assess_by_probes
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings, rounding_step
@@ -28,6 +28,7 @@ from dpcore.privacy import (
     PrivacyBudget,
     gaussian_epsilon,
 )
+from dpcore.streams import Purpose
 
 # What each protocol promises, worked out from the noise that was really added, and to whom.
 
@@ -316,8 +317,10 @@ class Protocol:
             return self.silent_because
         if rounding_step(settings.encoding) is not None:
             return "the error of rounded messages is not Gaussian"
-        if settings.denoise:
-            return "how much noise flatters the choice of denoised components is not worked out"
+        if settings.denoise and settings.ranking != "value":
+            return (
+                "how noise chose among denoised directions is known where they are ranked by value"
+            )
         return (
             "of cut messages that is known for isometric noise alone, ranked by value, where no "
             "mean is subtracted"
@@ -332,24 +335,29 @@ class Protocol:
         settings = draw.settings
         if self.average is None or rounding_step(settings.encoding) is not None:
             return None
-        if settings.denoise:
-            return None
         average = self.average(draw)
         if not average.of_proxies:
-            return average.assessment(settings)
+            return average.assessment(settings, rng=draw.repetition.rng(Purpose.ASSESSMENT))
         # Triangle noise, ranking by magnitude and noise in a subtracted mean have other formulas.
         if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean_sigma > 0:
             return None
-        sites = (
-            (draw.noisy_site(number), weight) for number, weight in enumerate(draw.moments.weights)
-        )
-        return assess_cut(
+        return assess_by_probes(
             average.spectrum,
             settings.n_components,
-            sites,
+            (_asked(draw, site) for site in range(draw.moments.n_sites)),
+            sigma=average.sigma_left,
+            bases=settings.denoise,
             intermediate_dim=settings.intermediate_dim,
-            sigma_left=average.sigma_left,
+            n_parts=draw.moments.n_sites,
+            known_total=average.total,
         )
+
+
+def _asked(draw: Draw, site: int) -> tuple[NoisyPart, np.random.Generator]:
+    """What a site that cut its message answers from, and the stream of its probes."""
+    own = draw.noisy_site(site)
+    part = NoisyPart(own.noisy, own.sigma, float(draw.moments.weights[site]))
+    return part, draw.repetition.rng(Purpose.ASSESSMENT, draw.sites[site])
 
 
 def whole_matrix_bytes(draw: Draw) -> IntArray:
