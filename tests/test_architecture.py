@@ -46,7 +46,10 @@ ARROWS: dict[str, set[str]] = {
     "experiments": TOOLS | ALGORITHMS,
     "papers": TOOLS | ALGORITHMS | {"experiments"},
     "figures": set(),
-    "command_line": TOOLS | ALGORITHMS | {"experiments", "figures", "papers", "releases", "study"},
+    "dashboard": set(),
+    "command_line": TOOLS
+    | ALGORITHMS
+    | {"dashboard", "experiments", "figures", "papers", "releases", "study"},
     "__main__": {"command_line"},
 }
 # What stands apart: nothing else in the core imports it, but what is named here.
