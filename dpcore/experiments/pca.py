@@ -739,6 +739,7 @@ class Problems:
     keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
         sweep comes to its problems one after the other; more than one would take the memory of
         many.
+    most_bytes: What the kept problems may take together; the latest stays whatever it takes.
     shelf: Not asked for the problems of sweeps.
     prepared: The data sets: called as `load`.
     """
@@ -749,12 +750,13 @@ class Problems:
         *,
         keep_data: int = 1,
         keep: int = 1,
+        most_bytes: int = _MOST_BYTES,
         shelf: Shelf = site_data,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
         self._problems: OnceCache[Problem] = OnceCache(
-            lambda key: self._build(key, shelf), keep, _MOST_BYTES
+            lambda key: self._build(key, shelf), keep, most_bytes
         )
 
     def __call__(self, key: ProblemKey) -> Problem:

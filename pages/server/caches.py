@@ -88,9 +88,14 @@ def one_blas_thread() -> None:
 # Called with the spec, the repetition and what the draw found, while its components are there.
 each_draw: list[Callable[[RunSpec, int, dict[str, Subspace]], None]] = []
 # Data sets and site moments in memory, for pages and for the jobs that run beside them.
-# A class may have a seed each, and a seed is a split of its own.
+# A class may have a seed each, and a seed is a split of its own: 9 MB for the pictures that pages
+# begin with. Whoever walks through addresses makes one after the other.
 problems = Problems(
-    partial(load_prepared, download=False), keep_data=2, keep=64, shelf=kept_or_made
+    partial(load_prepared, download=False),
+    keep_data=2,
+    keep=64,
+    most_bytes=256 * 1024**2,
+    shelf=kept_or_made,
 )
 # The same for sweeps, which come to more problems than a page may push out.
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
