@@ -20,6 +20,7 @@ from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
 from pages.server.memory import let_go
+from pages.shell.fragments import in_browser
 from pages.shell.streamlit_internals import is_in_session
 
 # How addresses and the list of data sets call any visitor's own.
@@ -29,6 +30,7 @@ YOURS = "your-table"
 FOLDER_VARIABLE = "DPCORE_OWN_DATA"
 LABORATORY = ":orange-badge[laboratory] For your eyes alone, no release."
 _OWN = "_own_table"
+_reconnected = in_browser("reconnected", Path(__file__).with_name("reconnected.js"))
 # The controls that choose a data set.
 CHOOSERS = ("dataset", "cca_data")
 
@@ -127,6 +129,16 @@ def remove() -> None:
     del st.session_state[_OWN]
     own.held = None
     let_go()
+
+
+def say_if_lost() -> None:
+    """On a page that shows the table: draw it again when the server is back, and say what is gone.
+
+    The table is in the server's memory alone, which a server that was started anew has not got.
+    """
+    asked = _reconnected(key="reconnected", on_again_change=lambda: None)
+    if asked.again and own_table() is None:
+        st.warning("The server was started again and has nothing of this visit. Bring your table.")
 
 
 def folder() -> Path | None:

@@ -607,6 +607,7 @@ def _answer(rows: list[dict[str, Any]], asked: _Asked, target: float) -> None:
 def show_own_data() -> None:
     """Your own table: from a file to the laboratory, in this session alone."""
     own = own_table.own_table()
+    own_table.say_if_lost()
     top = st.container()
     dictionary, trouble = None, ""
     if own is None:

@@ -84,10 +84,14 @@ UNFINISHED = (
 
 
 @contextmanager
-def running_server(data_home: Path) -> Iterator[str]:
-    """Address of a server that nobody has visited yet, with `data_home` for its data sets."""
+def running_server(data_home: Path, port: int = 0) -> Iterator[str]:
+    """Address of a server that nobody has visited yet, with `data_home` for its data sets.
+
+    port: Any free one, if none is given.
+    """
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from playwright import sync_api
 
 from dpcore.releases.verification import verify
-from tests.browser.conftest import settle
+from tests.browser.conftest import running_server, settle
 from tests.browser.reachable import faults
 
 ROWS = "".join(f"{i % 7},{i % 5}\n" for i in range(60))
@@ -65,3 +65,16 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     assert verify(tmp_path / "release-1").holds
     assert page.locator("[data-testid=stException]").count() == 0 and faults(page) == []
     watched.assert_quiet()
+
+
+def test_a_server_that_was_started_again_says_that_the_table_is_gone(open_page, tmp_path):
+    """The page went on saying that every page has the table, until somebody clicked."""
+    table = {"name": "people.csv", "mimeType": "text/csv", "buffer": f"one,two\n{ROWS}".encode()}
+    with running_server(tmp_path) as address:
+        page, _ = open_page(f"{address}/own_data")
+        page.locator("input[type=file]").first.set_input_files(table)
+        page.get_by_text("60 rows, 2 columns").wait_for()
+    with running_server(tmp_path, int(address.rpartition(":")[2])):
+        page.get_by_text("has nothing of this visit").wait_for(timeout=30_000)
+        page.get_by_text("60 rows, 2 columns").wait_for(state="detached")
+        assert page.locator("[data-testid=stException]").count() == 0
