@@ -201,6 +201,8 @@ def test_a_setting_runs_in_the_tab_as_on_the_command_line(live_tab):
     live_tab.locator("#sites").fill("3")
     live_tab.locator("#repetitions").fill("2")
     assert "Done" in run_it(live_tab)
+    assert live_tab.locator("#people").is_visible()
+    assert not live_tab.locator("#own").is_visible()
     spec = RunSpec(
         dataset="mnist-small", protocols=("dpdis",), delta=1e-5, sites=3, components=20,
         repetitions=2,
@@ -233,6 +235,11 @@ def test_an_own_table_runs_within_limits_and_says_whose_they_are(live_tab, live_
     live_tab.locator("#from-rows").click()
     assert "Done" in run_it(live_tab)
     assert "protects nobody" in live_tab.locator("#odds").inner_text()
+    assert not live_tab.locator("#people").is_visible()
+    live_tab.set_viewport_size({"width": 390, "height": 844})
+    live_tab.emulate_media(color_scheme="dark")
+    assert live_tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert Axe().run(live_tab).response["violations"] == []
 
 
 def test_the_page_and_its_worker_reach_no_other_host(live_tab):

@@ -12,8 +12,9 @@ function shadesOf(packed, { names, shape: [height, width] }) {
   return Float32Array.from({ length: names.length * height * width }, (_, n) => shade(n));
 }
 
-// Ink on paper, white on black in the dark: shade 0 is the page.
+// Ink on paper, white on black in the dark: shade 0 is the page. Rows of a table are no pictures.
 function paint(canvas, shades, { names, shape: [height, width] }) {
+  canvas.hidden = height === 1;
   const count = names.length, across = isNarrow() ? Math.ceil(count / 2) : count;
   const down = Math.ceil(count / across), gap = 1;
   if (canvas.width !== across * (width + gap) || canvas.height !== down * (height + gap)) {
