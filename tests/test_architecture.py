@@ -19,7 +19,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-LEAVES = {"arrays", "errors", "params", "streams"}
+LEAVES = {"arrays", "cluster", "errors", "params", "streams"}
 FOUNDATIONS = {"privacy", "data"}
 TOOLS = FOUNDATIONS | {"mechanisms", "spectra"}
 ALGORITHMS = {"pca", "cca", "statistics", "classification"}
@@ -29,6 +29,7 @@ ALGORITHMS = {"pca", "cca", "statistics", "classification"}
 ARROWS: dict[str, set[str]] = {
     "__init__": TOOLS | ALGORITHMS | {"releases"},  # for whoever reads types
     "arrays": {"errors"},
+    "cluster": {"errors"},
     "errors": set(),
     "params": {"errors"},
     "streams": set(),

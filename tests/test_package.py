@@ -35,7 +35,11 @@ BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
     "study": ("dpcore/study/",),
     "excel": ("dpcore/releases/tables.py",),
-    "cluster": ("dpcore/experiments/sweep.py",),
+    "cluster": (
+        "dpcore/cluster.py",
+        "dpcore/experiments/sweep.py",
+        "dpcore/releases/measurement.py",
+    ),
     "flower": ("dpcore/study/flower.py",),
     "nvflare": ("dpcore/study/nvflare.py",),
 }

@@ -311,12 +311,14 @@ def add_release_options(
 def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """A table of one's own, with what is public about it."""
     instead = "" if required else "in place of --dataset, in the laboratory, "
-    add = partial(parser.add_argument, type=path, required=required, metavar="FILE")
+    add = partial(parser.add_argument, required=required, metavar="FILE")
     add(
         "--data",
-        help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy",
+        type=place,
+        help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy; "
+        "a folder, glob or URL of Parquet files, which make one table",
     )
-    add("--dictionary", help="a TOML file with the columns' public limits")
+    add("--dictionary", type=path, help="a TOML file with the columns' public limits")
     add_layout_options(parser)
 
 
@@ -360,12 +362,15 @@ def add_layout_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def table_file(arguments: argparse.Namespace) -> TableFile:
-    """The file of one's own table, with what was said of it."""
+def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
+    """The file of one's own table, with what was said of it; or the place of many."""
     # Brings what reads tables, and few runs have one.
     from dpcore.releases.dictionary import DECIMALS, THOUSANDS
-    from dpcore.releases.tables import TableFile
+    from dpcore.releases.tables import TableFile, is_partitioned
 
+    if is_partitioned(arguments.data):
+        data: Path | str = arguments.data
+        return data
     for key, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
         value = getattr(arguments, key)
         if value is not None and value not in allowed:
@@ -410,6 +415,11 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         "scheduler": arguments.scheduler,
         "store": None if arguments.no_cache else Store(),
     }
+
+
+def place(text: str) -> Path | str:
+    """A path, or a URL as it is."""
+    return text if "://" in text else path(text)
 
 
 def path(text: str) -> Path:

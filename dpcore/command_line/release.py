@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+import warnings
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from dpcore.cluster import SCHEDULER_VARIABLE
 from dpcore.command_line.options import (
     ASIDE,
     Commands,
     add_layout_options,
     add_table_options,
     path,
+    place,
     print_json,
     table_file,
 )
@@ -24,12 +29,12 @@ from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpcore.releases import Reading, TableFile
+    from dpcore.releases import Reading
     from dpcore.releases.tables import Header
 
 BROKEN = 1
 _BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_BAR = "{desc} {percentage:3.0f} %"
+_BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 
 
 def add_release_commands(commands: Commands) -> None:
@@ -79,6 +84,14 @@ def _add_release(commands: Commands) -> None:
         help="also if a column has no number, or known level, in any row; else that is said, and "
         "nothing charged",
     )
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        default=os.environ.get(SCHEDULER_VARIABLE) or None,
+        help="read the parts of Parquet on a Dask cluster of your own, for example "
+        f"tcp://host:8786; noise is drawn here (default: the variable {SCHEDULER_VARIABLE}; needs "
+        "the extra 'cluster')",
+    )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
 
@@ -91,7 +104,7 @@ def _add_check(commands: Commands) -> None:
         "exact, and for the table's holder alone: nothing is charged, and nothing written. Without "
         "a dictionary, print one to be filled in, from the header alone: no row is counted.",
     )
-    parser.add_argument("--data", type=path, required=True, metavar="FILE", help="as for release")
+    parser.add_argument("--data", type=place, required=True, metavar="FILE", help="as for release")
     parser.add_argument("--dictionary", type=path, metavar="FILE", help="a TOML file")
     add_layout_options(parser)
     parser.set_defaults(command=_check)
@@ -113,7 +126,7 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
 
     reading = Reading()
     rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
-    table = HeldTable(rows, ending=data.stem)
+    table = HeldTable(rows, ending=PurePath(str(data)).stem)
     arguments.dataset = table.name
     print(f"dpcore: laboratory, for you alone and no release: {_said(reading)}", file=ASIDE)
     return table
@@ -129,7 +142,13 @@ def _release(arguments: argparse.Namespace) -> int:
     reading, bar = Reading(), tqdm(total=2, file=ASIDE, disable=None, leave=False, bar_format=_BAR)
 
     def watch(stage: str, share: float) -> None:
-        bar.set_description_str(f"dpcore: rows for the {stage}", refresh=False)
+        is_last = stage == "components"
+        n_read = round(share * reading.n_rows) if is_last else reading.n_rows
+        n_all = reading.n_rows if is_last or not share else round(n_read / share)
+        about = "" if is_last or share == 1 else "about "
+        bar.set_description_str(
+            f"dpcore: {n_read:,} of {about}{n_all:,} rows for the {stage}", refresh=False
+        )
         bar.update(share + (stage == "components") - bar.n)
 
     asked = Asked(
@@ -140,17 +159,20 @@ def _release(arguments: argparse.Namespace) -> int:
     def confirm(reading: Reading) -> None:
         _require_read_columns(reading, arguments.with_empty_columns)
 
-    folder = write_release(
-        table_file(arguments),
-        arguments.dictionary,
-        asked,
-        project=arguments.project,
-        name=arguments.name,
-        cap=None if arguments.cap is None else tuple(arguments.cap),
-        reading=reading,
-        confirm=confirm,
-        watch=watch,
-    )
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: tqdm.write(f"dpcore: {message}", file=ASIDE)
+        folder = write_release(
+            table_file(arguments),
+            arguments.dictionary,
+            asked,
+            project=arguments.project,
+            name=arguments.name,
+            cap=None if arguments.cap is None else tuple(arguments.cap),
+            reading=reading,
+            confirm=confirm,
+            watch=watch,
+            scheduler=arguments.scheduler,
+        )
     bar.close()
     certificate = json.loads((folder / CERTIFICATE).read_bytes())
     print(f"dpcore: for you alone: {_said(reading)}", file=ASIDE)
@@ -195,26 +217,26 @@ def _no_cell_is_read(columns: Sequence[str]) -> str:
 def _check(arguments: argparse.Namespace) -> int:
     from dpcore.releases.dictionary import read_dictionary, template
     from dpcore.releases.inspection import inspect_table
-    from dpcore.releases.tables import header_of
+    from dpcore.releases.tables import TableFile, header_of, names_in
 
-    file = table_file(arguments)
+    file, name = table_file(arguments), PurePath(str(arguments.data)).name
     if arguments.dictionary is None:
-        header = header_of(file)
-        names = _names_of(file) if header is None else header.names
-        print(template(names, file.name.partition(".")[0]), end="")
+        header = header_of(file) if isinstance(file, TableFile) else None
+        names = names_in(file) if header is None else header.names
+        print(template(names, name.partition(".")[0]), end="")
         return 0
     dictionary = read_dictionary(arguments.dictionary)
-    header = header_of(file, dictionary.keys)
+    header = header_of(file, dictionary.keys) if isinstance(file, TableFile) else None
     found = inspect_table(file, dictionary)
     print("For you alone: these counts are exact, and no release. Nothing is charged or written.")
-    print(f"{file.name}: {found.n_rows:,} rows{_read_as(header)}")
-    width = max(6, *(len(name) for name in found.columns))
+    print(f"{name}: {found.n_rows:,} rows{_read_as(header)}")
+    width = max(6, *map(len, found.columns))
     heads = "".join(f"{head:>10}" for head in ("missing", "unknown", "below", "above"))
     print(f"{'column':<{width}}{heads}")
-    for name, counts in found.columns.items():
+    for column, counts in found.columns.items():
         cells = (counts.missing, counts.unknown, counts.below, counts.above)
         shares = "".join(f"{_percent(cell, found.n_rows):>10}" for cell in cells)
-        print(f"{name:<{width}}{shares}")
+        print(f"{column:<{width}}{shares}")
     if found.n_people is not None:
         print(
             f"{found.n_people:,} people; left out: {found.n_nameless:,} rows without a person, "
@@ -223,13 +245,6 @@ def _check(arguments: argparse.Namespace) -> int:
     if found.empty_columns:
         print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=ASIDE)
     return 0
-
-
-def _names_of(file: TableFile) -> Sequence[str]:
-    """Of a file that says its columns itself."""
-    from dpcore.releases.tables import names_in
-
-    return names_in(file)
 
 
 def _read_as(header: Header | None) -> str:

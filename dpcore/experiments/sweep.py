@@ -17,18 +17,16 @@ depend on who shares it (`dpcore.experiments.engine`).
 from __future__ import annotations
 
 import itertools
-import logging
 import queue
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from dpcore.arrays import executor, threads_start
+from dpcore.cluster import results_on_cluster
 from dpcore.data.dataset import held_name
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine import (
@@ -44,15 +42,13 @@ from dpcore.experiments.engine import (
 from dpcore.experiments.store import Claim, Store, software_fingerprint
 
 if TYPE_CHECKING:
-    from dask.distributed import Client, as_completed
+    from dask.distributed import Client, Future
 
 # Who computes the units of a sweep: threads of this process, or a Dask cluster.
 
 Outcome = tuple[tuple[Finished, ...], bool]
 Computed = Iterator[tuple[Unit, tuple[Finished, ...]]]
 _ASK_EVERY = 0.05  # seconds between questions whether to stop
-_PATIENCE = 5  # seconds for a scheduler to answer
-_PATIENCE_FOR_WORKERS = 15  # seconds without a single worker
 _END = object()
 _MOST_WORKERS = 1024
 
@@ -208,97 +204,13 @@ def on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Compute
     first = next(upcoming, None)
     if first is None:
         return
-    with _client(scheduler) as client:
-        from dask.distributed import as_completed
-        from distributed.client import ClosedClientError
-        from distributed.comm.core import CommClosedError
 
-        arriving = as_completed(loop=client.loop)
-        try:
-            yield from _computed(
-                itertools.chain([first], upcoming), client, arriving, scheduler, stop
-            )
-        except (ClosedClientError, CommClosedError, CancelledError) as error:
-            raise ParameterError(
-                "scheduler", "reachable until the end; what had arrived is kept", scheduler
-            ) from error
+    def submit(client: Client, unit: Unit) -> Future[Any]:
+        return client.submit(run_unit, unit, key=_task_key(unit))
 
-
-def _computed(
-    units: Iterator[Unit], client: Client, arriving: as_completed, scheduler: str, stop: Event
-) -> Computed:
-    running: dict[object, Unit] = {}
-    while not stop.is_set():
-        _wait_for_workers(client, scheduler, stop)
-        # A few more than can run, so that no worker waits, and no more, so that stopping and
-        # sharing with other sessions stay quick.
-        room = 2 * max(1, sum(client.nthreads().values())) - len(running)
-        for unit in itertools.islice(units, max(0, room)):
-            future = client.submit(run_unit, unit, key=_task_key(unit))
-            running[future.key] = unit
-            arriving.add(future)
-        if not running:
-            return
-        asked = time.monotonic()
-        while not arriving.has_ready():
-            if stop.wait(_ASK_EVERY):
-                return
-            if time.monotonic() - asked > 1:
-                _wait_for_workers(client, scheduler, stop)
-                asked = time.monotonic()
-        future = next(arriving)
-        finished = future.result()
-        future.release()
-        yield running.pop(future.key), finished
-
-
-def _wait_for_workers(client: Client, scheduler: str, stop: Event) -> None:
-    since = time.monotonic()
-    while not stop.is_set() and not client.nthreads():
-        if time.monotonic() - since > _PATIENCE_FOR_WORKERS:
-            raise ParameterError(
-                "scheduler",
-                f"one with workers, of which none came within {_PATIENCE_FOR_WORKERS} seconds",
-                scheduler,
-            )
-        stop.wait(_ASK_EVERY)
-
-
-def _client(scheduler: str) -> Client:
-    try:
-        from dask.distributed import Client
-    except ImportError as error:
-        brought = "pip install 'dp-pca-lab[cluster]' brings"
-        raise ParameterError(
-            "scheduler", f"left out without dask, which {brought}", scheduler
-        ) from error
-    _knock(scheduler)
-    # What Dask has to say of an answer that is no scheduler's is said below in a sentence.
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        return Client(scheduler, set_as_default=False, timeout=_PATIENCE)
-    except (OSError, ValueError) as error:
-        raise _no_scheduler(scheduler) from error
-    finally:
-        log.setLevel(level)
-
-
-def _knock(scheduler: str) -> None:
-    """Refuse an address where nobody listens, which Dask takes long to find out."""
-    _, _, place = scheduler.rpartition("://")
-    host, _, port = place.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port[:6]) < 1 << 16:
-        raise ParameterError("scheduler", "an address such as tcp://host:8786", scheduler)
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
-    except (OSError, ValueError) as error:  # a host's name can be impossible too
-        raise _no_scheduler(scheduler) from error
-
-
-def _no_scheduler(scheduler: str) -> ParameterError:
-    return ParameterError("scheduler", "the address of a running Dask scheduler", scheduler)
+    yield from results_on_cluster(
+        itertools.chain([first], upcoming), submit, scheduler=scheduler, stop=stop
+    )
 
 
 def _task_key(unit: Unit) -> str:

@@ -26,16 +26,19 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
+import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+import dpcore
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.pca.assessment import Assessment, Estimate, assess
@@ -73,6 +76,8 @@ from dpcore.spectra import Spectrum, few_of_many
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from dask.distributed import Client
+    from dask.distributed import Future as DaskFuture
 
 # How much noise a release takes, and what it then promises: public numbers in, whole sigmas out.
 
@@ -255,6 +260,13 @@ class Reading:
     missing: Counter[str] = field(default_factory=Counter)
     clipped: Counter[str] = field(default_factory=Counter)
 
+    def add(self, other: Reading) -> None:
+        """Count what was met in another part of the table, too."""
+        self.n_rows += other.n_rows
+        self.n_left_out += other.n_left_out
+        self.missing.update(other.missing)
+        self.clipped.update(other.clipped)
+
     @property
     def empty_columns(self) -> tuple[str, ...]:
         """Columns without a number, or a known level, in any row."""
@@ -290,7 +302,8 @@ def grid_blocks(
         deque(_pieces(values, limits, then, rows), maxlen=0)
         return rows
 
-    yield from _side_by_side(prepared, _kept_values(table, dictionary, reading, limits))
+    values = _kept_values(table, dictionary, reading, limits)
+    yield from _side_by_side(prepared, values, table.n_threads)
 
 
 def grid_sums(
@@ -302,7 +315,8 @@ def grid_sums(
     def summed(values: AnyArray) -> tuple[IntArray, int]:
         return exact_sum(_pieces(values, limits, then), dictionary.n_features)
 
-    yield from _side_by_side(summed, _kept_values(table, dictionary, reading, limits))
+    values = _kept_values(table, dictionary, reading, limits)
+    yield from _side_by_side(summed, values, table.n_threads)
 
 
 def _kept_values(
@@ -339,9 +353,14 @@ def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
         )
 
 
-def _side_by_side(work: Callable[[AnyArray], T], blocks: Iterator[AnyArray]) -> Iterator[T]:
+def _side_by_side(
+    work: Callable[[AnyArray], T], blocks: Iterator[AnyArray], n_threads: int | None = None
+) -> Iterator[T]:
     """What comes of each block, in their order, a few of them at once."""
-    n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    if n_threads == 1:
+        yield from map(work, blocks)
+        return
+    n_threads = n_threads or min(os.cpu_count() or 1, _MOST_THREADS)
     with ThreadPoolExecutor(n_threads) as pool:
         coming: deque[Future[T]] = deque()
         for block in blocks:
@@ -504,20 +523,31 @@ def sum_and_count(
     scales: Scales,
     reading: Reading,
     watch: Watch = unwatched,
+    *,
+    scheduler: str | None = None,
 ) -> IntArray:
     """The exact sum of rows on the grid and, last, their weighted count. Not for publication.
 
     reading: Counts what is met.
     watch: Told what share of the table is read, now and then.
-    Raises `ParameterError` if the table has no row.
+    scheduler: Of a Dask cluster whose workers sum the table's parts. Sums of integers do not
+        depend on their order: the result is the same, to the bit.
+    Raises `ParameterError` if the table has no row, or the scheduler is lost.
     """
-    then = _bounded(dictionary, scales)
     total, n_rows = np.zeros(dictionary.n_features, dtype=np.int64), 0
-    for of_block, n_more in _watched(
-        grid_sums(table, dictionary, reading, then=then), table, watch
-    ):
-        n_rows = counted(n_more, n_rows)
-        total += of_block
+    if scheduler is None:
+        sums = grid_sums(table, dictionary, reading, then=_bounded(dictionary, scales))
+        for of_block, n_more in _watched(sums, table, watch):
+            n_rows = counted(n_more, n_rows)
+            total += of_block
+    else:
+        parts = parts_of(table, dictionary)
+        for _, (of_part, n_more, met) in _on_workers(
+            _sum_of_part, parts, watch, scheduler, dictionary, scales
+        ):
+            n_rows = counted(n_more, n_rows)
+            total += of_part
+            reading.add(met)
     if reading.n_rows == 0:
         raise ParameterError("data", "a table with rows", "none")
     return np.append(total, n_rows * scales.count_weight)
@@ -532,15 +562,18 @@ def measure(
     n_components: int,
     preparation: str,
     watch: Watch = unwatched,
+    scheduler: str | None = None,
 ) -> Measured:
-    """Draw the noise of a release that has been charged.
+    """Draw the noise of a release that has been charged, in this process.
 
     total: ndarray of int64, shape (n_features + 1,). From `sum_and_count`.
     preparation: {"sphere", "bounded"}
-    watch: As in `sum_and_count`.
+    watch, scheduler: As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
-    exact = moment_around(table, dictionary, scales, centre, preparation, watch)
+    exact = moment_around(
+        table, dictionary, scales, centre, preparation, watch, scheduler=scheduler
+    )
     noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
     return leading_of(
         _of_unit_rows(noisy), n_components, centre, n_rows, scales.diagonal_sigma / LENGTH**2
@@ -610,13 +643,21 @@ def moment_around(
     centre: FloatArray,
     preparation: str,
     watch: Watch = unwatched,
+    *,
+    scheduler: str | None = None,
 ) -> IntArray:
     """The exact second moment of the prepared rows around a centre. Not for publication.
 
     centre: ndarray of whole float64, shape (n_features,)
     preparation: {"sphere", "bounded"}
     watch: As in `sum_and_count`.
+    scheduler: As in `sum_and_count`; but where it is lost this process sums the parts that are
+        left. The release is charged by then, and would be charged again.
     """
+    if scheduler is not None:
+        return _moment_of_parts(
+            table, dictionary, scales, centre, preparation, watch, scheduler=scheduler
+        )
     reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
     bounded = _bounded(dictionary, scales)
 
@@ -627,6 +668,124 @@ def moment_around(
 
     rows = grid_blocks(table, dictionary, then=then)
     return exact_second_moment(_watched(rows, table, watch), dictionary.n_features)
+
+
+# Sums of a table's parts where the parts are. Public numbers and the private centre go to a worker,
+# and exact sums come back, so workers are the holder's own, as the table is.
+
+
+def parts_of(table: Table, dictionary: Dictionary) -> list[tuple[Any, int]]:
+    """The parts of a table, as `Table.parts`.
+
+    Raises `ParameterError` if people have several rows: which are kept is decided in one place.
+    """
+    if dictionary.person is not None:
+        raise ParameterError(
+            "scheduler", "left out where a column says whose a row is: rows are counted in order",
+            dictionary.person,
+        )  # fmt: skip
+    return table.parts()
+
+
+def _sum_of_part(
+    part: Any, dictionary: Dictionary, scales: Scales
+) -> tuple[IntArray, int, Reading]:
+    reading, table = Reading(), _table_of_part(part, dictionary)
+    total: IntArray = np.zeros(dictionary.n_features, dtype=np.int64)
+    n_rows = 0
+    sums = grid_sums(table, dictionary, reading, then=_bounded(dictionary, scales))
+    for of_block, n_more in sums:
+        n_rows = counted(n_more, n_rows)
+        total += of_block
+    return total, n_rows, reading
+
+
+def _moment_of_part(
+    part: Any, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+) -> IntArray:
+    return moment_around(_table_of_part(part, dictionary), dictionary, scales, centre, preparation)
+
+
+def _table_of_part(part: Any, dictionary: Dictionary) -> Table:
+    table = Table(part, dictionary.keys, dictionary.n_features)
+    # A worker has as many threads as tasks.
+    table.n_threads = 1
+    return table
+
+
+def _moment_of_parts(
+    table: Table,
+    dictionary: Dictionary,
+    scales: Scales,
+    centre: FloatArray,
+    preparation: str,
+    watch: Watch,
+    *,
+    scheduler: str,
+) -> IntArray:
+    moment = np.zeros((dictionary.n_features, dictionary.n_features), dtype=np.int64)
+    parts, given = parts_of(table, dictionary), (dictionary, scales, centre, preparation)
+    left = dict(enumerate(parts))
+    try:
+        for number, of_part in _on_workers(_moment_of_part, parts, watch, scheduler, *given):
+            moment += of_part
+            del left[number]
+    except ParameterError as error:
+        if error.parameter != "scheduler":
+            raise
+        warnings.warn(
+            f"{error}. What is charged is charged once: the other {len(left)} of {len(parts)} "
+            "parts are read by this process",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    n_all = sum(n for _, n in parts)
+    for number in sorted(left):
+        part, _ = left.pop(number)
+        moment += _moment_of_part(part.compute() if hasattr(part, "compute") else part, *given)
+        watch(1 - sum(n for _, n in left.values()) / max(1, n_all))
+    return moment
+
+
+def _on_workers(
+    task: Callable[..., T],
+    parts: Sequence[tuple[Any, int]],
+    watch: Watch,
+    scheduler: str,
+    *given: Any,
+) -> Iterator[tuple[int, T]]:
+    """The numbers of parts, and what a task makes of each, as they are finished."""
+    from dpcore.cluster import results_on_cluster
+
+    # Of no other release: what a worker has kept of one must not be taken for another's.
+    name, n_all, n_done = secrets.token_hex(8), max(1, sum(n for _, n in parts)), 0
+
+    def submit(client: Client, number: int) -> DaskFuture[Any]:
+        part, key = parts[number][0], f"dpcore-{task.__name__}-{name}-{number}"
+        if not hasattr(part, "dask"):
+            return client.submit(
+                _of_version, dpcore.__version__, task, part, *given, key=key, pure=False
+            )
+        from dask.delayed import delayed
+
+        whole = delayed(_of_version, pure=False)(
+            dpcore.__version__, task, part, *given, dask_key_name=key
+        )
+        future: DaskFuture[Any] = client.compute(whole)
+        return future
+
+    for number, result in results_on_cluster(range(len(parts)), submit, scheduler=scheduler):
+        n_done += parts[number][1]
+        yield number, result
+        watch(n_done / n_all)
+
+
+def _of_version(version: str, task: Callable[..., T], *given: Any) -> T:
+    if version != dpcore.__version__:
+        raise ParameterError(
+            "scheduler", f"one whose workers have dpcore {version}", dpcore.__version__
+        )
+    return task(*given)
 
 
 def _watched(blocks: Iterator[T], table: Table, watch: Watch) -> Iterator[T]:

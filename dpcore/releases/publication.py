@@ -251,6 +251,7 @@ def release(
     reading: Reading | None = None,
     confirm: Callable[[Reading], None] = lambda _: None,
     watch: Callable[[str, float], None] = lambda *_: None,
+    scheduler: str | None = None,
 ) -> ReleasedPCA:
     """Release the principal components of a table of people.
 
@@ -261,8 +262,10 @@ def release(
 
     Parameters
     ----------
-    data : path, TableFile, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame
-        As in `Table`. Read twice, in blocks: a file may be larger than memory, but for NPZ.
+    data : path, TableFile, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame,
+            pyarrow.dataset.Dataset
+        As in `Table`: a folder or glob of Parquet files is one table. Read twice, in blocks: a
+        file may be larger than memory, but for NPZ.
     dictionary : Dictionary, mapping, or path of a TOML file
     epsilon, delta : float
     n_components : int
@@ -285,6 +288,12 @@ def release(
         the holder alone.
     watch : callable
         Told the stage ("centre", then "components") and the share of the table it has read.
+    scheduler : str, optional
+        Address of a Dask cluster ("tcp://host:8786") whose workers read the parts of a table of
+        Parquet or Dask's, wherever those are, and send their exact sums, which are the same to the
+        bit. The workers are the holder's own. Noise is drawn here, and never travels. A scheduler
+        that is lost ends the release before it is charged; later this process reads on, with a
+        `RuntimeWarning`.
 
     Returns
     -------
@@ -304,7 +313,8 @@ def release(
 
     asked = Asked(epsilon, delta, n_components, preparation, mean_share)
     return load_release(write_release(data, dictionary, asked, project=project, name=name, cap=cap,
-                                      reading=reading, confirm=confirm, watch=watch))  # fmt: skip
+                                      reading=reading, confirm=confirm, watch=watch,
+                                      scheduler=scheduler))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -329,6 +339,7 @@ def write_release(
     reading: Reading | None = None,
     confirm: Callable[[Reading], None] = lambda _: None,
     watch: Callable[[str, float], None] = lambda *_: None,
+    scheduler: str | None = None,
 ) -> Path:
     """`release` without scikit-learn, whose import takes longer than most releases: the folder.
 
@@ -352,13 +363,15 @@ def write_release(
         require_ledger_of_releases(Path(project))
         require_room_to_begin(cap, scales, asked.delta)
     reading = Reading() if reading is None else reading
-    total = sum_and_count(table, dictionary, scales, reading, partial(watch, "centre"))
+    total = sum_and_count(
+        table, dictionary, scales, reading, partial(watch, "centre"), scheduler=scheduler
+    )
     confirm(reading)
     project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, asked.delta)
     measured = measure(
         table, dictionary, scales, total, n_components=int(asked.n_components),
-        preparation=asked.preparation, watch=partial(watch, "components"),
+        preparation=asked.preparation, watch=partial(watch, "components"), scheduler=scheduler,
     )  # fmt: skip
     certificate = certificate_of(
         name, dictionary, scales, measured, preparation=asked.preparation,

@@ -26,9 +26,11 @@ from __future__ import annotations
 
 import codecs
 import csv
+import glob
 import io
 import math
 import mmap
+import os
 import re
 import zipfile
 from collections import Counter
@@ -60,6 +62,9 @@ DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, Mem
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
 
 _BLOCK_CELLS = 1 << 21
+# Of a part that a worker sums at once, but that a row group is never cut: so many that a sum of
+# D x D numbers is small beside them, so few that no worker waits long for the last.
+PART_ROWS = 1 << 17
 _BUFFER = 1 << 16
 _LONGEST_LINE = 1 << 22
 _LARGEST_NPZ = 1 << 31
@@ -208,15 +213,168 @@ def _encoding_named(encoding: str) -> str:
     return "utf-8-sig" if found.name == "utf-8" else found.name
 
 
+@dataclass(frozen=True)
+class ParquetPart:
+    """Some row groups of a file of Parquet, which may be one of many that make a table.
+
+    fragment: Of `pyarrow.dataset`. It says where the file is, and can be sent to a worker.
+    name: As sentences say it.
+    groups: Which row groups, in their order.
+    n_rows: In these.
+    """
+
+    fragment: Any
+    name: str
+    groups: tuple[int, ...]
+    n_rows: int
+    ending: str = ".parquet"
+
+    def opened(self) -> Any:
+        """The whole file as a stream of Arrow's."""
+        return self.fragment.open()
+
+
+def is_partitioned(data: Any) -> bool:
+    """Whether it is a folder, a glob, a URL, or a data set of Arrow's: many files, one table."""
+    if isinstance(data, str | Path):
+        place = str(data)
+        return "://" in place or Path(place).is_dir() or _is_glob(place)
+    return type(data).__module__ in ("pyarrow._dataset", "pyarrow.dataset")
+
+
+def _is_glob(place: str) -> bool:
+    return not Path(place).exists() and bool(set("*?[") & set(place))
+
+
+def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
+    """The row groups of all files of a table, a part for so many rows, in the order of their names.
+
+    Every file has to have each of the columns once, with numbers, texts or dates where the first
+    file has them. Whole numbers and floating-point ones may differ, since a blank alone turns one
+    into the other; a column without any cell, or a file without any row, fits everywhere.
+
+    data: Folder, glob or URL of files of Parquet; one such file; `pyarrow.dataset.Dataset`.
+    Raises `ParameterError` if there is no such file, or one is damaged or differs: its name is
+        said.
+    """
+    from pyarrow import parquet
+
+    parts: list[ParquetPart] = []
+    kinds: dict[str, tuple[str, str]] = {}
+    fragments = _fragments(data)
+    folder = os.path.commonpath([os.path.dirname(each.path) or "." for each in fragments])
+    for fragment in fragments:
+        name = os.path.relpath(fragment.path, folder)
+        whole = ParquetPart(fragment, name, (), 0)
+        with _one_sentence(whole), whole.opened() as stream, parquet.ParquetFile(stream) as file:
+            try:
+                _require_columns(keys, file.schema_arrow.names)
+            except ParameterError as error:
+                raise ParameterError("data", "files of one schema", f"{name}: {error}") from error
+            n_rows = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            for key in keys if sum(n_rows) else ():
+                kind = _kind_of(file.schema_arrow.field(key).type)
+                first, there = kinds.setdefault(key, (name, kind)) if kind else ("", kind)
+                if kind != there:
+                    raise ParameterError(
+                        "data", f"files of one schema: {key!r} has {there} in {first}",
+                        f"{kind} in {name}",
+                    )  # fmt: skip
+        parts += _grouped(whole, n_rows)
+    return parts
+
+
+def _fragments(data: Any) -> list[Any]:
+    """Of each file, in an order that depends on their names alone."""
+    from pyarrow import dataset
+
+    if not isinstance(data, str | Path):
+        if getattr(data, "_scan_options", None):
+            raise ParameterError("data", "a data set of whole files, without a filter", "a filter")
+        found = list(data.get_fragments())
+        if not all(hasattr(each, "row_groups") for each in found):
+            raise ParameterError("data", "a data set of Parquet files", type(data).__name__)
+        return sorted(found, key=lambda each: str(each.path))
+    system, root, names = _files_at(str(data))
+    # What programs write beside the files: _SUCCESS, .crc.
+    names = [
+        name
+        for name in names
+        if not any(part[0] in "._" for part in PurePath(os.path.relpath(name, root)).parts)
+    ]
+    if others := [name for name in names if not name.endswith(".parquet")]:
+        other = os.path.basename(min(others))
+        raise ParameterError(
+            "data", "Parquet files alone, or a glob such as folder/*.parquet", other
+        )
+    if not names:
+        raise ParameterError("data", "a place with files named .parquet", str(data))
+    form = dataset.ParquetFileFormat()
+    return [form.make_fragment(name, filesystem=system) for name in sorted(set(names))]
+
+
+def _files_at(place: str) -> tuple[Any, str, list[str]]:
+    """Where files are, the folder they are looked for in, and their names."""
+    from pyarrow import fs
+
+    if "://" in place:
+        try:
+            system, path = fs.FileSystem.from_uri(place)
+            info = system.get_file_info(path)
+            if info.type == fs.FileType.Directory:
+                chosen = system.get_file_info(fs.FileSelector(path, recursive=True))
+                return system, path, [each.path for each in chosen if each.is_file]
+            return system, os.path.dirname(path), [path] if info.is_file else []
+        except (ValueError, OSError, ImportError, NotImplementedError) as error:
+            raise ParameterError("data", "a URL that Arrow can open here", place) from error
+    system = fs.LocalFileSystem()
+    if Path(place).is_dir():
+        return system, place, [str(each) for each in Path(place).rglob("*") if each.is_file()]
+    names = glob.glob(place, recursive=True) if _is_glob(place) else [place]
+    found = [name for name in names if os.path.isfile(name)]
+    return system, os.path.commonpath([os.path.dirname(name) for name in found] or [""]), found
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    """What a column of this type has, as sentences say it; nothing of one without any cell."""
+    import pyarrow as pa
+
+    if pa.types.is_null(kind):
+        return ""
+    if pa.types.is_dictionary(kind):
+        return _kind_of(kind.value_type)
+    if is_date(kind):
+        return "dates"
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if any(test(kind) for test in texts):
+        return "texts"
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return "numbers" if any(test(kind) for test in numbers) else str(kind)
+
+
+def _grouped(whole: ParquetPart, n_rows: Sequence[int]) -> Iterator[ParquetPart]:
+    """Its row groups, in parts of at most `PART_ROWS` where a row group is not larger itself."""
+    groups: list[int] = []
+    for group, n in enumerate(n_rows):
+        if groups and sum(n_rows[each] for each in groups) + n > PART_ROWS:
+            yield replace(whole, groups=tuple(groups), n_rows=sum(n_rows[g] for g in groups))
+            groups = []
+        groups.append(group)
+    if groups:
+        yield replace(whole, groups=tuple(groups), n_rows=sum(n_rows[g] for g in groups))
+
+
 class Table:
     """Where rows come from; they can be read again and again.
 
     Parameters
     ----------
     data : path, TableFile, mapping of str to arrays (a DataFrame is one), ndarray, Dask array or
-        DataFrame
+        DataFrame, pyarrow.dataset.Dataset
         A matrix has the dictionary's columns in their order. Of a path the name says what it is,
-        as in `TableFile`. What is Dask's is computed by Dask, a part at a time.
+        as in `TableFile`; a folder, a glob or a URL has files of Parquet that make one table, in
+        the order of their names (`parquet_parts`). What is Dask's is computed by Dask, a part at a
+        time.
     keys : sequence of str
         Columns that are read.
     width : int
@@ -226,6 +384,8 @@ class Table:
     ----------
     share_read : float
         How far the last reading has come, from 0 to 1.
+    n_threads : int or None
+        Among which what becomes of rows is shared; as many as there are processors without it.
 
     Raises
     ------
@@ -238,13 +398,22 @@ class Table:
 
     def __init__(self, data: Any, keys: Sequence[str], width: int = 0) -> None:
         self.share_read = 0.0
+        self.n_threads: int | None = None
+        self._data = data
         self._keys = list(keys)
         self._rows = max(1, _BLOCK_CELLS // max(len(self._keys), width))
-        self._file = TableFile(data) if isinstance(data, str | Path) else data
+        is_file = isinstance(data, str | Path) and not is_partitioned(data)
+        self._file = TableFile(data) if is_file else data
         self._text: _Text | None = None
         self._workbook: _Workbook | None = None
         self._parts: list[Callable[[], Block]] = []
-        if not isinstance(self._file, TableFile):
+        self._parquet: list[ParquetPart] | None = None
+        if isinstance(data, ParquetPart):
+            self._parquet = [data]
+            return
+        if is_partitioned(data):
+            self._parquet = parquet_parts(data, self._keys)
+        elif not isinstance(self._file, TableFile):
             self._file = None
             self._parts = list(self._parts_of(data))
         else:
@@ -272,7 +441,9 @@ class Table:
             If the file turns out to be no table.
         """
         self.share_read = 0.0
-        if self._parts or self._file is None:
+        if self._parquet is not None:
+            yield from self._in_parquet(self._parquet)
+        elif self._parts or self._file is None:
             yield from self._in_parts()
         else:
             file = self._file
@@ -287,6 +458,40 @@ class Table:
                     yield from self._cut(block)
                     self.share_read = share
         self.share_read = 1.0
+
+    def _in_parquet(self, parts: Sequence[ParquetPart]) -> Iterator[Block]:
+        n_all, n_before = max(1, sum(part.n_rows for part in parts)), 0
+        for part in parts:
+            with _one_sentence(part):
+                for block, share in _parquet(part, self._keys, self._rows, part.groups):
+                    yield from self._cut(block)
+                    self.share_read = (n_before + share * part.n_rows) / n_all
+            n_before += part.n_rows
+
+    def parts(self) -> list[tuple[Any, int]]:
+        """Tables that make this one, each to be read where it is sent, and the rows they have.
+
+        Of a Dask table they are its parts, not yet computed, and the rows of each are counted as
+        one.
+
+        Raises
+        ------
+        ParameterError
+            If it is neither Parquet nor Dask's, and so is read in one place.
+        """
+        file = self._file
+        if self._parquet is not None:
+            return [(part, part.n_rows) for part in self._parquet]
+        if isinstance(file, TableFile) and file.ending == ".parquet" and file.content is None:
+            return [(part, part.n_rows) for part in parquet_parts(file.path, self._keys)]
+        if _is_dask(self._data):
+            if hasattr(self._data, "columns"):
+                return [(part, 1) for part in self._data[self._keys].to_delayed()]
+            return [(part, 1) for part in self._data.rechunk({1: -1}).to_delayed().ravel()]
+        raise ParameterError(
+            "data", "Parquet (a file, folder, glob or URL) or a Dask table with a scheduler",
+            file.name if isinstance(file, TableFile) else type(self._data).__name__,
+        )  # fmt: skip
 
     def _cut(self, block: Block) -> Iterator[Block]:
         """Into so few rows that what becomes of them fits into memory."""
@@ -308,7 +513,7 @@ class Table:
 
     def _parts_of(self, data: Any) -> Iterator[Callable[[], Block]]:
         """The table as one part in memory, or as the parts that Dask has."""
-        if type(data).__module__.partition(".")[0] not in {"dask", "dask_expr"}:
+        if not _is_dask(data):
             columns = self._columns_of(data)
             yield lambda: columns
         elif hasattr(data, "columns"):
@@ -347,7 +552,17 @@ class Table:
         return columns
 
 
-def _parquet(file: TableFile, keys: Sequence[str], most_rows: int) -> Iterator[tuple[Block, float]]:
+def _is_dask(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] in {"dask", "dask_expr"}
+
+
+def _parquet(
+    file: TableFile | ParquetPart,
+    keys: Sequence[str],
+    most_rows: int,
+    groups: Sequence[int] | None = None,
+) -> Iterator[tuple[Block, float]]:
+    """Columns of some rows, and the share of these row groups, or of all, that is read."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -357,9 +572,10 @@ def _parquet(file: TableFile, keys: Sequence[str], most_rows: int) -> Iterator[t
         parquet.ParquetFile(stream, buffer_size=_BUFFER) as table,
     ):
         _require_columns(keys, table.schema_arrow.names)
-        n_rows = 0
+        groups = range(table.num_row_groups) if groups is None else groups
+        n_rows, n_all = 0, sum(table.metadata.row_group(group).num_rows for group in groups)
         # One row group after another: all at once stay in memory until the last is read.
-        for group in range(table.num_row_groups):
+        for group in groups:
             for batch in table.iter_batches(
                 most_rows, row_groups=[group], columns=list(keys), use_threads=False
             ):
@@ -368,7 +584,7 @@ def _parquet(file: TableFile, keys: Sequence[str], most_rows: int) -> Iterator[t
                 for column in columns.values():
                     # What a damaged file refers to may not be there.
                     column.validate(full=isinstance(column, pa.DictionaryArray))
-                yield Block(columns), n_rows / table.metadata.num_rows
+                yield Block(columns), n_rows / n_all
 
 
 def _require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") -> None:
@@ -394,7 +610,7 @@ def _letters(name: str) -> str:
 
 
 @contextmanager
-def _one_sentence(file: TableFile) -> Iterator[None]:
+def _one_sentence(file: TableFile | ParquetPart) -> Iterator[None]:
     try:
         yield
     except (ParameterError, FileNotFoundError, PermissionError, DataUnavailable):
@@ -438,20 +654,32 @@ def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
         return _Workbook(file, keys).header if file.ending == WORKBOOK else None
 
 
-def names_in(file: TableFile) -> tuple[str, ...]:
+def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
     """The names of the columns of a file that has them itself: Parquet or NPZ.
+
+    file: Of a folder, glob or URL of Parquet files the first one says them.
 
     Raises `ParameterError` if it is damaged, or has none.
     """
     from pyarrow import parquet
 
-    with _one_sentence(file):
-        if file.ending == ".parquet":
-            with file.opened() as stream, parquet.ParquetFile(stream) as table:
+    source: TableFile | ParquetPart
+    if isinstance(file, TableFile):
+        source = file
+    else:
+        first = _fragments(file)[0]
+        source = ParquetPart(first, os.path.basename(first.path), (), 0)
+    with _one_sentence(source):
+        if source.ending == ".parquet":
+            with source.opened() as stream, parquet.ParquetFile(stream) as table:
                 return tuple(table.schema_arrow.names)
-        if file.ending == ".npz" and (arrays := _unpacked(file)).keys() != {"X"}:
+        if (
+            isinstance(file, TableFile)
+            and file.ending == ".npz"
+            and (arrays := _unpacked(file)).keys() != {"X"}
+        ):
             return tuple(arrays)
-    raise ParameterError("data", "a file that names its columns", file.name)
+    raise ParameterError("data", "a file that names its columns", source.name)
 
 
 class _Text:

@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
+from dpcore import cluster as cluster_module
 from dpcore.errors import ParameterError
-from dpcore.experiments import sweep as cluster_module
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, in_order, run_sweep

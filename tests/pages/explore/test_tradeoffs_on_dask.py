@@ -86,7 +86,7 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
 ):
     at = run_to_the_end(open_page("explore/tradeoffs", **QUICK))
     assert "computed on this server's" in captions(at)
-    monkeypatch.setattr("dpcore.experiments.sweep._PATIENCE", 0.5)
+    monkeypatch.setattr("dpcore.cluster._PATIENCE", 0.5)
     monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")
     # Everything asked for is in the store: the cluster need not be there.
     at.run()
