@@ -229,6 +229,26 @@ def bounded_rows(X: FloatArray, bound: float, *, on_long_rows: str) -> tuple[Flo
     return rows, n_clipped
 
 
+def features_and_sites(X: Any, name: str) -> tuple[Any, AnyArray]:
+    """Features of a table in memory, and the label of the site of each row.
+
+    name: Of a DataFrame's column with labels; "parts" of a Dask array or DataFrame, a site a part.
+    Raises `ParameterError` if the table has neither.
+    """
+    is_dask = type(X).__module__.partition(".")[0] in {"dask", "dask_expr"}
+    if name in getattr(X, "columns", ()):
+        whole = X.compute() if is_dask else X
+        return whole.drop(columns=[name]), np.asarray(whole[name])
+    if name != "parts" or not is_dask:
+        wish = "labels, a column of X, or 'parts' of a Dask array or DataFrame"
+        raise ParameterError("sites", wish, name)
+    if hasattr(X, "columns"):
+        lengths, whole = X.map_partitions(len).compute(), X.compute()
+    else:
+        whole, lengths = X.compute(), X.chunks[0]
+    return whole, np.repeat(np.arange(len(lengths)), lengths)
+
+
 def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, list[IntArray]]:
     """Labels in sorted order, and the row numbers that carry each.
 
@@ -952,16 +972,19 @@ class DistributedPCA(PrivatePCA):
         self.honest_sites = honest_sites
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: object = None, *, sites: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, *, sites: ArrayLike | str | None = None) -> Self:
         """Release a subspace for these rows.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Rows are people; nobody appears twice.
+            Rows are people; nobody appears twice. A Dask array or DataFrame is computed, and then
+            in memory whole.
         y : ignored
-        sites : array of shape (n_samples,), optional
-            Label of the site that holds each row; one site holds everybody without it.
+        sites : array of shape (n_samples,) or str, optional
+            Label of the site that holds each row; one site holds everybody without it. A name is
+            that of the column of a DataFrame with the labels, which is no feature; "parts" of a
+            Dask array or DataFrame makes each of its parts a site.
 
         Raises
         ------
@@ -971,6 +994,8 @@ class DistributedPCA(PrivatePCA):
         offered = {key: entry for key, entry in PROTOCOLS.items() if entry.has_sites}
         require_one_of("protocol", self.protocol, offered)
         protocol = offered[self.protocol]
+        if isinstance(sites, str):
+            X, sites = features_and_sites(X, sites)
         rows = self._bounded(X)
         intermediate_dim = self.intermediate_dim
         if intermediate_dim is None:
