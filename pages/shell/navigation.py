@@ -18,6 +18,7 @@ _SHARED_MODULES = {
     "bytes": "pages.explore.tradeoffs",
     "classroom": "pages.learn.classroom.page",
     "deck": "pages.use.deck.page",
+    "drawing": "pages.learn.drawing.page",
     "eigen_images": "pages.explore.eigen_images.page",
     "plan": "pages.use.plan.page",
     "play": "pages.explore.play.page",
@@ -128,6 +129,12 @@ _LEARN = (
         ("epsilon", "delta"),
     ),
     Place(
+        "drawing",
+        "Draw yourself in",
+        "A digit drawn by hand becomes person 10,001: exact PCA shows it, private PCA hides it.",
+        ("epsilon", "delta"),
+    ),
+    Place(
         "algorithm",
         "How it works",
         "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
@@ -229,7 +236,7 @@ class Page:
 
 WEBSITE = (
     Page("Play", "", ("play", "eigen_images", "tradeoffs", "bytes")),
-    Page("What ε promises", "Learn", ("promise",)),
+    Page("What ε promises", "Learn", ("promise", "drawing")),
     Page("How it works", "Learn", ("algorithm",)),
     Page("Break it", "Learn", ("audit",)),
     Page("Stories", "Learn", ("stories",)),

@@ -1,0 +1,32 @@
+"""Draw yourself in, as a visitor gets it from the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.experiments.teaching.drawn_person import DATASET
+from pages.widgets.session_ledger import _ACCOUNTS
+from tests.pages.learn.test_promise import component
+
+
+def test_ten_results_and_a_bound_are_handed_over_and_kept(open_page):
+    at = open_page("learn/drawing", epsilon="2")
+    assert not at.exception and not at.error
+    sent = component(at, "drawing")
+    assert len(sent["pictures"]) == 10 and len(sent["leanings"]) == len(sent["isIn"]) == 100
+    assert 0.5 < sent["bound"] < 1 and float(sent["best"]) <= 100 * sent["bound"] + 1
+    assert sent["epsilon"] == "2"
+    at.run()
+    assert component(at, "drawing") == sent
+
+
+@pytest.mark.parametrize("epsilons", [("1", "10")])
+def test_more_epsilon_lets_the_attacker_be_right_more_often(open_page, epsilons):
+    less, more = (component(open_page("learn/drawing", epsilon=e), "drawing") for e in epsilons)
+    assert less["bound"] < more["bound"] and float(less["best"]) < float(more["best"])
+
+
+def test_exact_lines_are_entered_as_beyond_any_budget(open_page):
+    at = open_page("learn/drawing")
+    assert at.session_state[_ACCOUNTS][DATASET].uncovered
+    assert any("not private" in each.value for each in at.markdown)
