@@ -285,7 +285,7 @@ def add_best_command(commands: Commands) -> None:
     add_run_options(parser)
     add_sweep_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    parser.set_defaults(command=_best, protocols=None, **RECOMMENDED | {"denoise": "auto"})
+    parser.set_defaults(command=_best, protocols=None, **RECOMMENDED)
 
 
 def _best(arguments: argparse.Namespace) -> int:

@@ -187,7 +187,8 @@ class CcaSpec(TwoWorlds):
     calibration: str = RECOMMENDED["calibration"]
     noise: str = RECOMMENDED["noise"]
     truncation: str = RECOMMENDED["truncation"]
-    denoise: str = RECOMMENDED["denoise"]
+    # Views of like columns lose by it: correlations of digits' halves .75 without, .62 with.
+    denoise: str = "none"
     masks: str = "published"
     honest_sites: int | None = None
     floor: float | str = "auto"

@@ -258,7 +258,7 @@ RECOMMENDED: dict[str, Any] = {
     "calibration": "analytic",
     "noise": "isometric",
     "truncation": "psd",
-    "denoise": "none",
+    "denoise": "auto",
 }
 
 
@@ -301,7 +301,7 @@ class TwoWorlds:
     @classmethod
     def recommended(cls, **fields: Any) -> Self:
         """A spec that keeps what it promises, at every epsilon: the default by its name."""
-        return cls(**RECOMMENDED | fields)
+        return cls(**fields)
 
 
 def check_asked(spec: Any, **choices: Sequence[str]) -> None:

@@ -250,9 +250,8 @@ def open_row(row: Row, **others: Any) -> None:
     everybody = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
     kept = {name: st.session_state[name] for name in DEFAULTS}
-    copied = ("dataset", "calibration", "noise", "truncation", "preparation", "split", "masks",
-              "knowledge",
-              "dropped_sites")  # fmt: skip
+    copied = ("dataset", "calibration", "noise", "truncation", "denoise", "preparation", "split",
+              "masks", "knowledge", "dropped_sites")  # fmt: skip
     set_controls(
         **kept
         | {name: row[name] for name in copied}

@@ -63,11 +63,21 @@ WORDS = {
         "σ, which is public. Not the noise: whoever knew $E_s$ could take it off again.",
         "Whether any one person is among the people, beyond what ε and δ allow.",
     ),
+    "denoising": Words(
+        "What is likely to be noise is taken out again, by what everybody knows.",
+        "How large the noise is, everybody knows, and how such data look: pictures are smooth, "
+        "columns differ in variance. The site shrinks what noise alone would explain: "
+        "**{removed}** of the size of the noise goes. Nobody's row is read for it.",
+        r"\tilde A_s = \mathrm{E}\,[A_s \mid \hat A_s, \sigma]",
+        "Nothing yet.",
+        "Still nothing. Whatever is done to the noisy matrix costs no privacy.",
+        "The noise itself: what is taken out is an estimate of it.",
+    ),
     "decomposition": Words(
         "The noisy table is sorted into patterns, the strongest first.",
-        "The noisy matrix is split into directions and strengths. Noise bends all of them, and "
+        "The matrix is split into directions and strengths. Noise has bent all of them, and "
         "**{negative} of {features}** eigenvalues are below zero, which no true second moment has.",
-        r"\hat A_s = U \Sigma U^\top",
+        r"\tilde A_s = U \Sigma U^\top",
         "Nothing yet.",
         "Still nothing. This only rewrites the noisy matrix, which costs no privacy.",
         "The exact directions: they cannot be had from the noisy matrix, by anybody.",
@@ -122,6 +132,8 @@ def words_of(step_facts: dict[str, float], key: str) -> str:
     if "noise_share" in facts:
         share = step_facts["noise_share"]
         facts["noise_share"] = f"{share:.1f} times that" if share >= 1 else percent(share)
+    if "removed" in facts:
+        facts["removed"] = percent(step_facts["removed"])
     if "negative_kept" in facts:
         count = facts["negative_kept"]
         facts["negative_kept"] = f", {count} of them negative noise" if count else ""

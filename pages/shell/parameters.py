@@ -433,6 +433,14 @@ ADVANCED: dict[str, Parameter] = {
         ("psd", "svd"),
         help="svd is as published and lets strongly negative noise in; psd cuts it.",
     ),
+    "denoise": OneOf(
+        "segmented_control",
+        "Denoising",
+        "auto",
+        ("auto", "none"),
+        help="Auto takes noise out of a noisy matrix before it is decomposed: in cosines for "
+        "pictures, in columns for tables. It costs no ε. As printed, nothing is denoised.",
+    ),
     "preparation": OneOf(
         "segmented_control",
         "Preparation",
@@ -937,6 +945,7 @@ EXPLORE = (
 STEP_TITLES = {
     "moment": "Local moment",
     "noise": "Noise",
+    "denoising": "Denoising",
     "decomposition": "Decomposition",
     "truncation": "Truncation",
     "message": "Message",

@@ -65,7 +65,8 @@ class Question:
         """What gives the same ranking on the command line."""
         spec, usual = self.base, RunSpec()
         names = ("delta", "sites", "samples", "components", "intermediate_dim", "noise", "split",
-                 "truncation", "concentration", "masks", "dropped_sites", "seed")  # fmt: skip
+                 "truncation", "denoise", "concentration", "masks", "dropped_sites",
+                 "seed")  # fmt: skip
         options = {"dataset": spec.dataset, "epsilon": f"{spec.epsilon:g}"} | {
             name: getattr(spec, name)
             for name in names

@@ -38,7 +38,7 @@ def test_it_ends_where_the_protocol_ends(spec):
     np.testing.assert_allclose(walked.components, subspace.components, atol=1e-12)
     row = run_repetitions([spec], local_problem(spec.problem_key()), 0)[0][0]
     assert walked.steps[-1].energy_ratio == pytest.approx(row["energy_ratio"], rel=1e-10)
-    assert len(encode_message(walked.message)) == walked.steps[4].facts["bytes"]
+    assert len(encode_message(walked.message)) == walked.steps[5].facts["bytes"]
 
 
 def test_the_eigenvalues_kept_rebuild_the_cut_matrix(spec):
@@ -110,5 +110,5 @@ def test_there_is_one_algorithm_1(monkeypatch, owners, step, grows):
 
 def test_fewer_directions_than_components_keep_less():
     spec = replace(SPECS["published"], components=10, intermediate_dim=3)
-    before, after = (step.energy_ratio for step in found(spec).steps[2:4])
+    before, after = (step.energy_ratio for step in found(spec).steps[3:5])
     assert after < before

@@ -32,7 +32,16 @@ from dpcore.streams import Purpose, Repetition
 # Algorithm 1 of Imtiaz & Sarwate (2018), one step after the other, as data.
 
 AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
-STEPS = ("moment", "noise", "decomposition", "truncation", "message", "average", "components")
+STEPS = (
+    "moment",
+    "noise",
+    "denoising",
+    "decomposition",
+    "truncation",
+    "message",
+    "average",
+    "components",
+)
 _MOST_SITES_SHOWN = 2
 
 
@@ -78,7 +87,7 @@ class Walk:
     """All steps for one site, and the spectrum that the decomposition and truncation show.
 
     steps: In the order of `STEPS`.
-    eigenvalues: shape (n_features,). Of the noisy second moment, in the order of the truncation.
+    eigenvalues: shape (n_features,). Of the denoised second moment, in the truncation's order.
     exact_eigenvalues: shape (n_features,). Of the site's second moment before the noise.
     n_kept: R.
     message: What the site sends.
@@ -98,11 +107,13 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class _SiteInView:
-    """What is computed at one site: A_s, E_s, their sum, its eigenpairs and the message."""
+    """What is computed at one site: A_s, E_s, their sum, that denoised, its eigenpairs and the
+    message."""
 
     moment: FloatArray
     noise: FloatArray
     noisy: FloatArray
+    denoised: FloatArray
     eigenvalues: FloatArray
     vectors: FloatArray
     n_kept: int
@@ -111,8 +122,10 @@ class _SiteInView:
 
     def steps(self, exact_vectors: FloatArray, kept_by: Callable[[FloatArray], float]) -> Steps:
         moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
+        denoised, noisy_vectors = self.denoised, leading_eigenpairs(noisy, len(noisy))[1]
         eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
         scale, noisy_ratio = _strength(moment), kept_by(vectors)
+        removed = float(np.linalg.norm(noisy - denoised) / np.linalg.norm(self.noise))
         # R directions of one site keep what its leading K did, or less where R is below K.
         cut_ratio = kept_by(vectors[:n_kept])
         return (
@@ -131,17 +144,27 @@ class _SiteInView:
                     Panel(r"E_s", self.noise, scale, False),
                     Panel(r"\hat A_s", noisy, scale, True),
                 ),
-                noisy_ratio,
+                kept_by(noisy_vectors),
                 {
                     "sigma": message.sigma,
                     "noise_share": float(np.linalg.norm(self.noise) / np.linalg.norm(moment)),
                 },
             ),
             Step(
-                "decomposition",
+                "denoising",
                 AT_SITE,
                 (
                     Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"\tilde A_s", denoised, scale, True),
+                ),
+                noisy_ratio,
+                {"removed": removed},
+            ),
+            Step(
+                "decomposition",
+                AT_SITE,
+                (
+                    Panel(r"\tilde A_s", denoised, scale, True),
                     Panel(r"U", vectors.T, _strength(vectors), True),
                 ),
                 noisy_ratio,
@@ -151,7 +174,7 @@ class _SiteInView:
                 "truncation",
                 AT_SITE,
                 (
-                    Panel(r"\hat A_s", noisy, scale, True),
+                    Panel(r"\tilde A_s", denoised, scale, True),
                     Panel(r"U_R |\Sigma_R| U_R^\top", proxy @ proxy.T, scale, True),
                 ),
                 cut_ratio,
@@ -193,9 +216,13 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     subspace = released.subspace(settings)
     arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
     moment, at_work = draw.moment_around(draw.centre, site), sites[site]
-    eigenpairs = at_work.centred.spectrum.leading(len(moment), by=settings.ranking)
-    noise, noisy = at_work.drawn.noisy - moment, at_work.centred.noisy
-    in_view = _SiteInView(moment, noise, noisy, *eigenpairs, n_kept, *arrived[site])
+    centred = at_work.centred
+    noise, noisy = at_work.drawn.noisy - moment, centred.noisy
+    spectrum = centred.spectrum.denoised(centred.sigma, bases=settings.denoise, noise=centred.noise)
+    eigenpairs = spectrum.leading(len(moment), by=settings.ranking)
+    in_view = _SiteInView(
+        moment, noise, noisy, spectrum.matrix, *eigenpairs, n_kept, *arrived[site]
+    )
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
 
     def kept_by(directions: FloatArray) -> float:
