@@ -19,7 +19,16 @@ from dpcore.experiments.teaching.drawn_person import (
     row_of,
     seat_person,
 )
-from dpcore.privacy import Guarantee, PrivacyBudget, best_guess, icon_counts
+from dpcore.privacy import (
+    Guarantee,
+    PrivacyBudget,
+    best_guess,
+    composed_mu,
+    gaussian_epsilon,
+    gaussian_mu,
+    icon_counts,
+)
+from dpcore.privacy.guarantee_card import say_delta, say_number
 from pages.shell.controls import current
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import plain
@@ -97,6 +106,17 @@ def _compute(guarantee: Guarantee, asked: PrivacyBudget) -> dict[str, Any]:
     }
 
 
+def _said_of_all(asked: PrivacyBudget) -> str:
+    """What the results of a game cost together; the card is about one of them."""
+    mu, delta = gaussian_mu(asked), asked.delta
+    together = gaussian_epsilon(delta, 1.0, composed_mu(*[mu] * _PICTURES))
+    return (
+        f"**The promise below is for one result.** The {_PICTURES} results of a game together "
+        f"would cost everybody ε = {say_number(together)} at δ = {say_delta(delta)}, and the "
+        "private runs that are compared above come on top."
+    )
+
+
 def show_drawing() -> None:
     """Draw yourself into the data."""
     spec = current().spec
@@ -114,6 +134,7 @@ def show_drawing() -> None:
             "Exact PCA and each subtraction",
             "read the other 10,000 rows without noise, as the strongest attacker would.",
         )
+        st.markdown(_said_of_all(asked))
         guarantee_card(guarantee)
         session_ledger.so_far(DATASET, dataset_status(DATASET).title, spec.delta)
     with st.expander("How this is computed"):

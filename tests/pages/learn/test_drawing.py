@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpcore.experiments.teaching.drawn_person import DATASET
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.privacy.guarantee_card import say_number
 from pages.widgets.session_ledger import _ACCOUNTS
 from tests.pages.learn.test_promise import component
 
@@ -24,6 +26,15 @@ def test_ten_results_and_a_bound_are_handed_over_and_kept(open_page):
 def test_more_epsilon_lets_the_attacker_be_right_more_often(open_page, epsilons):
     less, more = (component(open_page("learn/drawing", epsilon=e), "drawing") for e in epsilons)
     assert less["bound"] < more["bound"] and float(less["best"]) < float(more["best"])
+
+
+def test_ten_results_cost_what_ten_gaussian_releases_compose_to(open_page):
+    """The card is for one result, and ten are shown."""
+    at = open_page("learn/drawing", epsilon="1", delta="1e-5")
+    mu = gaussian_mu(PrivacyBudget(1.0, 1e-5))
+    together = say_number(gaussian_epsilon(1e-5, 1.0, 10**0.5 * mu))
+    assert any(f"10 results of a game together would cost everybody ε = {together}" in each.value
+               for each in at.markdown)  # fmt: skip
 
 
 def test_exact_lines_are_entered_as_beyond_any_budget(open_page):
