@@ -111,7 +111,7 @@ def _bases(
 
     Raises `ParameterError` if there are more combinations than anybody can tell apart.
     """
-    choices = [picked[field] or [getattr(base, field)] for field in SETTINGS]
+    choices = [picked.get(field) or [getattr(base, field)] for field in SETTINGS]
     others = [
         replace(base, **dict[str, Any](zip(SETTINGS, combination, strict=True)))
         for combination in itertools.product(*choices)

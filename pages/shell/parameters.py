@@ -725,11 +725,29 @@ SHOWN_OF_DIRECTIONS = ("what it responds to", "weights")
 SHOWN_OF_PEOPLE = ("groups: pair 1 against pair 2", "correlation: one view against the other")
 CCA_PEOPLE = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
+# The first is open: it costs no budget, as components at several ε do.
+PLAY_TABS = {
+    "guarantee": "Guarantee",
+    "components": "Components",
+    "spectrum": "Spectrum",
+    "axis": "Other axes",
+    "messages": "Messages",
+    "quality": "How good is it?",
+    "limits": "Column limits",
+}
 PLAY: dict[str, Parameter] = {
+    "play_tab": OneOf("segmented_control", "More about this setting", "guarantee", PLAY_TABS),
+    "play_axis": OneOf(
+        "pills",
+        "What varies",
+        "people_per_site",
+        {name: axis.title for name, axis in AXES.items() if name != "epsilon"}
+        | {"bytes": "bytes a site sends"},
+    ),
     "ask_sites": Switch(
         "Ask the sites of DPdisPCA once more",
         help="Each decomposes the whole of its noisy matrix: some seconds in all.",
-    )
+    ),
 }
 EIGEN_IMAGES: dict[str, Parameter] = {
     "method": OneOf("pills", "Found by", "ag", of_matrices, label=title_of),

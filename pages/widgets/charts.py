@@ -151,6 +151,21 @@ def chart(
 # Components on a page: as pictures where a row is a picture, else as bars.
 
 MOST_SHOWN = 10
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+# |cosine| to the exact component from which a picture is recognised: within 37 degrees.
+_RECOGNISED_FROM = 0.8
+
+
+def recognisable(rows: Mapping[str, np.ndarray], exact: np.ndarray) -> str:
+    """How many of the components shown are near the exact ones of the same rank, row by row."""
+    counts = []
+    for title, components in rows.items():
+        shown = components[:MOST_SHOWN]
+        cosines = np.abs(np.einsum("kd,kd->k", shown, exact[: len(shown)]))
+        found = int(np.count_nonzero(cosines >= _RECOGNISED_FROM))
+        of_all = f"{found} of {len(shown)}" if found else "none"
+        counts.append(f"**{of_all}** at {title.replace(' ', _NO_BREAK)}")
+    return f"Still recognisable: {', '.join(counts)} (|cosine| {_RECOGNISED_FROM} or more)."
 
 
 def component_rows(

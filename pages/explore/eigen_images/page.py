@@ -188,8 +188,6 @@ def _centre(spec: RunSpec) -> np.ndarray:
 
 # What the rows of eigen-images come to: the answer in words, ε falling, what one takes away.
 
-# |cosine| to the exact component from which a picture is known again: within 37 degrees.
-_KNOWN_AGAIN = 0.8
 _HERE = Path(__file__).parent
 _CONTROL = _HERE.parents[1] / "widgets" / "energy_explorer"
 _SLICE_SECONDS, _TICK_SECONDS = 0.2, 0.4
@@ -207,16 +205,8 @@ def headline(
         f"**ε\u00a0=\u00a0{say(spec.epsilon)}**.",
         f"The mean of {counted(len(kept), 'draw')}; the one shown keeps {percent(kept[0])}.",
     )
-    shown = min(MOST_SHOWN, *(len(subspace.components) for subspace in found.values()))
-    again = (
-        f"**{np.count_nonzero(_cosines(subspace, exact)[:shown] >= _KNOWN_AGAIN)}** at "
-        f"ε\u00a0=\u00a0{say(epsilon)}"
-        for epsilon, subspace in found.items()
-    )
-    words.markdown(
-        f"Of {counted(shown, 'picture')} one knows again (|cosine| {_KNOWN_AGAIN} or more): "
-        f"{', '.join(again)}."
-    )
+    of_epsilon = {f"ε = {say(epsilon)}": each.components for epsilon, each in found.items()}
+    words.markdown(charts.recognisable(of_epsilon, exact))
 
 
 def watch_it_fall(spec: RunSpec, dataset: DatasetStatus) -> None:

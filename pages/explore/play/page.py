@@ -31,6 +31,7 @@ from dpcore.figures.components import variances_svg
 from dpcore.figures.energy import protocol_dots
 from dpcore.figures.style import look_of
 from dpcore.figures.svg import network_svg
+from dpcore.pca import Subspace
 from dpcore.pca.assessment import Estimate
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import caches, turns
@@ -39,9 +40,9 @@ from pages.shell import address, story_card
 from pages.shell.controls import Selection, current, link_parts, move_all, redraw_noise
 from pages.shell.fragments import and_nothing_else, ask_again, is_alone, part
 from pages.shell.navigation import DEFAULT_PAGE, PAGES
-from pages.shell.parameters import ask
+from pages.shell.parameters import AXES, ask, of_matrices, plain
 from pages.widgets import charts, job_progress, session_ledger
-from pages.widgets.charts import forget_promises, is_dark
+from pages.widgets.charts import forget_promises, is_dark, promise
 from pages.widgets.downloads import take_away
 from pages.widgets.energy_explorer.component import energy_explorer, fill
 from pages.widgets.guarantee_card import guarantee_tabs
@@ -59,30 +60,26 @@ Edits = Mapping[int, Mapping[str, float | None]]
 
 
 def limits_table(selection: Selection, about: About) -> None:
-    """The table, closed until somebody wants it, and what follows from it."""
-    title, key = "Limits of columns, which are public", "limits_table"
-    with st.expander(title, on_change="rerun", key=key) as opened:
-        if not opened.open:
-            return
-        spec, usual = selection.spec, selection.dataset.ranges
-        if is_held(spec.dataset):
-            st.caption("Limits of your own table are on its page, and in no address.")
-            return
-        if spec.preparation == "published":
-            st.caption("The published preparation reads the rows, and no limits.")
-            return
-        ranges = read_limits(spec.limits, usual)
-        st.markdown(
-            "Between which values a column lies, whoever takes part: from its documentation or the "
-            "domain, never from the rows, and in their units. An empty cell: nobody has said."
-        )
-        table, told = st.columns([3, 2], gap="large")
-        with table:
-            _editor(f"limits_of_{spec.dataset}_{spec.limits}", ranges, usual)
-        with told:
-            _what_follows(ranges, about)
-            if spec.limits:
-                st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
+    """The table, and what follows from it."""
+    spec, usual = selection.spec, selection.dataset.ranges
+    if is_held(spec.dataset):
+        st.caption("Limits of your own table are on its page, and in no address.")
+        return
+    if spec.preparation == "published":
+        st.caption("The published preparation reads the rows, and no limits.")
+        return
+    ranges = read_limits(spec.limits, usual)
+    st.markdown(
+        "Public limits of each column, in its own units: take them from documentation or the "
+        "domain, never from the rows. An empty cell: no limit is known."
+    )
+    table, told = st.columns([3, 2], gap="large")
+    with table:
+        _editor(f"limits_of_{spec.dataset}_{spec.limits}", ranges, usual)
+    with told:
+        _what_follows(ranges, about)
+        if spec.limits:
+            st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
 
 
 def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
@@ -223,7 +220,6 @@ def own_estimate(spec: RunSpec, n_features: int) -> None:
     Where it takes long, or others wait, the page stands first, with what the panel showed before
     set back.
     """
-    st.markdown("## How good is it? (the release's own estimate)")
     asking = [key for key in spec.protocols if _asks_sites(key)]
     is_long = n_features >= _LONG_FROM_FEATURES
     told = spec.protocols
@@ -368,6 +364,115 @@ def _unbroken(text: str) -> str:
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
+# Components at several epsilon, their spectrum, and the curve along another axis: a tab each.
+
+_ROWS_AT = (10.0, 2.0, 0.1)
+
+
+def components_tab(selection: Selection, here: Mapping[str, Subspace]) -> None:
+    """The leading components, exact and at several ε, a row each."""
+    spec, dataset = selection.spec, selection.dataset
+    lead, exact = spec.protocols[0], caches.problem_of(spec.problem_key()).exact_components
+    found = {spec.epsilon: here[lead].components}
+    # Under a cap nothing is released that nobody asked for.
+    most = (
+        0.0
+        if session_ledger.cap() is not None
+        else 1.0
+        if spec.calibration == "classic"
+        else math.inf
+    )
+    for epsilon in (each for each in _ROWS_AT if each <= most and each != spec.epsilon):
+        one = replace(spec, protocols=(lead,), epsilon=epsilon)
+        session_ledger.pay_run(one, 1)
+        found[epsilon] = caches.subspaces(one)[lead].components
+    found = dict(sorted(found.items(), reverse=True))
+    names = {epsilon: f"ε = {plain(epsilon)}" for epsilon in found}
+    st.markdown(charts.recognisable({names[each]: found[each] for each in found}, exact))
+    rows = {"Exact PCA": exact[: len(here[lead].components)]}
+    rows |= {
+        f"{name}, where the slider stands" if epsilon == spec.epsilon else name: found[epsilon]
+        for epsilon, name in names.items()
+    }
+    if "local" in spec.protocols[1:]:
+        title = PROTOCOLS["local"].title
+        rows[f"{title}, ε = {plain(spec.epsilon)}"] = here["local"].components
+    names_of_columns = caches.feature_names(spec)
+    charts.component_rows(rows, exact, dataset, names_of_columns, protocol=lead)
+    st.caption(
+        f"{PROTOCOLS[lead].title}, one run at each ε. Under each picture: its |cosine| to the "
+        "exact component. Directions of nearly equal variance turn into each other; together they "
+        "still span the same space, so the share that survives can be high where a cosine is low."
+        if dataset.image_shape is not None
+        else f"{PROTOCOLS[lead].title}, one run at each ε."
+    )
+
+
+def spectrum_tab(spec: RunSpec) -> None:
+    """Exact and private eigenvalues against the edge of pure noise."""
+    # With Plotly, which nothing on the first screen needs.
+    from pages.explore.eigen_images.page import scree_of
+
+    lead = spec.protocols[0]
+    if lead not in of_matrices():
+        able = ", ".join(PROTOCOLS[key].title for key in of_matrices())
+        st.caption(f"The spectrum is drawn for the first protocol of the list. It can be: {able}.")
+        return
+    one = replace(spec, protocols=(lead,))
+    session_ledger.pay_run(one, 1, what=("components", "eigenvalues"))
+    scree_of({spec.epsilon: one}, lead, caches.problem_of(spec.problem_key()), plain)
+
+
+def axis_tab(selection: Selection) -> None:
+    """The curve along what the visitor picks; ε itself is the slider's line above."""
+    # With Plotly, which nothing on the first screen needs.
+    from pages.explore import tradeoffs
+
+    field = ask("play_axis", label_visibility="collapsed")
+    if field == "bytes":
+        spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
+        job_progress.watch(
+            tradeoffs.frontier_request("play_bytes", spec),
+            selection.dataset,
+            lambda progress: tradeoffs.frontier(
+                progress, spec, selection.dataset, ("float32", "int8")
+            ),
+            tradeoffs.frontier_count,
+        )
+        return
+    sweeps = tradeoffs.asked_sweeps(selection, field, AXES[field].values, (), {}, published=False)
+    place = st.container()
+    job = job_progress.started_job("play_axis", sweeps, by_itself=True)
+    with place:
+        if job is None:
+            tradeoffs.nothing_yet(sweeps)
+        else:
+            job_progress.watch_sweeps("play_axis", job, partial(tradeoffs.draw_panels, sweeps))
+
+
+def open_tab(selection: Selection, here: Mapping[str, Subspace]) -> None:
+    """The tabs, and what stands in the one that is open: no other runs."""
+    spec, problem = selection.spec, caches.problem_of(selection.spec.problem_key())
+    opened = ask("play_tab", label_visibility="collapsed")
+    if opened == "components":
+        components_tab(selection, here)
+    elif opened == "spectrum":
+        spectrum_tab(spec)
+    elif opened == "axis":
+        axis_tab(selection)
+    elif opened == "messages":
+        one_draw = replace(spec, repetitions=1)
+        travelled(caches.rows(one_draw), *reference_bytes(spec, problem))
+    elif opened == "quality":
+        own_estimate(spec, problem.n_features)
+    elif opened == "guarantee":
+        guarantees = {PROTOCOLS[key].title: each.guarantee for key, each in here.items()}
+        st.markdown("## What it promises")
+        guarantee_tabs(guarantees, preparation=spec.preparation, key="play_promises")
+    else:
+        limits_table(selection, problem.about)
+
+
 # What Play says of its settings: drawn again by itself when epsilon is let go.
 
 
@@ -379,7 +484,6 @@ def answer() -> None:
     selection = current()
     with turns.taken(), errors_shown():
         spec, dataset = selection.spec, selection.dataset
-        titles = {key: PROTOCOLS[key].title for key in spec.protocols}
         session_ledger.pay_run(spec, spec.repetitions)
         rows, to_come = caches.first_rows(spec)
         fill(spec, dataset, rows)
@@ -387,34 +491,15 @@ def answer() -> None:
         if not is_alone():  # whoever let the slider go has seen the number
             turns.breath()
         everything = caches.subspaces(spec)
-        problem = caches.problem_of(spec.problem_key())
         if selection.compare:
             lead = spread_of(rows, spec.protocols[0])
             st.markdown(against_published(spec, lead.mean))
 
-        limits_table(selection, problem.about)
-        if "local" in spec.protocols[1:]:
-            # The other end of the scale, for whoever chose to see it.
-            charts.component_rows(
-                {titles["local"]: everything["local"].components},
-                problem.exact_components,
-                dataset,
-                caches.feature_names(spec),
-            )
-        st.markdown("## What travelled")
-        one_draw = replace(spec, repetitions=1)
-        travelled(caches.rows(one_draw), *reference_bytes(spec, problem))
-
-        own_estimate(spec, problem.n_features)
-
-        st.markdown("## What it promises")
+        for key, subspace in everything.items():  # the pictures of every tab carry them
+            promise(subspace.guarantee, spec.preparation, PROTOCOLS[key].title)
+        open_tab(selection, everything)
         session_ledger.so_far(dataset.name, dataset.title, spec.delta, spent)
-        guarantee_tabs(
-            {titles[key]: subspace.guarantee for key, subspace in everything.items()},
-            preparation=spec.preparation,
-            key="play_promises",
-        )
-        not_private("Exact PCA, the 100 % line and the cosines", "read the rows without any noise.")
+        not_private("Exact PCA, the 100 % line and the cosines", "are computed on raw data.")
         if spec.preparation == "published":
             not_private("Published preparation", caches.statement(spec))
 

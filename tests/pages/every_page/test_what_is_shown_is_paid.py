@@ -352,7 +352,7 @@ def test_curves_that_are_not_entered_are_found(open_page, recorder, monkeypatch)
 
 def test_one_site_alone_is_pictured_when_it_is_chosen(open_page):
     def pictured(**query: str) -> bool:
-        at = open_page("explore/play", **SHORT, **query)
+        at = open_page("explore/play", play_tab="components", **SHORT, **query)
         return any("One site alone" in each.proto.body for each in at.get("html"))
 
     assert pictured()

@@ -19,6 +19,7 @@ from dpcore.experiments.summaries import percent, spread_of
 from dpcore.params import EPSILONS
 from pages.explore.play.page import edited
 from pages.server import caches
+from pages.shell.parameters import AXES
 from tests.pages import looking
 
 
@@ -213,13 +214,14 @@ def test_an_absent_data_set_says_how_to_get_it():
 
 
 def test_the_published_promise_shows_what_it_really_is():
-    at = opened(epsilon="10", calibration="published", delta="0.01", dataset="digits")
+    at = opened(epsilon="10", calibration="published", delta="0.01", dataset="digits",
+                play_tab="guarantee")  # fmt: skip
     assert "Requested ε = 10, delivered ε = 20.2." in answer(at)
     assert "breaks what was asked" in words(at)
 
 
 def test_the_release_says_how_good_it_is_beside_the_truth():
-    at = opened(dataset="digits")
+    at = opened(dataset="digits", play_tab="quality")
     text = words(at)
     spec = at.session_state["_selection"].spec
     found = assessed(spec, local_problem(spec.problem_key()))["dpdis"]
@@ -235,7 +237,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
 def test_on_wide_data_the_page_stands_before_the_release_is_asked():
     """And what it said before stays until it says the next."""
     at = opened(dataset="patches", people="100", sites="2", protocols="Pooled, trusted",
-                repetitions="1", components="2", intermediate="4")  # fmt: skip
+                repetitions="1", components="2", intermediate="4", play_tab="quality")  # fmt: skip
 
     def is_asked() -> bool:
         return any("being asked" in caption.value for caption in at.caption)
@@ -252,19 +254,19 @@ def test_on_wide_data_the_page_stands_before_the_release_is_asked():
 
 
 def test_a_release_that_cannot_tell_how_good_it_is_says_why():
-    text = words(opened(protocols="Wishart difference", repetitions="1"))
+    text = words(opened(protocols="Wishart difference", repetitions="1", play_tab="quality"))
     assert "**Wishart difference** cannot tell how good it is: how much noise that is not" in text
 
 
 def test_a_release_below_the_noise_says_that_nothing_stands_out():
     at = opened(epsilon="0.01", preparation="published", protocols="One site alone",
-                dataset="digits")  # fmt: skip
+                dataset="digits", play_tab="quality")  # fmt: skip
     assert "Nothing stands out of the noise" in words(at)
     assert "too noisy to tell" in words(at)
 
 
 def test_published_preparation_is_never_called_private():
-    assert "preparation not private" in words(opened(preparation="published"))
+    assert "preparation not private" in words(opened(preparation="published", play_tab="guarantee"))
 
 
 # The last is what "bounded" was called before.
@@ -273,7 +275,7 @@ def test_published_preparation_is_never_called_private():
     [({}, "sphere"), ({"preparation": "none"}, "none"), ({"preparation": "private"}, "bounded")],
 )
 def test_every_other_preparation_is_private(asked, shown):
-    at = opened(**asked)
+    at = opened(**asked, play_tab="guarantee")
     assert not at.exception
     assert "preparation not private" not in words(at)
     assert at.session_state["preparation"] == shown
@@ -282,7 +284,7 @@ def test_every_other_preparation_is_private(asked, shown):
 def limits_shown(at: AppTest) -> str:
     """What stands beside the table of columns' limits, which is closed until it is opened."""
     assert not at.get("data_editor")
-    at.session_state["limits_table"] = True
+    at.session_state["play_tab"] = "limits"
     at.run()
     assert not at.exception and at.get("data_editor")
     return words(at)
@@ -348,6 +350,52 @@ def test_edits_of_the_table_are_taken_or_are_one_sentence(edits, found):
         assert edited(USUAL, edits, USUAL) == found
 
 
+def test_components_of_several_epsilon_stand_under_each_other():
+    at = opened(epsilon="0.5", play_tab="components")
+    text = words(at)
+    there = ("Exact PCA", "ε = 10", "ε = 2", "ε = 0.5, where the slider stands", "ε = 0.1")
+    places = [text.index(f">{row}</figcaption>") for row in there]
+    assert places == sorted(places)
+    spec = at.session_state["_selection"].spec
+    exact = caches.problem_of(spec.problem_key()).exact_components[:10]
+    found = caches.subspaces(replace(spec, epsilon=10.0))["dpdis"].components[:10]
+    near = np.count_nonzero(np.abs((found * exact).sum(axis=1)) >= 0.8)
+    assert f"Still recognisable: **{near} of 10** at ε\xa0=\xa010, " in text
+
+
+TABS = {
+    "components": "Still recognisable",
+    "spectrum": "All of one matrix",
+    "axis": "people a site",
+    "messages": "| Protocol | Sent | Rounds |",
+    "quality": "says of itself",
+    "guarantee": "Whatever somebody concludes",
+    "limits": "Public limits of each column",
+}
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_only_the_open_tab_is_drawn(tab):
+    at = opened(play_tab=tab, dataset="digits", repetitions="2")
+    for _ in range(100):
+        text = words(at) + "".join(each.value for each in at.caption)
+        if TABS[tab] in text:
+            break
+        at.run()
+    assert {name for name, said in TABS.items() if said in text} == {tab}
+    assert not at.exception and not at.error
+
+
+@pytest.mark.parametrize("axis", [*(name for name in AXES if name != "epsilon"), "bytes"])
+def test_the_curve_is_drawn_along_every_axis(axis):
+    at = opened(play_tab="axis", play_axis=axis, dataset="digits", repetitions="1", sites="5")
+    for _ in range(200):
+        if at.get("plotly_chart"):
+            break
+        at.run()
+    assert at.get("plotly_chart") and not at.exception and not at.error
+
+
 def test_eigen_images_have_a_row_for_each_epsilon():
     at = opened("explore/eigen_images")
     text = words(at)
@@ -364,7 +412,7 @@ def test_eigen_images_fall_in_the_browser_from_runs_of_their_own():
         (row,) = caches.rows(replace(spec, epsilon=frame["epsilon"]))
         assert frame["kept"] == percent(row["energy_ratio"])
     assert len(data["frames"]) == len(data["epsilons"])
-    assert "one knows again" in words(at)
+    assert "Still recognisable: " in words(at)
 
 
 def test_the_spectrum_is_of_one_matrix_and_the_number_on_top_is_the_mean():
@@ -397,7 +445,8 @@ def test_rebuilding_from_more_components_misses_less():
 
 
 def test_sites_that_drop_out_are_asked_for_in_the_address():
-    at = opened(dropped_sites="2", protocols="Chain of sites", repetitions="2")
+    at = opened(dropped_sites="2", protocols="Chain of sites", repetitions="2",
+                play_tab="messages")  # fmt: skip
     assert not at.warning
     assert "Chain of sites, 5 sites" in words(at)
     (table,) = (each for each in words(at).split("\n") if each.startswith("| Chain of sites"))

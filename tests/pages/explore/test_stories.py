@@ -56,7 +56,7 @@ def large(at: AppTest) -> str:
 
 def shows_results(at: AppTest) -> bool:
     names = {part.proto.component_name for part in at.get("bidi_component")}
-    return bool(names & {"energy_frames", "energy_picture"}) or "## What travelled" in words(at)
+    return bool(names & {"energy_frames", "energy_picture"})
 
 
 def own_settings(at: AppTest) -> dict[str, object]:
