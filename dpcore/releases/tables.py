@@ -526,7 +526,13 @@ class Table:
                 yield partial(self._computed, whole_rows.blocks[number])
 
     def _computed(self, part: Any) -> Block:
-        return self._columns_of(part.compute())
+        try:
+            computed = part.compute()
+        except UnicodeEncodeError as error:  # Dask keeps texts as UTF-8
+            raise ParameterError(
+                "data", "of texts that UTF-8 can write", "half a surrogate pair"
+            ) from error
+        return self._columns_of(computed)
 
     def _columns_of(self, data: Any) -> Block:
         if isinstance(data, Mapping) and set(data) == {"X"} != set(self._keys):
