@@ -87,10 +87,9 @@ def _add_release(commands: Commands) -> None:
     add(
         "--scheduler",
         metavar="ADDRESS",
-        default=os.environ.get(SCHEDULER_VARIABLE) or None,
         help="read the parts of Parquet on a Dask cluster of your own, for example "
-        f"tcp://host:8786; noise is drawn here (default: the variable {SCHEDULER_VARIABLE}; needs "
-        "the extra 'cluster')",
+        "tcp://host:8786; noise is drawn here (default for a folder, glob or URL: the variable "
+        f"{SCHEDULER_VARIABLE}; needs the extra 'cluster')",
     )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
@@ -132,6 +131,17 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     return table
 
 
+def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
+    """The variable's, where a cluster can sum the table: others are read here, and not refused."""
+    from dpcore.releases import read_dictionary
+    from dpcore.releases.tables import is_partitioned
+
+    given = os.environ.get(SCHEDULER_VARIABLE)
+    if not given or not is_partitioned(arguments.data):
+        return None
+    return None if read_dictionary(arguments.dictionary).person else given
+
+
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading
     from dpcore.releases.project import LEDGER, Project
@@ -171,7 +181,7 @@ def _release(arguments: argparse.Namespace) -> int:
             reading=reading,
             confirm=confirm,
             watch=watch,
-            scheduler=arguments.scheduler,
+            scheduler=arguments.scheduler or _scheduler_of_this_machine(arguments),
         )
     bar.close()
     certificate = json.loads((folder / CERTIFICATE).read_bytes())

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -178,6 +179,7 @@ def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, folder,
 
 SCHEDULER = """
 import sys
+from pathlib import Path
 from distributed import LocalCluster
 with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0",
                   processes=False, protocol="tcp",
@@ -311,6 +313,26 @@ def test_parts_without_any_row_are_a_table_without_rows(tmp_path, cluster):
     for scheduler in (None, cluster.scheduler_address):
         with pytest.raises(ParameterError, match="a table with rows"):
             exact(tmp_path / "people", scheduler)
+
+
+def test_a_machines_scheduler_is_for_tables_that_it_can_sum(folder, tmp_path, monkeypatch, capsys):
+    """Set for the pages' sweeps, it refused every CSV file."""
+    monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")  # nobody listens there
+    dictionary, table = tmp_path / "dictionary.toml", tmp_path / "table.csv"
+    table.write_text("a\n" + "0.5\n" * 50)
+
+    def released(data: Path, project: str, columns: str) -> int:
+        dictionary.write_text(columns)
+        return main([
+            "release", "--data", str(data), "--dictionary", str(dictionary), "--epsilon", "1",
+            "--delta", "1e-5", "--components", "1", "--project", str(tmp_path / project),
+            "--name", "one", "--cap", "1", "1e-5",
+        ])  # fmt: skip
+
+    assert released(table, "of-a-file", "[columns.a]\nlower = 0\nupper = 1\n") == 0
+    capsys.readouterr()
+    assert released(folder, "of-a-folder", DICTIONARY.toml()) == 2
+    assert "tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_the_command_reads_a_folder_on_a_cluster(cluster, folder, tmp_path, capsys):
