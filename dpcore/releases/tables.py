@@ -784,7 +784,7 @@ class _Text:
                     if cells and len(cells) != len(self.header.names):
                         return line
         except (*DAMAGED, csv.Error):
-            pass
+            return None
         return None
 
     def _line_not_decoded(self) -> int | None:
@@ -800,7 +800,7 @@ class _Text:
                 before = error.object[: error.start].decode(self.header.encoding, "ignore")
                 return line + before.count("\n")
             except DAMAGED:
-                pass
+                return None
         return None
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from statistics import fmean
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.central import (
@@ -43,6 +42,7 @@ from pages.server.background_jobs import SweepProgress
 from pages.shell.controls import current, n_components_of, redraw_noise
 from pages.shell.navigation import linked_page
 from pages.shell.parameters import ask, plain
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data.splits import Halves
 from dpcore.experiments.charges import of_pipeline
@@ -58,6 +57,7 @@ from dpcore.spectra import align_signs
 from pages.server import background_jobs, family_caches
 from pages.shell.controls import Selection, current, redraw_noise
 from pages.shell.parameters import ALL, BY_RULE, ERROR_VIEW, REST, SHARES, SPLIT_VIEW, ask
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark, under_pictures
 from pages.widgets.downloads import take_away

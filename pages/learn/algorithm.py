@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca import NO_KNOWLEDGE
@@ -17,6 +16,7 @@ from dpcore.figures.components import spectrum
 from pages.server import caches, family_caches
 from pages.shell.controls import current
 from pages.shell.parameters import STEP_TITLES, ask
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.audit.attack import (
     Attack,
@@ -27,6 +26,7 @@ from dpcore.figures.privacy import (
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages.shell.parameters import ask, key_of
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.messages import errors_shown, how_computed
 

@@ -19,7 +19,6 @@ from uuid import uuid4
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import threadpool_limits
 
 from dpcore.arrays import FloatArray
@@ -54,6 +53,7 @@ from dpcore.pca.site import SiteAtWork
 from dpcore.spectra import align_signs
 from pages.server import turns
 from pages.shell import own_table
+from pages.shell.streamlit_internals import DeltaGenerator
 
 # The only home of caches: data sets, site moments and finished rows, shared by all sessions.
 

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import is_held, read_limits, written_limits
@@ -31,6 +30,7 @@ from pages.shell.fragments import FOLLOWS_EPSILON, draw_again, draws, part, set_
 from pages.shell.navigation import PAGES, Place, linked_page, page_of
 from pages.shell.own_table import LABORATORY
 from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import is_dark
 from pages.widgets.messages import said
 

@@ -11,7 +11,6 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import dataset_status
 from dpcore.data.dataset import read_limits
@@ -46,6 +45,7 @@ from dpcore.pca.settings import PRECISIONS
 from dpcore.privacy import CALIBRATIONS, Adversary
 from pages.shell import own_table
 from pages.shell.lessons import NO_STORY, STORIES
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import glossary
 
 # How the table of parameters words its options, and how far the data sets reach.

@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.errors import ParameterError
 from pages.shell import address, presenting
 from pages.shell.fragments import in_browser, part
 from pages.shell.navigation import Place
 from pages.shell.parameters import known, plain
-from pages.shell.streamlit_internals import StopException, internal_ip
+from pages.shell.streamlit_internals import DeltaGenerator, StopException, internal_ip
 from pages.widgets.messages import said
 
 # What a QR code of a size for a projector can hold and a phone still read.

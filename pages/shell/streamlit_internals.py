@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit import config, net_util, runtime
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.delta_generator_singletons import context_dg_stack
 from streamlit.errors import StreamlitAPIException
 from streamlit.navigation.page import StreamlitPage
@@ -33,6 +34,7 @@ from streamlit.runtime.state.query_params import QueryParams
 from streamlit.runtime.state.session_state_proxy import get_session_state
 
 __all__ = [
+    "DeltaGenerator",
     "MemoryFragmentStorage",
     "Order",
     "QueryParams",

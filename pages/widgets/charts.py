@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus
 from dpcore.figures.components import component_strip, loading_bars
@@ -22,6 +21,7 @@ from pages.server import caches
 from pages.shell.fragments import in_browser, part
 from pages.shell.navigation import Place
 from pages.shell.parameters import FIRST, ask, known
+from pages.shell.streamlit_internals import DeltaGenerator
 
 # What stands in small type on a picture that somebody takes away: settings and guarantees.
 

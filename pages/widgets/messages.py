@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, list_datasets, load_dataset
 from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, shortened
@@ -18,6 +17,7 @@ from dpcore.experiments.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
 from pages.server.public_demo import is_public_demo
 from pages.shell.navigation import linked_page
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import glossary
 
 # What somebody else wrote, shown as what it is: letters, never markup, a link or a picture.

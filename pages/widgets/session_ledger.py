@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.experiments.charges import COMPONENTS, Account, Charge, of_rows, of_run
 from dpcore.experiments.engine import Row
@@ -26,6 +25,7 @@ from dpcore.releases.project import Project
 from pages.server import caches
 from pages.shell.controls import Selection
 from pages.shell.navigation import linked_page
+from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.messages import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
