@@ -1,14 +1,18 @@
-"""The page's look, in the document that a browser loads before it has asked for anything.
+"""What a browser asks for before it has a page: the page's look, and where the server is.
 
-Streamlit's own document knows nothing of it: what a page says of its looks comes a second later, by
-the websocket, and moves what has been painted meanwhile.
+Streamlit's own document knows nothing of the look: what a page says of it comes a second later, by
+the websocket, and moves what has been painted meanwhile. And where it is not told where the server
+is, a browser asks for its health and configuration below the page's own path first: two 404s.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
+
+import streamlit as st
 
 Message = MutableMapping[str, Any]
 Header = tuple[bytes, bytes]
@@ -25,8 +29,12 @@ _CONDITIONS = (b"if-none-match", b"if-modified-since", b"accept-encoding")
 _OF_THE_FILE = (b"content-length", b"etag", b"last-modified", b"accept-ranges")
 
 
+# A page's address: what else a path may end in is not put into HTML.
+_PAGE = re.compile(r"[a-z0-9_]+")
+
+
 class FirstPaint:
-    """ASGI middleware: puts the style sheet of all pages into HTML that is served."""
+    """ASGI middleware: puts the style sheet of all pages, and where the server is, into HTML."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -49,20 +57,36 @@ class FirstPaint:
             else:
                 held.append(message)
                 if not message.get("more_body", False):
-                    await self._send_styled(scope["method"], held, send)
+                    await self._send_styled(scope, held, send)
 
         await self._app(scope, receive, sent)
 
-    async def _send_styled(self, method: str, held: list[Message], send: Send) -> None:
+    async def _send_styled(self, scope: Message, held: list[Message], send: Send) -> None:
         start, *parts = held
         body = b"".join(part.get("body", b"") for part in parts)
         head, ends, rest = body.partition(_HEAD_ENDS)
-        styled = head + self._style + ends + rest if ends else body
+        added = self._style + _base_script(scope["path"])
+        styled = head + added + ends + rest if ends else body
         headers = _without(start["headers"], _OF_THE_FILE)
-        if method == "GET":
+        if scope["method"] == "GET":
             headers.append((b"content-length", str(len(styled)).encode()))
         await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": styled})
+
+
+def _base_script(path: str) -> bytes:
+    """Script by which Streamlit's browser asks the server above a page's own path.
+
+    A proxy may have taken the beginning of the path away, which the browser knows and we do not.
+    """
+    name = path.rpartition("/")[2]
+    if not _PAGE.fullmatch(name) or path.strip("/") == str(st.get_option("server.baseUrlPath")):
+        return b""
+    return (
+        f'<script>if (location.pathname.endsWith("/{name}")) window.__streamlit = '
+        "{...window.__streamlit, BACKEND_BASE_URL: "
+        f'location.origin + location.pathname.slice(0, -"{name}".length)}}</script>'
+    ).encode()
 
 
 def _without(headers: Iterable[Header], names: tuple[bytes, ...]) -> list[Header]:

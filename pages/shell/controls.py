@@ -131,6 +131,7 @@ def n_components_of(asked: int | None, dataset: DatasetStatus) -> int:
 
 _UNSEEN = "controls_out_of_sight"
 _TOP = "_page_top"
+_FIRST_AT_SIDE = "first_at_side"
 _MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
 
 
@@ -140,6 +141,9 @@ def choose(page: Place) -> Selection:
     Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
     takes its value out of the address, of this page and of the one before in the history.
     """
+    if page.controls:
+        # A browser that hears of the sidebar after the title moves all that it has painted.
+        st.sidebar.container(key=_FIRST_AT_SIDE)
     top = _page_top(page)
     unseen = st.container(key=_UNSEEN)
 

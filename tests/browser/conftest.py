@@ -17,8 +17,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# Streamlit looks for its own address below the page's and falls back; not ours to avoid.
-EXPECTED_404 = ("/_stcore/health", "/_stcore/host-config")
 # Without a graphics card drawing by a pretended one takes as long as all the rest.
 QUIET = (
     "--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-gpu",
@@ -194,8 +192,7 @@ def settle(page) -> None:
 
 
 def _note_console(watched: Watched, message) -> None:
-    address = (message.location or {}).get("url", "")
-    if message.type == "error" and not address.endswith(EXPECTED_404):
+    if message.type == "error":
         watched.console.append(message.text)
 
 
@@ -205,5 +202,5 @@ def _note_request(watched: Watched, request) -> None:
 
 
 def _note_response(watched: Watched, response) -> None:
-    if response.status >= 400 and not response.url.endswith(EXPECTED_404):
+    if response.status >= 400:
         watched.missing.append(f"{response.status} {response.url}")
