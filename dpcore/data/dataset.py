@@ -244,6 +244,10 @@ def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatA
     return found
 
 
+# What rows are where each is a person.
+PEOPLE = "people"
+
+
 @dataclass(frozen=True)
 class DatasetStatus:
     """What `list_datasets` knows of a data set without reading it.
@@ -259,6 +263,8 @@ class DatasetStatus:
         All columns, with the limits that their documentation gives.
     site_sizes : tuple of int
         People at each site, if the table says who is where.
+    rows_are : str
+        What its rows are, in the plural: `PEOPLE`, or "pictures".
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -277,6 +283,7 @@ class DatasetStatus:
     image_shape: tuple[int, int] | None
     ranges: tuple[ColumnRange, ...]
     site_sizes: tuple[int, ...]
+    rows_are: str
     ready: bool
     is_part: bool
     download_bytes: int | None

@@ -25,6 +25,7 @@ import numpy as np
 
 from dpcore.data import pictures, synthetic, tables
 from dpcore.data.dataset import (
+    PEOPLE,
     ColumnRange,
     Dataset,
     DatasetStatus,
@@ -59,7 +60,8 @@ class Source:
 class Entry:
     """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
 
-    `ranges` are all columns, with public limits where the source's documentation gives some.
+    `ranges` are all columns, with public limits where the source's documentation gives some;
+    `rows_are` is what its rows are, in the plural.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Entry:
     image_shape: tuple[int, int] | None = None
     ranges: tuple[ColumnRange, ...] = ()
     site_sizes: tuple[int, ...] = ()
+    rows_are: str = "rows"
 
     def __post_init__(self) -> None:
         if not self.ranges:
@@ -102,6 +105,7 @@ _ENTRIES = (
         (Source(pictures.load_mnist_small),),
         image_shape=(pictures.SIDE, pictures.SIDE),
         ranges=(ColumnRange("pixels", pictures.SIDE**2, 0.0, 1.0),),
+        rows_are="pictures",
     ),
     Entry(
         "digits",
@@ -113,6 +117,7 @@ _ENTRIES = (
         image_shape=(8, 8),
         # scikit-learn's description: each a count of set bits in a block of 4 x 4.
         ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
+        rows_are="pictures",
     ),
     Entry(
         "patches",
@@ -123,6 +128,7 @@ _ENTRIES = (
         (Source(pictures.load_patches, draws=True),),
         image_shape=(28, 28),
         ranges=_GREY,
+        rows_are="patches",
     ),
     Entry(
         "synthetic",
@@ -153,6 +159,7 @@ _ENTRIES = (
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
         ranges=_GREY,
+        rows_are="pictures",
     ),
     Entry(
         "fashion-mnist",
@@ -163,6 +170,7 @@ _ENTRIES = (
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
         ranges=_GREY,
+        rows_are="pictures",
     ),
     Entry(
         "covtype",
@@ -176,6 +184,7 @@ _ENTRIES = (
         ),
         folders=("covertype",),
         ranges=tables.COVTYPE_RANGES,
+        rows_are="forest cells",
     ),
     Entry(
         "kddcup99",
@@ -185,6 +194,7 @@ _ENTRIES = (
         4,
         (Source(tables.load_kddcup, (tables.KDDCUP_FILE,)),),
         ranges=ranges_of(tables.KDDCUP_COLUMNS),
+        rows_are="connections",
     ),
     Entry(
         "localization",
@@ -202,6 +212,7 @@ _ENTRIES = (
         ),
         folders=("conflong",),
         ranges=ranges_of(tables.LOCALIZATION_COLUMNS),
+        rows_are="readings",
     ),
     Entry(
         "insurance",
@@ -212,6 +223,7 @@ _ENTRIES = (
         (Source(tables.load_insurance, tables.INSURANCE_FILES),),
         folders=("coil2000",),
         ranges=ranges_of(tables.INSURANCE_COLUMNS),
+        rows_are=PEOPLE,
     ),
     Entry(
         "census",
@@ -226,6 +238,7 @@ _ENTRIES = (
         ),
         folders=("census-income-kdd",),
         ranges=ranges_of(tables.CENSUS_COLUMNS),
+        rows_are=PEOPLE,
     ),
     Entry(
         "mfeat",
@@ -256,6 +269,7 @@ def entry_of(name: str) -> Entry:
             image_shape=table.image_shape,
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
+            rows_are=PEOPLE,
         )
     require_one_of("dataset", name, CATALOG)
     return CATALOG[name]
@@ -411,6 +425,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         image_shape=entry.image_shape,
         ranges=entry.ranges,
         site_sizes=entry.site_sizes,
+        rows_are=entry.rows_are,
         ready=found is not None,
         is_part=part_of_rows is not None,
         download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,

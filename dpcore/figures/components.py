@@ -233,7 +233,8 @@ _RDBU = np.array(
     dtype=float,
 )
 _GAP = 2
-_WIDEST = 1200
+# Of a matrix, along either side: pixels that a screen has room for beside two more.
+_MOST_ENTRIES = 280
 # Odd, so that one of them is zero; the level after the last is the gap's.
 _LEVELS = 127
 
@@ -310,6 +311,24 @@ def picture_strip(
     )
 
 
+def ink_strip(pictures: FloatArray, image_shape: tuple[int, int], *, dark: bool = False) -> bytes:
+    """PNG of pictures side by side, a pixel an entry: values in [0, 1] as so much ink on paper.
+
+    pictures: shape (n_pictures, n_features)
+    """
+    paper, ink_there = (18, 236) if dark else (255, 20)
+    shares = np.clip(pictures, 0, 1).reshape(len(pictures), *image_shape)
+    levels = np.rint(paper + (ink_there - paper) * shares).astype(np.uint8)
+    return _png(np.pad(levels, ((0, 0), (0, 0), (0, 1)), constant_values=paper))
+
+
+def _png(tiles: IntArray) -> bytes:
+    """Tiles of shape (n, height, width) side by side without the last one's gap, a byte a pixel."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.hstack(list(tiles))[:, :-1]).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
 def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
     """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
     factor = max(1, tile_pixels // tiles.shape[2])
@@ -323,18 +342,20 @@ def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
     return buffer.getvalue()
 
 
-def matrix_png(matrix: FloatArray, limit: float, *, pixels: int = 420) -> bytes:
-    """PNG of a matrix, entries of size `limit` and above in the strongest colours.
+def matrix_png(matrix: FloatArray, limit: float) -> bytes:
+    """PNG of a matrix, a pixel an entry; of large ones every second, third, … row and column.
 
     matrix: shape (rows, columns)
-    limit: Positive.
-    pixels: Width, about: entries are magnified by a whole number, and never blurred.
+    limit: Positive. Entries of this size and above have the strongest colours.
     """
-    rows, columns = matrix.shape
-    if max(rows, columns) > _WIDEST:
-        step = -(-max(rows, columns) // _WIDEST)
-        matrix = matrix[::step, ::step]
-    return tile_strip(diverging(matrix, limit)[None], tile_pixels=pixels)
+    step = -(-max(matrix.shape) // _MOST_ENTRIES)
+    shares = np.clip(matrix[::step, ::step] / limit, -1, 1)
+    levels = np.rint((shares + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
+    sheet = Image.fromarray(levels)
+    sheet.putpalette(diverging(np.linspace(-1, 1, _LEVELS), 1.0).tobytes())
+    buffer = io.BytesIO()
+    sheet.save(buffer, format="PNG")
+    return buffer.getvalue()
 
 
 # The energy of each component as a release estimates it, beside the truth.

@@ -8,12 +8,14 @@ Keyed by names and numbers, bounded, shared by all sessions.
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dpcore.arrays import IntArray
 from dpcore.data import load_dataset
 from dpcore.data.splits import Halves
 from dpcore.data.two_views import TwoViewDataset
@@ -44,7 +46,7 @@ from dpcore.experiments.classification import (
 )
 from dpcore.experiments.engine import Row
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import Problem, ProblemKey, RunSpec
+from dpcore.experiments.pca import Problem, ProblemKey, RunSpec, rebuilt_about
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec, local_values
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Points
@@ -170,18 +172,39 @@ def steps(spec: RunSpec, site: int) -> Walk:
     return waited_for(_walks, spec, site, saying="Running Algorithm 1 …")
 
 
-def picture(spec: RunSpec, site: int, step: int, panel: int) -> bytes:
-    """PNG of one matrix of one step."""
-    return _pictures(spec, site, step, panel)
+@dataclass(frozen=True)
+class StepPictures:
+    """What a step of the walk looks like.
+
+    matrices: Base64 of a PNG of each of its panels.
+    people: (n_people, n_columns) uint8, as `ShownPeople.levels`: rebuilt from its directions.
+    """
+
+    matrices: tuple[str, ...]
+    people: IntArray
 
 
-def _draw(spec: RunSpec, site: int, step: int, panel: int) -> bytes:
-    shown = _walks(spec, site).steps[step].panels[panel]
-    return matrix_png(shown.matrix, shown.limit)
+def step_pictures(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
+    """The pictures of all steps."""
+    return waited_for(_step_pictures, spec, site, saying="Drawing the steps …")
+
+
+def _draw(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
+    walked, shown = _walks(spec, site), caches.people(spec)
+    centre = np.zeros(shown.rows.shape[1]) if walked.centre is None else walked.centre
+    return tuple(
+        StepPictures(
+            tuple(
+                b64encode(matrix_png(panel.matrix, panel.limit)).decode() for panel in step.panels
+            ),
+            shown.levels(rebuilt_about(shown.rows, step.directions, centre)),
+        )
+        for step in walked.steps
+    )
 
 
 _walks = OnceCache(lambda spec, site: walk(spec, caches.problems(spec.problem_key()), site), keep=4)
-_pictures = OnceCache(_draw, keep=64)
+_step_pictures = OnceCache(_draw, keep=12)
 
 
 def panel_states() -> tuple[PanelState, ...]:

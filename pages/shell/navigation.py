@@ -15,6 +15,7 @@ from pages.shell.streamlit_internals import StreamlitPage
 DEFAULT_PAGE = "play"
 # Pages whose module is not called after them alone: they share one, or have files beside it.
 _SHARED_MODULES = {
+    "algorithm": "pages.learn.algorithm.page",
     "bytes": "pages.explore.tradeoffs",
     "classroom": "pages.learn.classroom.page",
     "deck": "pages.use.deck.page",
@@ -137,7 +138,7 @@ _LEARN = (
     Place(
         "algorithm",
         "How it works",
-        "Algorithm 1 step by step on real data: each matrix, what is sent, who knows what.",
+        "One message from a site's rows to the result: noise, denoising, cut, sum, as pictures.",
         _run_without("protocols", "draws"),
     ),
     Place(

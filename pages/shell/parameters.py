@@ -25,7 +25,6 @@ from dpcore.experiments.classification import EXACT, MODELS, PRIVATE, SUBSPACE
 from dpcore.experiments.pca import CHOICES, NO_KNOWLEDGE, PREPARATIONS, say_knowledge
 from dpcore.experiments.statistics import HISTOGRAM, MEAN, usual_bounds
 from dpcore.experiments.teaching.adversary_test import REACH
-from dpcore.experiments.teaching.algorithm1 import STEPS
 from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.papers.dpdispca import FIGURES
@@ -961,13 +960,13 @@ EXPLORE = (
 # What the pages under Learn ask.
 
 STEP_TITLES = {
-    "moment": "Local moment",
+    "rows": "Rows",
+    "moment": "Moment",
     "noise": "Noise",
     "denoising": "Denoising",
-    "decomposition": "Decomposition",
-    "truncation": "Truncation",
+    "truncation": "Cut",
     "message": "Message",
-    "average": "Average",
+    "average": "Sum",
     "components": "Components",
 }
 PROMISE = {
@@ -1011,7 +1010,14 @@ PROMISE = {
     ),
 }
 ALGORITHM = {
-    "step": OneOf("segmented_control", "Step", STEPS[0], STEP_TITLES),
+    "step": OneOf(
+        "segmented_control",
+        "Go to",
+        "rows",
+        STEP_TITLES,
+        # As addresses had them when each step was a screen.
+        renamed={"local moment": "moment", "decomposition": "truncation"},
+    ),
     "step_site": Number(
         "number_input",
         "Site in view",

@@ -69,6 +69,7 @@ class Step:
     where: "site", "wire" or "aggregator".
     energy_ratio: Captured by the top K directions of what there is after this step, as a share of
         the exact optimum: what stopping here would keep.
+    directions: shape (up to n_components, n_features). Those directions.
     facts: Numbers for the sentences of a page.
     """
 
@@ -76,6 +77,7 @@ class Step:
     where: str
     panels: tuple[Panel, ...]
     energy_ratio: float
+    directions: FloatArray
     facts: dict[str, float] = field(default_factory=dict)
 
 
@@ -92,7 +94,8 @@ class Walk:
     n_kept: R.
     message: What the site sends.
     components, exact_components: shape (n_components, n_features)
-    has_mean: Whether every site has sent a noisy mean before.
+    centre: shape (n_features,). The average of the noisy means that every site has sent before;
+        None where no mean was bought.
     """
 
     steps: Steps
@@ -102,7 +105,7 @@ class Walk:
     message: SiteMessage
     components: FloatArray
     exact_components: FloatArray
-    has_mean: bool
+    centre: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +123,23 @@ class _SiteInView:
     message: SiteMessage
     n_bytes: int
 
-    def steps(self, exact_vectors: FloatArray, kept_by: Callable[[FloatArray], float]) -> Steps:
+    def steps(
+        self, exact_vectors: FloatArray, n_components: int, kept_by: Callable[[FloatArray], float]
+    ) -> Steps:
         moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
         denoised, noisy_vectors = self.denoised, leading_eigenpairs(noisy, len(noisy))[1]
         eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
-        scale, noisy_ratio = _strength(moment), kept_by(vectors)
+        scale, denoised_ratio = _strength(moment), kept_by(vectors)
         removed = float(np.linalg.norm(noisy - denoised) / np.linalg.norm(self.noise))
         # R directions of one site keep what its leading K did, or less where R is below K.
-        cut_ratio = kept_by(vectors[:n_kept])
+        cut_ratio, cut = kept_by(vectors[:n_kept]), vectors[: min(n_kept, n_components)]
         return (
             Step(
                 "moment",
                 AT_SITE,
                 (Panel(r"A_s", moment, scale, False),),
                 kept_by(exact_vectors),
+                exact_vectors[:n_components],
                 {"people": message.n_samples, "features": len(moment)},
             ),
             Step(
@@ -145,6 +151,7 @@ class _SiteInView:
                     Panel(r"\hat A_s", noisy, scale, True),
                 ),
                 kept_by(noisy_vectors),
+                noisy_vectors[:n_components],
                 {
                     "sigma": message.sigma,
                     "noise_share": float(np.linalg.norm(self.noise) / np.linalg.norm(moment)),
@@ -157,7 +164,8 @@ class _SiteInView:
                     Panel(r"\hat A_s", noisy, scale, True),
                     Panel(r"\tilde A_s", denoised, scale, True),
                 ),
-                noisy_ratio,
+                denoised_ratio,
+                vectors[:n_components],
                 {"removed": removed},
             ),
             Step(
@@ -167,7 +175,8 @@ class _SiteInView:
                     Panel(r"\tilde A_s", denoised, scale, True),
                     Panel(r"U", vectors.T, _strength(vectors), True),
                 ),
-                noisy_ratio,
+                denoised_ratio,
+                vectors[:n_components],
                 {"negative": int((eigenvalues < 0).sum()), "features": len(noisy)},
             ),
             Step(
@@ -178,6 +187,7 @@ class _SiteInView:
                     Panel(r"U_R |\Sigma_R| U_R^\top", proxy @ proxy.T, scale, True),
                 ),
                 cut_ratio,
+                cut,
                 {
                     "kept": n_kept,
                     "features": len(noisy),
@@ -189,6 +199,7 @@ class _SiteInView:
                 ON_THE_WIRE,
                 (Panel(r"P_s^\top", proxy.T, _strength(proxy), True),),
                 cut_ratio,
+                cut,
                 {
                     "numbers": proxy.size,
                     "bytes": self.n_bytes,
@@ -233,7 +244,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     ratio, scale = kept_by(subspace.components), _strength(moment)
     return Walk(
         (
-            *in_view.steps(exact_vectors, kept_by),
+            *in_view.steps(exact_vectors, n_components, kept_by),
             *_aggregator_steps(messages, average, subspace, ratio, scale),
         ),
         in_view.eigenvalues,
@@ -242,7 +253,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
         in_view.message,
         subspace.components,
         problem.exact_components[:n_components],
-        draw.noisy_means is not None,
+        None if draw.noisy_means is None else subspace.centre,
     )
 
 
@@ -266,6 +277,7 @@ def _aggregator_steps(
                 Panel(r"A_c", average, scale, True),
             ),
             ratio,
+            components,
             {"sites": len(messages), "shown": min(_MOST_SITES_SHOWN, len(messages))},
         ),
         Step(
@@ -276,6 +288,7 @@ def _aggregator_steps(
                 Panel(r"V", components, _strength(components), True),
             ),
             ratio,
+            components,
             {"components": len(components), "weakest": weakest},
         ),
     )

@@ -1,20 +1,26 @@
-"""How it works: Algorithm 1, step by step, on real data."""
+"""How it works: one message on its way from the rows of a site to the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from dpcore.arrays import FloatArray
-from dpcore.experiments.pca import NO_KNOWLEDGE
+from dpcore.arrays import IntArray
+from dpcore.data import DatasetStatus
+from dpcore.experiments.pca import INK, NO_KNOWLEDGE, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.experiments.teaching.algorithm1 import AT_AGGREGATOR, AT_SITE, STEPS, Panel, Walk
-from dpcore.figures.components import spectrum
+from dpcore.experiments.teaching.algorithm1 import AT_AGGREGATOR, AT_SITE, ON_THE_WIRE, Panel, Walk
+from dpcore.figures.components import ink_strip, spectrum
 from pages.server import caches, family_caches
+from pages.server.family_caches import StepPictures
 from pages.shell.controls import current
+from pages.shell.fragments import in_browser
 from pages.shell.parameters import STEP_TITLES, ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
@@ -22,22 +28,27 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
 
-# Words and pieces of the page that steps through Algorithm 1.
+# What is said of each step.
 
-_SECONDS_A_STEP = 3.0
+_HERE = Path(__file__).parent
+_scroll = in_browser("walk", _HERE / "walk.js")
+_LOOKS = (_HERE / "walk.css").read_text(encoding="utf-8")
 _MOST_BARS = 300
-_NUMBERS_SHOWN = 24
+_NUMBERS_SHOWN = 12
+# Steps of one person that are shown side by side on top.
+_FILM = ("rows", "moment", "noise", "denoising", "truncation", "components")
+# Of the ten, the one on top: of numerals, the three.
+_ON_TOP = 3
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a step does, in plain words and in the field's, what leaves, and who can know what.
+    """Two sentences of a step, filled in with its facts; its formula; who can know what of it.
 
-    `does` is filled in with the step's facts.
+    leaves, knows, cannot: What leaves the site, what the aggregator knows then, and what it cannot.
     """
 
-    plainly: str
-    does: str
+    told: str
     formula: str
     leaves: str
     knows: str
@@ -45,200 +56,295 @@ class Words:
 
 
 WORDS = {
+    "rows": Words(
+        "**Site {site} holds {people:,} {rows} of {features} numbers each.** Each counts as one "
+        "person, and none ever leaves the site.",
+        r"X_s",
+        "Nothing.",
+        "How many rows the site holds.",
+        "Any row.",
+    ),
     "moment": Words(
-        "A site writes down, for its own people alone, which features go together.",
-        "The site averages the outer products of its **{people:,} people**: how each of the "
-        "{features} features goes with each other.",
+        "**The site works out how each of the {features} columns goes with each other.** This "
+        "table of {entries:,} numbers is exact, so it stays at the site.",
         r"A_s = \frac{1}{n_s} X_s^\top X_s",
         "Nothing.",
-        "How many people the site holds.",
-        "Anything of the matrix: it is exact, so it must not leave.",
+        "How many rows the site holds.",
+        "The table.",
     ),
     "noise": Words(
-        "It adds noise to every number, so that nobody's row can be read out of them.",
-        "The site draws symmetric Gaussian noise with **σ = {sigma:.3g}** and adds it. In size "
-        "the noise is **{noise_share}** of the matrix. All privacy of what follows is made here.",
+        "**The site adds random noise to every number, σ = {sigma:.3g}: in size {noise_share} of "
+        "the table.** All privacy of what follows is made here.",
         r"\hat A_s = A_s + E_s",
-        "Nothing yet, though from here on everything could.",
-        "σ, which is public. Not the noise: whoever knew $E_s$ could take it off again.",
-        "Whether any one person is among the people, beyond what ε and δ allow.",
+        "Nothing yet.",
+        "σ, which is public; not the noise.",
+        "Whether your row is among those of the site, beyond what ε and δ allow.",
     ),
     "denoising": Words(
-        "What is likely to be noise is taken out again, by what everybody knows.",
-        "How large the noise is, everybody knows, and how such data look: pictures are smooth, "
-        "columns differ in variance. The site shrinks what noise alone would explain: "
-        "**{removed}** of the size of the noise goes. Nobody's row is read for it.",
+        "**The site estimates the noise and takes it out again: {removed} of its size goes.** It "
+        "uses public knowledge ({public}) and no row, so this costs no privacy.",
         r"\tilde A_s = \mathrm{E}\,[A_s \mid \hat A_s, \sigma]",
         "Nothing yet.",
-        "Still nothing. Whatever is done to the noisy matrix costs no privacy.",
-        "The noise itself: what is taken out is an estimate of it.",
+        "Nothing more.",
+        "The exact noise: what is taken out is an estimate.",
     ),
-    "decomposition": Words(
-        "The noisy table is sorted into patterns, the strongest first.",
-        "The matrix is split into directions and strengths. Noise has bent all of them, and "
-        "**{negative} of {features}** eigenvalues are below zero, which no true second moment has.",
-        r"\tilde A_s = U \Sigma U^\top",
+    "undenoised": Words(
+        "**Denoising is off: the noisy table goes on as it is.** *Advanced*, at the side, turns "
+        "it on; it costs no privacy.",
+        r"\tilde A_s = \hat A_s",
         "Nothing yet.",
-        "Still nothing. This only rewrites the noisy matrix, which costs no privacy.",
-        "The exact directions: they cannot be had from the noisy matrix, by anybody.",
+        "Nothing more.",
+        "The exact noise.",
     ),
     "truncation": Words(
-        "Only the strongest patterns are kept.",
-        "Only the strongest **R = {kept} of {features}** directions stay{negative_kept}. The "
-        "rest is mostly noise, and would be most of the message.",
-        r"U_R |\Sigma_R| U_R^\top",
+        "**The site sorts the table into {features} directions and keeps the strongest "
+        "R = {kept}{negative_kept}.** The other {cut} are mostly noise and are never sent.",
+        r"\tilde A_s = U \Sigma U^\top, \quad \text{keep } U_R, \Sigma_R",
         "Nothing yet.",
-        "Still nothing.",
-        "What was cut away: it is never sent, so not even collaborating sites can recover it.",
+        "Nothing more.",
+        "The directions that were cut.",
     ),
     "message": Words(
-        "These patterns are sent, and no row ever is.",
-        "The partial square root leaves the site: **{numbers:,} numbers, {bytes}**. The raw rows "
-        "would be {raw_bytes}.",
+        "**The site sends {numbers:,} numbers, {bytes}.** Its rows would take {raw_bytes}.",
         r"P_s = U_R |\Sigma_R|^{1/2}",
-        "The matrix $P_s$, how many people there are, and σ.",
-        "$P_s P_s^\\top$, so the directions that the noise has left standing.",
-        "More about any one person than ε and δ allow, whatever it computes and whatever it "
-        "knows already: the noise was there before anything else was done.",
+        "$P_s$, how many rows there are, and σ.",
+        "The directions that survived the noise.",
+        "More about your row than ε and δ allow, whatever it computes and whatever it knew before.",
     ),
     "average": Words(
-        "The aggregator lays the patterns of all sites on top of each other, and noise "
-        "partly cancels.",
-        "The aggregator averages what all **{sites} sites** sent, by how many people each has. "
-        "The noises are independent and partly cancel, and what the sites share stays.",
+        "**The aggregator adds up what {sites} sent, weighed by how many {rows} each holds.** "
+        "Their noises are independent and partly cancel; what the sites share stays.",
         r"A_c = \sum_s \frac{n_s}{N} P_s P_s^\top",
         "Nothing more.",
-        "Every site's message, and so the average.",
-        "Which site's people made the average as it is, beyond each site's own promise.",
+        "Every site's message, and so the sum.",
+        "More about a site's rows than that site's own ε and δ allow.",
     ),
     "components": Words(
-        "The strongest patterns that all sites share are the result.",
-        "The top **K = {components}** directions of the average are the result, which anybody "
-        "may have.",
+        "**The K = {components} strongest directions of the sum are the result.** {survives} of "
+        "the pattern survives, and anyone may see them.",
         r"A_c = V \Lambda V^\top",
         "The result goes back to the sites and may be published.",
         "The components.",
-        "The exact components; nor does anybody else.",
+        "The exact components.",
     ),
+}
+_PLACES = {AT_SITE: "at the site", ON_THE_WIRE: "on its way", AT_AGGREGATOR: "at the aggregator"}
+# Panels as captions, which have no formulas, and what stands before each.
+_PANELS = {
+    "A_s": "A: exact",
+    "E_s": "E: noise",
+    r"\hat A_s": "A + E: noisy",
+    r"\tilde A_s": "denoised",
+    r"U_R |\Sigma_R| U_R^\top": "cut to R directions",
+    r"P_s^\top": "the message P: R directions down, columns across",
+    r"P_{1} P_{1}^\top": "from site 1",
+    r"P_{2} P_{2}^\top": "from site 2",
+    "A_c": "sum of all sites",
+    "V": "K components down, columns across",
+}
+_BETWEEN = {
+    "noise": ("+", "="),
+    "denoising": ("→",),
+    "truncation": ("→",),
+    "average": ("+", "→"),
+    "components": ("→",),
 }
 
 
-def words_of(step_facts: dict[str, float], key: str) -> str:
-    """The sentence of a step with its numbers."""
-    facts: dict[str, object] = dict(step_facts)
-    for name in ("bytes", "raw_bytes"):
-        if name in facts:
-            facts[name] = bytes_in_words(step_facts[name])
-    if "noise_share" in facts:
-        share = step_facts["noise_share"]
-        facts["noise_share"] = f"{share:.1f} times that" if share >= 1 else percent(share)
-    if "removed" in facts:
-        facts["removed"] = percent(step_facts["removed"])
-    if "negative_kept" in facts:
-        count = facts["negative_kept"]
-        facts["negative_kept"] = f", {count} of them negative noise" if count else ""
-    return WORDS[key].does.format(**facts)
+def words_of(key: str, facts: Mapping[str, Any]) -> str:
+    """The sentences of a step with its numbers."""
+    in_words: dict[str, Callable[[Any], str]] = {
+        "bytes": bytes_in_words,
+        "raw_bytes": bytes_in_words,
+        "noise_share": lambda share: (
+            f"{share:.1f} times the size" if share >= 1 else percent(share)
+        ),
+        "removed": percent,
+        "survives": percent,
+        "negative_kept": lambda count: f", {count} of them negative noise" if count else "",
+        "sites": lambda count: "the one site" if count == 1 else f"all {count} sites",
+    }
+    said = {
+        name: in_words[name](value) if name in in_words else value for name, value in facts.items()
+    }
+    return WORDS[key].told.format(**said)
 
 
-def position(buttons: DeltaGenerator) -> int:
-    """The step shown, with buttons in a place to move it; the step is part of the address."""
-    state = st.session_state
-    if "_next_step" in state:
-        state["step"] = state.pop("_next_step")
-    chosen = ask("step", label_visibility="collapsed")
-    here = STEPS.index(chosen)
-    with buttons:
-        st.button("← Back", disabled=here == 0, on_click=_move, args=(here - 1,))
-        st.button("Forward →", disabled=here == len(STEPS) - 1, on_click=_move, args=(here + 1,))
-        playing = st.toggle("Play", key="step_playing")
-    if playing:
-        st.fragment(_play, run_every=_SECONDS_A_STEP)(here)
-    else:
-        state.pop("_played", None)
-    return here
+# What is seen at each step: its matrices, and ten people as that step would rebuild them.
 
 
-def matrices(panels: Sequence[Panel], picture: Callable[[int], bytes]) -> DeltaGenerator | None:
-    """The matrices of a step side by side; the room beside a single square one, if there is."""
-    wide = [panel.matrix.shape[1] > 1.5 * panel.matrix.shape[0] for panel in panels]
-    alone = len(panels) == 1 and not wide[0]
-    columns = st.columns([2 if is_wide else 1 for is_wide in wide] + [2] * alone, gap="medium")
-    for number, panel in enumerate(panels):
-        with columns[number]:
-            badge = "" if panel.private else " :red-badge[stays at the site]"
-            st.markdown(f"${panel.name}${badge}")
-            st.image(
-                picture(number),
-                width="stretch",
-                alt=f"A matrix of {' × '.join(map(str, panel.matrix.shape))} entries, blue below "
-                "zero and red above.",
-            )
-            st.caption(_axes(panel.matrix))
-    limits = dict.fromkeys(f"{panel.limit:.2g}" for panel in panels)
-    st.caption(
-        "One pixel an entry: blue is negative, red positive, and the strongest colours are at "
-        f"±{' and ±'.join(limits)}."
+def _people(levels: IntArray, dataset: DatasetStatus, alt: str) -> str:
+    """People side by side: pictures, or for a table a row of bars each."""
+    if dataset.image_shape is None:
+        bars = (
+            "".join(f'<i style="height:{share:.0%}"></i>' for share in (person / 255).tolist())
+            for person in levels
+        )
+        inside = "".join(f"<i>{each}</i>" for each in bars)
+        return f'<div class="bars" role="img" aria-label="{escape(alt)}">{inside}</div>'
+    dark = is_dark() if dataset.name in INK else True
+    png = ink_strip(levels / 255, dataset.image_shape, dark=dark)
+    return _picture(b64encode(png).decode(), alt)
+
+
+def _picture(png: str, alt: str) -> str:
+    return f'<img src="data:image/png;base64,{png}" alt="{escape(alt)}">'
+
+
+def _film(dataset: DatasetStatus, seen: Sequence[tuple[str, IntArray, float]]) -> str:
+    """One person along the steps, with what survives of everybody's pattern under each."""
+    figures = "".join(
+        f"<figure>{_people(people[[min(_ON_TOP, len(people) - 1)]], dataset, STEP_TITLES[key])}"
+        f"<figcaption><b>{STEP_TITLES[key]}</b>{_unbroken(percent(ratio))}</figcaption></figure>"
+        for key, people, ratio in seen
     )
-    return columns[-1] if alone else None
+    return f'<style>{_LOOKS}</style><div class="film">{figures}</div>'
 
 
-def _axes(matrix: FloatArray) -> str:
-    """What a matrix has down and across: features both ways where it is symmetric."""
-    down, across = matrix.shape
-    is_symmetric = down == across and np.allclose(matrix, matrix.T)
-    return f"{down} {'features' if is_symmetric else 'directions'} down, {across} features across"
+def _matrices(key: str, panels: Sequence[Panel], pictures: StepPictures) -> str:
+    # One site has nothing to be added to.
+    signs = ("", *_BETWEEN.get(key, ())[-(len(panels) - 1) :])
+    parts = []
+    for number, (panel, png) in enumerate(zip(panels, pictures.matrices, strict=True)):
+        rows, columns = panel.matrix.shape
+        wide = " class=wide" * (columns > 1.5 * rows)
+        stays = "" if panel.private else ' <span class="stays">stays at the site</span>'
+        named = escape(_PANELS[panel.name])
+        alt = f"{_PANELS[panel.name]}: {rows} × {columns} numbers, blue below zero, red above."
+        parts += [f"<b>{signs[number]}</b>"] * bool(number)
+        parts.append(
+            f"<figure{wide}>{_picture(png, alt)}<figcaption>{named}{stays}</figcaption></figure>"
+        )
+    return f'<div class="matrices">{"".join(parts)}</div>'
 
 
-def who_knows(words: Words, beside: DeltaGenerator | None) -> None:
-    """What leaves, what the aggregator knows, what it cannot: in a row, or stacked in a place."""
-    told = (
-        ("What leaves the site", words.leaves),
-        ("What the aggregator knows", words.knows),
-        ("What it cannot know", words.cannot),
-    )
-    places = st.columns(len(told)) if beside is None else [beside] * len(told)
-    for place, (title, text) in zip(places, told, strict=True):
-        with place.container(border=True, height="stretch" if beside is None else "content"):
-            st.markdown(f"**{title}**\n\n{text}")
+def _unbroken(text: str) -> str:
+    return text.replace(" %", "\u00a0%")
 
 
-def spectrum_shown(found: Walk, n_kept: int | None) -> None:
+def _section(key: str, where: str, told: str, formula: str, figure: str) -> DeltaGenerator:
+    """One step: what happens, beside what it looks like; the place of its figure."""
+    with st.container(key=f"walk_{where}_of_{key}"):
+        words, seen = st.columns([5, 7], gap="large")
+        with words:
+            number = list(STEP_TITLES).index(key) + 1
+            st.markdown(f"## {number}. {STEP_TITLES[key]}, {_PLACES[where]}")
+            st.markdown(_unbroken(told))
+            st.latex(formula)
+        with seen:
+            st.html(f'<div class="walk">{figure}</div>')
+    return seen
+
+
+def _who_knows(keys: Sequence[str]) -> None:
+    """What leaves, what the aggregator knows and what it cannot, step by step."""
+    with st.expander("Who knows what, step by step"):
+        lines = (
+            (STEP_TITLES[key], words.leaves, words.knows, words.cannot)
+            for key, words in ((key, WORDS[key]) for key in keys)
+        )
+        head = ("Step", "Leaves the site", "The aggregator knows", "It cannot know")
+        table = (head, ("--",) * len(head), *lines)
+        st.markdown("\n".join(f"| {' | '.join(line)} |" for line in table))
+
+
+def _first_numbers(found: Walk) -> None:
+    """The beginning of what really travels."""
+    values = found.message.values.ravel()
+    shown = "  ".join(f"{value:+.4f}" for value in values[:_NUMBERS_SHOWN])
+    left = max(values.size - _NUMBERS_SHOWN, 0)
+    st.code(f"{shown}  … and {left:,} more", language=None, wrap_lines=True)
+
+
+def _spectrum(found: Walk) -> None:
     """Eigenvalues before and after the noise, with those that are kept in colour."""
     count = min(len(found.eigenvalues), _MOST_BARS)
     chart(
         spectrum(
-            found.eigenvalues[:count], found.exact_eigenvalues[:count], n_kept, dark=is_dark()
+            found.eigenvalues[:count], found.exact_eigenvalues[:count], found.n_kept, dark=is_dark()
         ),
         key="step_spectrum",
-        alt=f"Eigenvalues of the noisy matrix; the first {found.n_kept} are kept.",
+        alt=f"Strength of each direction of the noisy table; the first {found.n_kept} are kept.",
     )
 
 
-def first_numbers(found: Walk) -> None:
-    """The beginning of what really travels."""
-    values = found.message.values.ravel()
-    shown = "  ".join(f"{value:+.4f}" for value in values[:_NUMBERS_SHOWN])
-    st.code(f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more", language=None, wrap_lines=True)
-
-
-def _move(step: int) -> None:
-    st.session_state["step"] = STEPS[step]
-
-
-def _play(here: int) -> None:
-    # The first run of a fragment is the page's own; only later ones are the clock's.
-    if st.session_state.get("_played") != here:
-        st.session_state["_played"] = here
-        return
-    st.session_state["_next_step"] = STEPS[(here + 1) % len(STEPS)]
-    st.rerun()
-
-
-PLACES = {AT_SITE: "at the site", AT_AGGREGATOR: "at the aggregator"}
+def _walk_through(spec: RunSpec, site: int, dataset: DatasetStatus, film: DeltaGenerator) -> None:
+    """All steps under one another, and one person along them on top."""
+    found = family_caches.steps(spec, site)
+    pictures = family_caches.step_pictures(spec, site)
+    shown = caches.people(spec)
+    truth = shown.levels(shown.rows)
+    steps = {step.key: (step, seen) for step, seen in zip(found.steps, pictures, strict=True)}
+    film.html(
+        _film(
+            dataset,
+            [
+                (key, truth, 1.0)
+                if key == "rows"
+                else (key, steps[key][1].people, steps[key][0].energy_ratio)
+                for key in _FILM
+            ],
+        )
+    )
+    rows, n_people = dataset.rows_are, int(steps["moment"][0].facts["people"])
+    facts = {"site": site + 1, "people": n_people, "rows": rows}
+    facts["features"] = dataset.n_features
+    ten = f"Ten of the data set's {rows} as they are."
+    _section(
+        "rows",
+        AT_SITE,
+        words_of("rows", facts),
+        WORDS["rows"].formula,
+        f'<div class="people">{_people(truth, dataset, ten)}</div><figcaption>{ten} Below, each '
+        "step shows what could be rebuilt of them from there.</figcaption>",
+    )
+    for key in STEP_TITLES:
+        if key == "rows":
+            continue
+        step, seen = steps[key]
+        facts = {**step.facts, "rows": rows, "survives": step.energy_ratio}
+        facts["features"] = dataset.n_features
+        facts["entries"] = dataset.n_features**2
+        facts["cut"] = dataset.n_features - found.n_kept
+        facts["public"] = (
+            "columns differ in variance"
+            if dataset.image_shape is None
+            else "pictures are smooth, columns differ in variance"
+        )
+        said = "undenoised" if key == "denoising" and spec.denoise == "none" else key
+        survives = f"Rebuilt from here: {_unbroken(percent(step.energy_ratio))} survives."
+        exact = "" if step.panels[0].private or key != "moment" else " Exact, so it stays here."
+        place = _section(
+            key,
+            step.where,
+            words_of(said, facts),
+            WORDS[said].formula,
+            f"{_matrices(key, step.panels, seen)}"
+            f'<figure class="people">{_people(seen.people, dataset, survives)}'
+            f"<figcaption>{survives}{exact}</figcaption></figure>",
+        )
+        with place:
+            if key == "truncation":
+                _spectrum(found)
+            if key == "message":
+                _first_numbers(found)
+            if key == "components":
+                charts.component_rows(
+                    {"Exact PCA": found.exact_components, "DPdisPCA": found.components},
+                    found.exact_components,
+                    dataset,
+                    caches.feature_names(spec),
+                )
+        if key == "moment" and found.centre is not None:
+            st.caption(
+                "Before this step each site has sent a noisy mean of its rows, and the average "
+                "came back: rows are measured from it. The aggregator knows these means; the ε "
+                "below covers them."
+            )
 
 
 def show_algorithm() -> None:
-    """How it works: Algorithm 1, step by step, on real data."""
+    """How it works: one message from a site's rows to the result."""
     selection = current()
     dataset = selection.dataset
     # Every site is walked through, in all dimensions.
@@ -252,58 +358,18 @@ def show_algorithm() -> None:
 
     with errors_shown():
         session_ledger.pay_run(spec, what=("messages", "components"))
-        steps, answer = st.container(), st.container()
-        # Beside the figure that they change.
-        buttons = st.container(horizontal=True, vertical_alignment="bottom")
-        with steps:
-            here = position(buttons)
-        site = 0
-        if spec.sites > 1:
-            site = ask("step_site", buttons, max_value=spec.sites, width=160) - 1
-        found = family_caches.steps(spec, site)
-        step = found.steps[here]
-        words = WORDS[step.key]
-
-        answer.markdown(
-            f"## {here + 1} of {len(found.steps)}: {STEP_TITLES[step.key]}, "
-            f"{PLACES.get(step.where, 'on its way to the aggregator')}\n\n**{words.plainly}**"
-        )
-        told, measured = answer.columns([4, 1], vertical_alignment="center")
-        told.markdown(words_of(step.facts, step.key))
-        told.latex(words.formula)
-        measured.metric(
-            "If we stopped here",
-            percent(step.energy_ratio),
-            help="Energy that the top K directions of this matrix capture, as a share of exact "
-            "PCA's.",
-        )
-
-        beside = matrices(
-            step.panels, lambda number: family_caches.picture(spec, site, here, number)
-        )
-        if step.key in ("decomposition", "truncation"):
-            spectrum_shown(found, found.n_kept if step.key == "truncation" else None)
-        if step.key == "message":
-            first_numbers(found)
-        if step.key == "components":
-            charts.component_rows(
-                {"Exact PCA": found.exact_components, "DPdisPCA": found.components},
-                found.exact_components,
-                dataset,
-                caches.feature_names(spec),
-            )
-
-        who_knows(words, beside)
-        if found.has_mean:
-            st.caption(
-                "Before the first step each site has sent a noisy mean of its rows, and the "
-                "average "
-                "came back: rows are taken around it. The aggregator knows these means at every "
-                "step, "
-                "and the ε below has paid for them."
-            )
+        film = st.container(key="walk_film")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            step, site = ask("step"), 0
+            if spec.sites > 1:
+                site = ask("step_site", max_value=spec.sites, width=160) - 1
+        _walk_through(spec, site, dataset, film)
+        titles = [{"key": key, "title": title} for key, title in STEP_TITLES.items()]
+        _scroll(key="walk_scroll", data={"step": step, "steps": titles})
+        _who_knows(list(STEP_TITLES))
         not_private(
-            "Matrices before the noise, exact lines and energies", "read the rows themselves."
+            "Matrices before the noise, exact lines and every share that survives",
+            "are computed on the rows themselves.",
         )
         released = caches.subspaces(spec)
         guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)

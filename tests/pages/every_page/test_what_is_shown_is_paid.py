@@ -176,7 +176,7 @@ INSIDE = {
     "caches.waited_for", "caches.counted_out", "caches.cell_rows",
     "caches.is_self_assessed",
     "family_caches.people",
-    "family_caches.guarantee_of", "family_caches.picture", "background_jobs.rows_now",
+    "family_caches.guarantee_of", "family_caches.step_pictures", "background_jobs.rows_now",
     "background_jobs.rows_of", "background_jobs.start", "background_jobs.sweep_part",
     "background_jobs.parts_of_sweeps",
 }  # fmt: skip
