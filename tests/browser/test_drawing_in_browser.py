@@ -17,9 +17,8 @@ def test_a_drawn_digit_sits_down_and_ten_rounds_are_guessed(server, open_page, w
     page.mouse.move(box["x"] + 0.7 * side, box["y"] + 0.2 * side, steps=4)
     page.mouse.move(box["x"] + 0.4 * side, box["y"] + 0.8 * side, steps=4)
     page.mouse.up()
-    page.wait_for_function(
-        "!document.querySelector('.seated .examples [aria-pressed=true]')", timeout=10_000
-    )
+    # Nobody is asked before the pen has been up for a moment.
+    page.locator(".seated .examples [aria-pressed=true]").wait_for(state="detached")
     settle(page)
     likeness = page.locator(".seated canvas.exact + figcaption span").inner_text()
     assert float(likeness.split(": ")[1]) > 0.8
