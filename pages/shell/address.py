@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from pages.shell.fragments import set_moved, take_moved
+from pages.shell.fragments import release_held, set_moved, take_held, take_moved
 from pages.shell.navigation import PAGES
 from pages.shell.parameters import drawn, find, known, moved, usual_values
 from pages.shell.streamlit_internals import (
@@ -29,7 +29,7 @@ from pages.shell.streamlit_internals import (
 )
 from pages.widgets.messages import plainly
 
-_ELSEWHERE = "_elsewhere"
+_ELSEWHERE, _PAGE = "_elsewhere", "_page_of_the_address"
 Written = dict[str, list[str]]
 _REFUSED = "_refused"
 _MOST_NAMED = 5
@@ -48,10 +48,12 @@ def read() -> None:
             written = parse_qs(query_string(), keep_blank_values=True)
             _set(address, {name: each for name, each in written.items() if name not in address})
         else:
+            if st.session_state.get(_PAGE) != page_hash():
+                take_held()
             for name in [name for name in address if find(name) is not None]:
                 address.discard_param_no_forward_msg(name)
             _set(address, st.session_state[_ELSEWHERE] | moved())
-        st.session_state[_ELSEWHERE] = _of_others(address)
+        st.session_state[_ELSEWHERE], st.session_state[_PAGE] = _of_others(address), page_hash()
         # Controls read what the address said as the run began.
         address.set_initial_query_params_from_current()
 
@@ -103,6 +105,7 @@ def back_to_defaults() -> None:
 
 def _forget() -> None:
     """Another address than the session's: nothing that it leaves out may linger."""
+    release_held()
     for name in usual_values():
         if name in st.session_state:
             del st.session_state[name]

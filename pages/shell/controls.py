@@ -26,7 +26,16 @@ from dpcore.experiments.pca import (
 from dpcore.figures.style import ink
 from dpcore.params import PEOPLE_PER_SITE
 from pages.server import caches
-from pages.shell.fragments import FOLLOWS_EPSILON, draw_again, draws, part, set_moved, take_moved
+from pages.shell.fragments import (
+    FOLLOWS_EPSILON,
+    draw_again,
+    draws,
+    hold,
+    part,
+    set_controls_to,
+    set_moved,
+    take_moved,
+)
 from pages.shell.navigation import PAGES, Place, linked_page, page_of
 from pages.shell.own_table import LABORATORY
 from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask
@@ -193,13 +202,12 @@ def set_controls(**values: Any) -> None:
     dataset = next(
         s for s in caches.dataset_statuses() if s.name == values.get("dataset", DEFAULTS["dataset"])
     )
-    for name, value in (defaults_for(dataset) | values).items():
-        st.session_state[name] = value
+    set_controls_to(defaults_for(dataset) | values)
 
 
 def move(name: str, value: Any) -> None:
     """Set one control from a callback."""
-    st.session_state[name] = value
+    set_controls_to({name: value})
 
 
 def move_all(**values: Any) -> NoReturn:
@@ -221,6 +229,7 @@ def _own_epsilon() -> float:
     """The control that the address is bound to, where a page has a slider of its own."""
     take_moved()
     asked: float = ask("epsilon", help=None, label_visibility="collapsed")
+    hold("epsilon", asked)
     return asked
 
 

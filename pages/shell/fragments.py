@@ -13,7 +13,7 @@ from pages.shell import streamlit_internals as internals
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_MOVED = "_moved_by_callback"
+_MOVED, _HELD = "_moved_by_callback", "_held_out_of_sight"
 # What changes when epsilon does: its control, its slider, what the page says, the address, what
 # stands in small type under a figure. Not the links, nor the twenty controls at the side.
 FOLLOWS_EPSILON = ("epsilon", "slider", "answer", "foot", "figure_tools")
@@ -83,8 +83,35 @@ def set_moved(values: Mapping[str, Any]) -> None:
     what it had: `take_moved` sets them there once more.
     """
     st.session_state[_MOVED] = dict(values)
+    set_controls_to(values)
+
+
+def set_controls_to(values: Mapping[str, Any]) -> None:
+    """Set controls from a callback whose run draws them."""
+    release_held()
     for name, value in values.items():
         st.session_state[name] = value
+
+
+def release_held() -> None:
+    """Forget what was held: the address or a callback says where controls stand."""
+    st.session_state.pop(_HELD, None)
+
+
+def hold(name: str, value: Any) -> None:
+    """Keep the value of a control that a visitor cannot reach, drawn in a part of its own."""
+    st.session_state[_HELD] = {name: value}
+
+
+def take_held() -> None:
+    """On the way to another page: what such a control was left at, whatever the browser sends.
+
+    On a busy machine the browser may not yet have taken in the value that the control was set to
+    when a link is followed, and sends the one before.
+    """
+    for name, value in st.session_state.pop(_HELD, {}).items():
+        if st.session_state.get(name) != value:
+            st.session_state[name] = value
 
 
 def take_moved() -> None:

@@ -45,6 +45,13 @@ def test_a_page_s_own_controls_are_watched_too(open_page):
     )
 
 
+def test_a_link_followed_by_a_browser_that_lags_behind_keeps_epsilon(open_page):
+    at = open_page("use/own_data", epsilon="2")
+    # What a browser still sends of a control out of sight as the link is followed.
+    at.select_slider(key="epsilon").set_value(1.0)
+    assert gone(at, "explore/play").select_slider(key="epsilon").value == 2.0
+
+
 def test_what_a_page_does_not_draw_is_told_as_long_as_one_is_there(open_page):
     at = open_page("explore/statistics", stat_bins="1_000")
     for _ in range(2):
