@@ -139,7 +139,7 @@ def fresh_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """open_page(address, width=1440, height=1000, dark=False) -> (page, watched), settled."""
+    """open_page(address, width, height, dark, until_full) -> (page, watched), as it settled."""
     with pages_of(browser) as opener:
         yield opener
 
@@ -149,7 +149,14 @@ def pages_of(browser) -> Iterator[Callable]:
     """What `open_page` gives, for as long as somebody wants."""
     contexts = []
 
-    def open_(address: str, *, width: int = 1440, height: int = 1000, dark: bool = False):
+    def open_(
+        address: str,
+        *,
+        width: int = 1440,
+        height: int = 1000,
+        dark: bool = False,
+        until_full: bool = True,
+    ):
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -165,7 +172,7 @@ def pages_of(browser) -> Iterator[Callable]:
         page.on("request", lambda request: _note_request(watched, request))
         page.on("response", lambda response: _note_response(watched, response))
         page.goto(address)
-        settle(page)
+        settle(page, until_full=until_full)
         return page, watched
 
     yield open_
@@ -173,16 +180,20 @@ def pages_of(browser) -> Iterator[Callable]:
         context.close()
 
 
-def settle(page) -> None:
-    """Wait until the script has run and stays so: fragments that fill in have finished."""
+def settle(page, *, until_full: bool = True) -> None:
+    """Wait until the script has run and stays so.
+
+    until_full: Wait also for the draws that are filled in one after the other; the default
+        settings of Play take 15 s for them.
+    """
     idle = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
     quiet_since = None
     deadline = time.monotonic() + 240  # beside two other workers on two processors
     while time.monotonic() < deadline:
         unfinished = page.locator(UNFINISHED)
         counting = page.locator(".explorer .count:not(:empty)")
-        quiet = idle.count() > 0 and unfinished.count() == 0 and counting.count() == 0
-        quiet = quiet and not page.evaluate(WAITS)
+        is_full = unfinished.count() == 0 and counting.count() == 0
+        quiet = idle.count() > 0 and (is_full or not until_full) and not page.evaluate(WAITS)
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
         if quiet_since and time.monotonic() - quiet_since > 0.7:
             return

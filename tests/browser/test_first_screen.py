@@ -32,7 +32,8 @@ def screens(server, browser):
     """A desk whose windows change their size, and a phone, which has the sidebar closed."""
     with pages_of(browser) as opener:
         yield {
-            is_phone: opener(server, width=390 if is_phone else 1440) for is_phone in (False, True)
+            is_phone: opener(server, width=390 if is_phone else 1440, until_full=False)
+            for is_phone in (False, True)
         }
 
 
@@ -42,7 +43,7 @@ def test_people_epsilon_number_and_curve_are_in_view_together(screens, size):
     page, watched = screens[width < 640]
     page.set_viewport_size({"width": width, "height": height})
     page.locator("[data-testid=stMain]").evaluate("main => main.scrollTo(0, 0)")
-    settle(page)
+    settle(page, until_full=False)
     page.locator(CURVE).wait_for()
     for what in (PEOPLE, NUMBER, MEANING, SLIDER):
         assert is_in_view(page, what), what
@@ -90,7 +91,7 @@ def test_nothing_moves_while_the_page_loads(server, browser):
         }).observe({ type: "layout-shift", buffered: true })
     """)
     page = context.new_page()
-    page.goto(f"{server}/?seed=97")
+    page.goto(f"{server}/?repetitions=2&seed=97")
     page.locator(".explorer:not(.empty)").wait_for()
     settle(page)
     assert page.evaluate("shifted") <= 0.1

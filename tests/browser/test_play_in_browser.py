@@ -20,19 +20,19 @@ def headline(page) -> str:
 
 
 def test_the_first_thing_shown_is_a_result_that_keys_and_clicks_change(server, open_page):
-    page, watched = open_page(server)
+    page, watched = open_page(server, until_full=False)
     assert "of the pattern survives" in headline(page)
     page.locator(".curve .mean").nth(2).wait_for()
     slider = page.get_by_role("slider", name="ε")
     slider.focus()
     slider.press("ArrowRight")
-    settle(page)
+    settle(page, until_full=False)
     assert "ε = 2" in headline(page)
     assert "epsilon=2" in page.url
     box = page.locator(".curve .tick").nth(6).bounding_box()
     page.mouse.click(box["x"], box["y"] - 40)
     page.locator(".control output", has_text="0.1").wait_for()
-    settle(page)
+    settle(page, until_full=False)
     assert "ε = 0.1\n" in headline(page)
     assert "epsilon=0.1" in page.url
     watched.assert_quiet()
@@ -85,7 +85,7 @@ def _output_of(script: Path) -> str:
 def test_a_story_hides_the_answer_until_somebody_guesses_and_gives_the_controls_back(
     server, open_page
 ):
-    page, watched = open_page(f"{server}/?epsilon=0.5&sites=7")
+    page, watched = open_page(f"{server}/?epsilon=0.5&sites=7&repetitions=2")
     before = headline(page)
     page.get_by_role("button", name="Stories").click()
     page.get_by_role("menuitem", name="Free energy").click()
@@ -117,6 +117,7 @@ def test_an_absent_data_set_says_where_its_files_go_and_the_rest_goes_on(server,
 
 
 def test_an_address_out_of_range_falls_back_to_defaults(server, open_page):
-    page, watched = open_page(f"{server}/?epsilon=-1&sites=9999&dataset=nope&components=abc")
+    query = "epsilon=-1&sites=9999&dataset=nope&components=abc"
+    page, watched = open_page(f"{server}/?{query}", until_full=False)
     assert "ε = 1\n" in headline(page) and "5 sites" in headline(page)
     watched.assert_quiet()

@@ -15,7 +15,7 @@ CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".people canvas", ".slide:not([hid
 BOTTOM = "element => element.getBoundingClientRect().bottom"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def presented(server, browser):
     with pages_of(browser) as opener:
         yield opener(f"{server}/?present=1&{FEW}", width=1280, height=720)
@@ -49,9 +49,9 @@ def test_a_page_alone_in_large_type_that_keys_move(presented):
 
 
 def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
-    presented, browser, tmp_path
+    server, open_page, browser, tmp_path
 ):
-    page, watched = presented
+    page, watched = open_page(f"{server}/?{FEW}", width=1280, height=720)
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("button", name="Pin", exact=True).click()
     page.get_by_test_id("stToast").first.wait_for()
@@ -162,12 +162,8 @@ def plays_offline(browser, kept: Path) -> None:
     context.close()
 
 
-def test_a_summary_is_one_page_of_either_paper(presented, browser, tmp_path):
-    page, watched = presented
-    page.evaluate(f"""() => {{
-        history.pushState({{}}, '', '/plan?plan_protocol=dpdis&plan_target=60&{FEW}')
-        dispatchEvent(new PopStateEvent('popstate'))
-    }}""")
+def test_a_summary_is_one_page_of_either_paper(server, open_page, browser, tmp_path):
+    page, watched = open_page(f"{server}/plan?plan_protocol=dpdis&plan_target=60&{FEW}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Summary for a decision").click(timeout=120_000)
     download.value.save_as(tmp_path / "summary.html")
