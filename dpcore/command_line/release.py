@@ -78,6 +78,8 @@ def _add_release(commands: Commands) -> None:
         default=0.1,
         help="part of the budget for the private centre (default: %(default)s)",
     )
+    add("--denoise", default="auto", help="auto, or none: decompose the noisy matrix as it is "
+        "(default: %(default)s)")  # fmt: skip
     add(
         "--with-empty-columns",
         action="store_true",
@@ -163,7 +165,7 @@ def _release(arguments: argparse.Namespace) -> int:
 
     asked = Asked(
         arguments.epsilon, arguments.delta, arguments.components, arguments.preparation,
-        arguments.mean_share,
+        arguments.mean_share, arguments.denoise,
     )  # fmt: skip
 
     def confirm(reading: Reading) -> None:

@@ -48,6 +48,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         default="securesum",
         help="see docs/study.md (default: %(default)s)",
     )
+    add("--denoise", default="auto", help="auto, or none: decompose noisy matrices as they are "
+        "(default: %(default)s)")  # fmt: skip
     add("--first-view", type=int, metavar="N",
         help="canonical correlations of the first N columns' features and the others")  # fmt: skip
     add("--fewest", type=int, help="sites that have to answer (default: all but one)")
@@ -56,7 +58,10 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = "epsilon", "delta", "protocol", "fewest", "first_view", "round_seconds", "join_seconds"
+    names = (
+        "epsilon", "delta", "protocol", "denoise", "fewest", "first_view", "round_seconds",
+        "join_seconds",
+    )  # fmt: skip
     values = {name: getattr(arguments, name) for name in names}
     return values | {"n_components": arguments.components}
 

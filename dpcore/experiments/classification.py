@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from dpcore.data import load_dataset
+from dpcore.data.loading import entry_of
 from dpcore.data.preparation import shorten
 from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
@@ -38,7 +39,7 @@ from dpcore.params import require_counts
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.protocols.protocol import EVERY_SITE, HOLDER, Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
-from dpcore.pca.settings import with_mean_share
+from dpcore.pca.settings import DENOISING, bases_to_denoise_in, with_mean_share
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import (
     Guarantee,
@@ -111,6 +112,10 @@ class ClassificationSpec:
     model: {"svm", "logistic"}
     regularization: Lambda of the classifier.
     calibration, noise, truncation: As in `dpcore.pca.ReleaseSettings`.
+    denoise: As in `dpcore.experiments.pca.RunSpec`, of the subspace's noisy matrices. A denoised
+        subspace keeps more of the variation and tells the classes apart no better, at small epsilon
+        worse: the direction between them is often one of small variance, which shrinkage gives up.
+        Hence "none" unless asked for.
     """
 
     experiment = "dpcore.experiments.classification:CLASSIFICATION"
@@ -132,11 +137,12 @@ class ClassificationSpec:
     calibration: str = "analytic"
     noise: str = "isometric"
     truncation: str = "psd"
+    denoise: str = "none"
     repetitions: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_asked(self, pipeline=PIPELINES, model=MODELS)
+        check_asked(self, pipeline=PIPELINES, model=MODELS, denoise=DENOISING)
         for name in ("pca_share", "centring_share"):
             if not 0 <= (getattr(self, name) or 0.0) <= 1:
                 raise ParameterError(name, "in [0, 1]", getattr(self, name))
@@ -200,6 +206,7 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
         centring = spec.centring_share / paid if paid > 0 else 0.0
         return replace(spec, pca_share=1.0 - centring, centring_share=centring)
     spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd")
+    spec = replace(spec, denoise="none")
     if spec.pipeline == EXACT:
         # Exact centring or none; what it would cost does not matter.
         centred = spec.may_buy_mean and spec.centring_share != 0
@@ -473,6 +480,13 @@ def pca_settings(
         calibration=spec.calibration,
         noise=spec.noise,
         truncation=spec.truncation,
+        denoise=bases_to_denoise_in(
+            spec.denoise,
+            entry_of(spec.dataset).image_shape,
+            calibration=spec.calibration,
+            noise=spec.noise,
+            truncation=spec.truncation,
+        ),
         row_norm_bound=row_norm_bound(spec),
     )
 
@@ -504,6 +518,7 @@ class ClassificationRow(TypedDict):
     calibration: str
     noise: str
     truncation: str
+    denoise: str
     seed: int
     repetition: int
     tested: int

@@ -96,6 +96,7 @@ def certificate_of(
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
         "preparation": {"name": preparation, "mean_share": mean_share},
+        "post_processing": {"denoised_in": [basis.name for basis in measured.bases]},
         "result": {
             "components": len(measured.components),
             "noisy_rows": measured.n_rows,
@@ -161,6 +162,18 @@ def _of_subspace(measured: Measured) -> dict[str, Any]:
 
 def _json(numbers: FloatArray) -> list[float] | None:
     return None if np.isnan(numbers[0]) else numbers.tolist()
+
+
+def post_processing(certificate: dict[str, Any]) -> str:
+    """What was done to the noisy second moment, in words; it reads nothing exact."""
+    # Those of earlier versions say nothing, and did nothing.
+    bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
+    if not bases:
+        return "Eigendecomposition of the noisy second moment."
+    return (
+        "Eigendecomposition of the noisy second moment, denoised first: each entry was shrunk by "
+        f"what the noise's law and the noisy matrix itself say, in the basis of {bases[0]}."
+    )
 
 
 def relation(rows_per_person: int) -> str:
@@ -285,11 +298,19 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
         "Of columns": ", ".join(dictionary["columns"]),
         "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
         "Preparation": certificate["preparation"]["name"],
+        **_denoising(certificate),
         "Variance that each explains, with its 90 % interval": shares,
         "All together": _share(result["captured"]),
         "Of what the best subspace explains": _share(result["of_best"]),
         "Components that noise alone would not give": "not told" if above is None else above,
     }
+
+
+def _denoising(certificate: dict[str, Any]) -> dict[str, str]:
+    """Of earlier versions a page said nothing of it."""
+    if "post_processing" not in certificate:
+        return {}
+    return {"After the noise": post_processing(certificate)}
 
 
 def _share(estimate: list[float] | None) -> str:

@@ -19,14 +19,22 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.releases.certificate import as_json, certificate_of, certificate_page, who_is_one
+from dpcore.releases.certificate import (
+    as_json,
+    certificate_of,
+    certificate_page,
+    post_processing,
+    who_is_one,
+)
 from dpcore.releases.dictionary import Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.measurement import (
+    DENOISING,
     PREPARATIONS,
     TOLD,
     Measured,
     Reading,
+    bases_of,
     calibrated,
     is_held_once,
     measure,
@@ -213,7 +221,7 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
                 "access_type": "Non-interactive",
             },
             "accounting": {
-                "post_processing": "Eigendecomposition of the noisy second moment.",
+                "post_processing": post_processing(certificate),
                 "composition": f"Gaussian differential privacy: mu = {mechanism['mu']:.6g} for "
                 f"this release, {certificate['total']['mu']:.6g} for all of its project, under a "
                 "filter whose cap was fixed beforehand.",
@@ -247,6 +255,7 @@ def release(
     name: str,
     preparation: str = "sphere",
     mean_share: float = 0.1,
+    denoise: str = "auto",
     cap: tuple[float, float] | None = None,
     reading: Reading | None = None,
     confirm: Callable[[Reading], None] = lambda _: None,
@@ -278,6 +287,11 @@ def release(
         norm bound where they are longer.
     mean_share : float
         Part of mu^2 for the private centre and count.
+    denoise : {"auto", "none"}
+        Take likely noise out of the noisy second moment before it is decomposed
+        (`dpcore.spectra.denoise`, in the basis of the columns): post-processing, which costs no
+        privacy and is named in the certificate. With "auto" not where the noisy matrix says that
+        more is captured without, nor where there are so many features that it is held once.
     cap : (epsilon, delta), optional
         For a new project.
     reading : Reading, optional
@@ -311,7 +325,7 @@ def release(
     """
     from dpcore.releases.released_pca import load_release
 
-    asked = Asked(epsilon, delta, n_components, preparation, mean_share)
+    asked = Asked(epsilon, delta, n_components, preparation, mean_share, denoise)
     return load_release(write_release(data, dictionary, asked, project=project, name=name, cap=cap,
                                       reading=reading, confirm=confirm, watch=watch,
                                       scheduler=scheduler))  # fmt: skip
@@ -326,6 +340,7 @@ class Asked:
     n_components: int
     preparation: str = "sphere"
     mean_share: float = 0.1
+    denoise: str = "auto"
 
 
 def write_release(
@@ -346,7 +361,7 @@ def write_release(
     Parameters, promise and errors are those of `release`.
     """
     dictionary = _as_dictionary(dictionary)
-    _check(dictionary, asked.preparation, asked.n_components)
+    _check(dictionary, asked)
     _require_memory(dictionary.n_features, int(asked.n_components))
     scales = calibrated(
         dictionary, epsilon=asked.epsilon, delta=asked.delta, mean_share=asked.mean_share
@@ -369,9 +384,11 @@ def write_release(
     confirm(reading)
     project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, asked.delta)
+    bases = bases_of(asked.denoise, dictionary.n_features, int(asked.n_components))
     measured = measure(
         table, dictionary, scales, total, n_components=int(asked.n_components),
-        preparation=asked.preparation, watch=partial(watch, "components"), scheduler=scheduler,
+        preparation=asked.preparation, bases=bases, watch=partial(watch, "components"),
+        scheduler=scheduler,
     )  # fmt: skip
     certificate = certificate_of(
         name, dictionary, scales, measured, preparation=asked.preparation,
@@ -380,8 +397,10 @@ def write_release(
     return project.publish(name, files_of(certificate, dictionary, measured))
 
 
-def _check(dictionary: Dictionary, preparation: str, n_components: int) -> None:
-    require_one_of("preparation", preparation, PREPARATIONS)
+def _check(dictionary: Dictionary, asked: Asked) -> None:
+    require_one_of("preparation", asked.preparation, PREPARATIONS)
+    require_one_of("denoise", asked.denoise, DENOISING)
+    n_components = asked.n_components
     if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components

@@ -37,6 +37,7 @@ from dpcore.releases.exact import GRID, MOST_ROWS, noisy_second_moment
 from dpcore.releases.measurement import (
     Reading,
     Scales,
+    bases_of,
     bound_of,
     calibrated,
     grid_blocks,
@@ -44,6 +45,7 @@ from dpcore.releases.measurement import (
     noisy_centre,
     people_of,
     sum_and_count,
+    worth_denoising,
 )
 from dpcore.releases.tables import (
     DAMAGED,
@@ -61,7 +63,7 @@ from dpcore.releases.tables import (
     numbers_of,
     unpacked_npz,
 )
-from dpcore.spectra import cumulative_energy, leading_eigenpairs
+from dpcore.spectra import Spectrum, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Purpose, stream
 
 # A table with its dictionary as a data set of the laboratory, for its holder's eyes.
@@ -490,6 +492,7 @@ def plan(
     n_components: int,
     preparation: str = "sphere",
     mean_share: float = 0.1,
+    denoise: str = "auto",
     n_factors: int = 3,
     n_draws: int = 3,
     seed: int = 0,
@@ -501,7 +504,7 @@ def plan(
     dictionary : Dictionary
     n_rows : int
         As many as the real table is known to have, or may have.
-    epsilon, delta, n_components, preparation, mean_share
+    epsilon, delta, n_components, preparation, mean_share, denoise
         As in `release`.
     n_factors, seed : int
         As in `look_alike`.
@@ -523,12 +526,15 @@ def plan(
     rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
     table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
     total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
-    drawn = []
+    drawn, bases = [], bases_of(denoise, dictionary.n_features, n_components)
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
         exact = moment_around(table, dictionary, scales, centre, preparation)
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
-        _, found = leading_eigenpairs(noisy.astype(np.float64), n_components)
+        likely: FloatArray = noisy.astype(np.float64)
+        spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
+        chosen = worth_denoising(spectrum, n_components, sigma, bases)
+        _, found = spectrum.denoised(sigma, bases=chosen, noise="isometric").leading(n_components)
         doubles = exact.astype(np.float64)
         best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])
         drawn.append(np.array([cumulative_energy(found, doubles), best]) / np.trace(exact))

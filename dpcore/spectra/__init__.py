@@ -1,6 +1,6 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoise import COLUMNS, PublicBasis, cosine_basis, denoise, denoise_mean
+from dpcore.spectra.denoising import COLUMNS, PublicBasis, cosine_basis, denoise, denoise_mean
 from dpcore.spectra.eigen import (
     CRITERIA,
     Spectrum,

@@ -64,7 +64,7 @@ import scipy.linalg
 
 from dpcore.arrays import FloatArray, IntArray, executor
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.spectra.denoise import PublicBasis, denoise
+from dpcore.spectra.denoising import PublicBasis, denoise
 
 # Symmetric eigensolvers straight from LAPACK, with the interpreter lock released.
 
@@ -325,7 +325,7 @@ class Spectrum:
         return _read_only(values[:n_components], vectors[:n_components])
 
     def denoised(self, sigma: float, *, bases: Sequence[PublicBasis], noise: str) -> Spectrum:
-        """Of the matrix without what is likely to be noise: `dpcore.spectra.denoise.denoise`.
+        """Of the matrix without what is likely to be noise: `dpcore.spectra.denoise`.
 
         Parameters
         ----------

@@ -27,9 +27,15 @@ from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
 from dpcore.releases.exact import LENGTH, noisy_second_moment, noisy_sum
-from dpcore.releases.measurement import Reading, moment_around, sum_and_count
+from dpcore.releases.measurement import (
+    Reading,
+    moment_around,
+    sum_and_count,
+    worth_denoising,
+)
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
+from dpcore.spectra import Spectrum
 from dpcore.study.messages import (
     ROUNDS,
     SUM,
@@ -241,7 +247,10 @@ class Guard:
         if not plan.is_cut:
             return noisy[np.triu_indices(plan.n_features)]
         rank = int(plan.intermediate_dim or 0)
-        own = NoisySite(noisy / LENGTH**2, 1, 0.0).proxy(rank, "value")
+        sigma = plan.scales.diagonal_sigma / LENGTH**2
+        likely = Spectrum(noisy / LENGTH**2)
+        bases = worth_denoising(likely, rank, sigma, plan.bases)
+        own = NoisySite(likely.matrix, 1, sigma).proxy(rank, "value", bases)
         if request.links:
             handed = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
             own = join(handed, own, rank)

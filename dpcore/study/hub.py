@@ -14,7 +14,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, sof
 from dpcore.releases.exact import LENGTH, MOST_ROWS
 from dpcore.releases.measurement import TOLD, Measured, centre_of, leading_of, told_of
 from dpcore.releases.project import sync_folder
-from dpcore.spectra import leading_eigenpairs
+from dpcore.spectra import PublicBasis, denoise, leading_eigenpairs
 from dpcore.study.messages import (
     MOMENT,
     MOST_ATTEMPTS,
@@ -161,7 +161,8 @@ def components(
     add_up([box])
     sigma = None if plan.is_cut else _sigma_left(plan, len(moments))
     on_grid = np.array(centre, dtype=np.float64)
-    return leading_of(box.average.matrix, plan.n_components, on_grid, n_rows, sigma)
+    bases = () if plan.is_cut else plan.bases
+    return leading_of(box.average.matrix, plan.n_components, on_grid, n_rows, sigma, bases)
 
 
 def views(
@@ -179,7 +180,10 @@ def views(
 
 
 def left_out_agreement(
-    plan: StudyPlan, moments: Mapping[str, AnyArray], components: FloatArray
+    plan: StudyPlan,
+    moments: Mapping[str, AnyArray],
+    components: FloatArray,
+    bases: Sequence[PublicBasis] = (),
 ) -> FloatArray:
     """How much of the subspace stays without each site, from 0 to 1; NaN where nobody can know.
 
@@ -187,13 +191,18 @@ def left_out_agreement(
 
     moments: As in `components`.
     components: shape (n_components, n_features), orthonormal rows. What all gave.
+    bases: In which that was denoised.
     Returns: shape (n_sites,)
     """
     parts = _of_each_site(plan, moments)
     if not parts:
         return np.full(len(moments), np.nan)
     everybody = np.sum(parts, axis=0)
-    without = [leading_eigenpairs(everybody - part, len(components))[1] for part in parts]
+    others = [everybody - part for part in parts]
+    if bases:
+        sigma = _sigma_left(plan, len(parts) - 1)
+        others = [denoise(each, sigma, bases=bases) for each in others]
+    without = [leading_eigenpairs(each, len(components))[1] for each in others]
     return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
 
 
@@ -245,6 +254,15 @@ def _message(plan: StudyPlan, values: AnyArray) -> SiteMessage:
     return SiteMessage(symmetric_from(values, plan.n_features) / LENGTH**2, 1, 0.0, whole=True)
 
 
+def _post_processing(plan: StudyPlan, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Of messages that are cut each site decides by its own noisy matrix, and does not say."""
+    if plan.is_cut:
+        return {"denoised_in": [basis.name for basis in plan.bases], "by": "sites"}
+    # Results of earlier versions say nothing, and denoised nothing.
+    names = result.get("denoised_in", ())
+    return {"denoised_in": [str(name) for name in names], "by": "hub"}
+
+
 def study_certificate(
     plan: StudyPlan, n_attempts: int, result: Mapping[str, AnyArray]
 ) -> dict[str, Any]:
@@ -279,6 +297,7 @@ def study_certificate(
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
         "distance": plan.distance,
         "preparation": {"name": plan.preparation, "mean_share": plan.mean_share},
+        "post_processing": _post_processing(plan, result),
         "result": {
             "components": len(components),
             "components_sha256": sha256(components.tobytes()).hexdigest(),
@@ -559,7 +578,10 @@ class Hub:
             "components": found.components, "eigenvalues": found.eigenvalues,
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
             "features": np.array(self.plan.dictionary.features),
-            "left_out_agreement": left_out_agreement(self.plan, values, found.components),
+            "left_out_agreement": left_out_agreement(
+                self.plan, values, found.components, found.bases
+            ),
+            "denoised_in": np.array([basis.name for basis in found.bases], dtype=str),
             "energy_at_sites": energy_at_sites(self.plan, values, found.components),
         }  # fmt: skip
         if self.plan.first_view is not None:

@@ -16,7 +16,15 @@ from dpcore.errors import ParameterError, require_one_of
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact import DISTANCE
-from dpcore.releases.measurement import PREPARATIONS, Scales, calibrated, delta_of_distance
+from dpcore.releases.measurement import (
+    DENOISING,
+    PREPARATIONS,
+    Scales,
+    bases_of,
+    calibrated,
+    delta_of_distance,
+)
+from dpcore.spectra import PublicBasis
 
 FORM = "dp-pca-lab/study/1"
 PROTOCOLS = ("securesum", "cape", "full", "dpdis", "sequential")
@@ -51,6 +59,8 @@ class StudyPlan:
     protocol: {"securesum", "cape", "full", "dpdis", "sequential"}
     preparation: {"sphere", "bounded"}
     mean_share: Part of mu squared for the private centre and count.
+    denoise: {"auto", "none"}. Take likely noise out of noisy moments, in the basis of the columns:
+        each site before it cuts its own, the hub where it holds a whole sum; not for two views.
     fewest: How many sites have to answer, at least 2; all but one unless told otherwise.
     honest: H of masked messages: so many sites keep their masks and noise to themselves; all but
         one unless told otherwise.
@@ -70,6 +80,7 @@ class StudyPlan:
     protocol: str = "securesum"
     preparation: str = "sphere"
     mean_share: float = 0.1
+    denoise: str = "auto"
     fewest: int | None = None
     honest: int | None = None
     round_seconds: float = 60.0
@@ -120,7 +131,8 @@ class StudyPlan:
             raise ParameterError("sites", f"from 2 to {MOST_SITES}", len(self.sites))
         if len({site.lower() for site in self.sites}) < len(self.sites):
             raise ParameterError("sites", "all of different names", list(self.sites))
-        for name, choices in (("protocol", PROTOCOLS), ("preparation", PREPARATIONS)):
+        of_names = ("protocol", PROTOCOLS), ("preparation", PREPARATIONS), ("denoise", DENOISING)
+        for name, choices in of_names:
             require_one_of(name, getattr(self, name), choices)
         for name in ("round_seconds", "join_seconds"):
             value = getattr(self, name)
@@ -159,6 +171,13 @@ class StudyPlan:
     @property
     def is_cut(self) -> bool:
         return self.protocol in CUT
+
+    @property
+    def bases(self) -> tuple[PublicBasis, ...]:
+        """In which noisy moments are denoised, by the sites or by the hub."""
+        if self.first_view is not None:
+            return ()
+        return bases_of(self.denoise, self.n_features, self.n_components)
 
     @property
     def is_chain(self) -> bool:
@@ -273,7 +292,10 @@ def plan_from(text: str | bytes) -> StudyPlan:
     if not isinstance(content, Mapping) or content.get("form") != FORM:
         raise ParameterError("study", f"a plan of the form {FORM}", "another")
     known = {each.name for each in fields(StudyPlan)}
-    values: dict[str, Any] = {key: content[key] for key in content if key != "form"}
+    # Plans of earlier versions denoised nothing, and did not say so.
+    values: dict[str, Any] = {"denoise": "none"} | {
+        key: content[key] for key in content if key != "form"
+    }
     if unknown := sorted(values.keys() ^ known):
         raise ParameterError("study", f"made of {', '.join(sorted(known))}", unknown[0])
     return StudyPlan(

@@ -222,6 +222,7 @@ LEARN_AFTER_PCA = {
     "model": "logistic",
     "regularization": 0.01,
     "truncation": "svd",
+    "denoise": "auto",
 }
 STAGES = ("centring", "PCA", "training")
 

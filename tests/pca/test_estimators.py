@@ -72,8 +72,9 @@ def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
 def test_fit_is_the_protocol_on_the_moments_of_the_labels(rows, labels, moments):
     names = np.array(["north", "east", "west"])[labels]
     pca = DistributedPCA(
-        4, epsilon=2.0, delta=1e-4, intermediate_dim=5, preparation="none", random_state=3
-    )
+        4, epsilon=2.0, delta=1e-4, intermediate_dim=5, preparation="none", denoise="none",
+        random_state=3,
+    )  # fmt: skip
     pca.fit(rows, sites=names)
     settings = ReleaseSettings(
         PrivacyBudget(2.0, 1e-4), 4, 5, calibration="analytic", noise="isometric", truncation="psd"

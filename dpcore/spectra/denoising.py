@@ -282,7 +282,8 @@ def denoise(
     """The posterior mean of a second moment, given the noisy one and how noisy it is.
 
     Promise: post-processing. The result is as private as `noisy`, given that `sigma` and `bases`
-    are public. Model, equations, sources and limits stand at the head of `dpcore.spectra.denoise`.
+    are public. Model, equations, sources and limits stand at the head of
+    `dpcore.spectra.denoising`.
 
     Parameters
     ----------
