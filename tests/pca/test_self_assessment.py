@@ -228,7 +228,7 @@ def test_estimators_have_what_scikit_learn_calls_it(rows, labels, estimator):
     assert pca.explained_variance_ratio_.shape == (4,)
     assert pca.explained_variance_ratio_interval_.shape == (2, 4)
     assert 0 <= pca.suggested_n_components_ <= 4
-    # The noisy eigenvalues flatter, where they were not denoised: their excess is what the noise has chosen.
+    # Noisy eigenvalues flatter, where not denoised: their excess is what the noise has chosen.
     assert pca.explained_variance_.sum() < pca.eigenvalues_.sum() + 2 * np.max(pca.noise_scale_)
 
 
