@@ -19,14 +19,17 @@ from dpcore.command_line.options import (
     ASIDE,
     Commands,
     add_layout_options,
+    add_run_options,
     add_table_options,
     path,
     place,
     print_json,
+    spec_from,
     table_file,
 )
 from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
+from dpcore.pca.protocols.register import PROTOCOLS
 
 if TYPE_CHECKING:
     from dpcore.releases import Reading
@@ -38,12 +41,13 @@ _BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 
 
 def add_release_commands(commands: Commands) -> None:
-    """Hang the four commands on the parser."""
+    """Hang the five commands on the parser."""
     _add_release(commands)
     _add_check(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
     verify.add_argument("folder", type=path)
     verify.set_defaults(command=_verify)
+    _add_label(commands)
     example = commands.add_parser("example", help="write a table with its dictionary, to try")
     example.add_argument("name", help="breast-cancer or class-survey")
     example.add_argument("folder", type=path, help="where table.csv and dictionary.toml go")
@@ -95,6 +99,72 @@ def _add_release(commands: Commands) -> None:
     )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
+
+
+def _add_label(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "label",
+        help="the privacy label of a protocol at a setting: one page, or JSON",
+        description="Write what a run would promise on one card: who is protected, ε as "
+        "frequencies, who sees what, what is not protected, who is trusted. It is marked as a "
+        "simulation, reads no row and draws nothing; a release has its own label in its folder.",
+    )
+    add_run_options(parser)
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="attack the mechanism as each adversary first, and say what was found",
+    )
+    parser.add_argument(
+        "--out",
+        type=path,
+        metavar="FILE",
+        help="write it as label.html or label.json, by the ending (default: JSON on standard "
+        "output)",
+    )
+    parser.set_defaults(command=_label)
+
+
+def _label(arguments: argparse.Namespace) -> int:
+    from dpcore.data import dataset_status
+    from dpcore.experiments.audit.attack import Attack, named_cases
+    from dpcore.experiments.charges import promised
+    from dpcore.privacy.label import audit_in_words, label_of, label_page
+    from dpcore.releases.certificate import as_json
+
+    spec, out = spec_from(arguments), arguments.out
+    if len(spec.protocols) != 1:
+        raise ParameterError("protocol", "one, for a label", ",".join(spec.protocols))
+    if out is not None and out.suffix not in (".html", ".json"):
+        raise ParameterError("out", "a file that ends in .html or .json", str(out))
+    key, dataset = spec.protocols[0], dataset_status(spec.dataset)
+    guarantee = promised(spec, key, dataset)
+    prepared = "sphere" if spec.preparation == "sphere" else "private mean"
+    attacked = [
+        case
+        for case in named_cases().values()
+        if case.covers == f"pca.{key}" and case.is_sound and case.preparation == prepared
+    ] if arguments.audit else []  # fmt: skip
+    label = label_of(
+        guarantee,
+        f"{PROTOCOLS[key].title} on {dataset.title}",
+        is_simulation=True,
+        people=spec.samples or dataset.n_samples,
+        sites=spec.sites if PROTOCOLS[key].has_sites else None,
+        not_protected=(
+            "Centring and scaling read the rows before the promise starts: what they give away.",
+        )
+        * (spec.preparation == "published" and guarantee.is_private),
+        total="A simulation: nothing is charged to anybody.",
+        checked=[audit_in_words(Attack(case, seed=spec.seed).run()) for case in attacked],
+    )
+    if out is None:
+        print_json(label.as_dict())
+    elif out.suffix == ".json":
+        out.write_bytes(as_json(label.as_dict()))
+    else:
+        out.write_text(label_page(label), encoding="utf-8")
+    return 0
 
 
 def _add_check(commands: Commands) -> None:

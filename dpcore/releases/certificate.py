@@ -24,7 +24,10 @@ import numpy as np
 import dpcore
 from dpcore.arrays import FloatArray
 from dpcore.pca.assessment import LEVEL
+from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.label import FORM as LABEL_FORM
+from dpcore.privacy.label import Label, Sight, label_card, label_of
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.measurement import TOLD, Measured, Scales, told_of
@@ -107,6 +110,7 @@ def certificate_of(
             **_of_subspace(measured),
         },
         "total": asdict(total),
+        "label": LABEL_FORM,
         "assumptions": list(ASSUMPTIONS),
         "dictionary": dictionary.as_dict(),
         "software": software(),
@@ -246,7 +250,7 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 <h1>{title}</h1><p>Release “{escape(certificate["name"])}”, {escape(certificate["made"])}</p>
 <p class="promise">{escape(certificate["promise"])}</p>
 <p>{escape(certificate["relation"])}</p>
-<h2>Privacy</h2>{_table(_privacy(certificate))}
+{_label(certificate)}<h2>Privacy</h2>{_table(_privacy(certificate))}
 <h2>It holds if</h2><ol>{assumptions}</ol>
 <h2>What was released</h2>{_table(_result(certificate))}
 <h2>Mechanism</h2>{_table(certificate["mechanism"])}
@@ -257,13 +261,65 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 """
 
 
+NOT_ATTACKED = (
+    "No attack was run on this release; python -m dpcore audit attacks mechanisms of its kind."
+)
+
+
+def label_of_certificate(certificate: dict[str, Any]) -> Label:
+    """The privacy label of a release, all of it from its certificate."""
+    asked, total, mechanism = (certificate[key] for key in ("asked", "total", "mechanism"))
+    m = mechanism["rows_per_person"]
+    guarantee = Guarantee(
+        PrivacyBudget(asked["epsilon"], asked["delta"]),
+        certificate["epsilon"],
+        certificate["delta"],
+        "gaussian",
+        "the holder of the rows",
+    )
+    return label_of(
+        guarantee,
+        certificate["title"] or certificate["name"],
+        is_simulation=False,
+        who=f"Every person in the table ({_person(certificate)})",
+        unit=("all rows of one person" if m > 1 else "one row", certificate["relation"]),
+        sights=(
+            Sight("Holder of the rows", "sites", "every raw row", None, is_trusted=True),
+            Sight(
+                "Reader", "reader", "components, variances, noisy count, this label",
+                certificate["epsilon"],
+            ),
+        ),
+        assumptions=certificate["assumptions"],
+        total="; ".join(f"{k}: {v}" for k, v in _of_project(certificate["form"], total).items())
+        + ".",
+        checked=(
+            "Computed again, without the rows, by: python -m dpcore verify FOLDER.",
+            NOT_ATTACKED,
+        ),
+        made=certificate["made"],
+        version=certificate["software"]["dpcore"],
+    )  # fmt: skip
+
+
+def _person(certificate: dict[str, Any]) -> str:
+    return who_is_one(certificate["dictionary"]["rows"].get("person"))
+
+
+def _label(certificate: dict[str, Any]) -> str:
+    """Nothing on the pages of versions that had no label, which are checked to the byte."""
+    if "label" not in certificate:
+        return ""
+    return f"{label_card(label_of_certificate(certificate))}\n"
+
+
 def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
     total, asked = certificate["total"], certificate["asked"]
     return {
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
         "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
-        "A person": who_is_one(certificate["dictionary"]["rows"].get("person")),
+        "A person": _person(certificate),
         **_of_project(certificate["form"], total),
     }
 

@@ -19,10 +19,12 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.privacy.label import label_page
 from dpcore.releases.certificate import (
     as_json,
     certificate_of,
     certificate_page,
+    label_of_certificate,
     post_processing,
     who_is_one,
 )
@@ -160,7 +162,15 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
         "use.py": _SCRIPT.encode(),
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
+        **_label_files(certificate),
     }
+
+
+def _label_files(certificate: dict[str, Any]) -> dict[str, bytes]:
+    if "label" not in certificate:  # of an earlier version
+        return {}
+    label = label_of_certificate(certificate)
+    return {"label.json": as_json(label.as_dict()), "label.html": label_page(label).encode()}
 
 
 def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:

@@ -32,10 +32,19 @@ from dpcore.errors import ParameterError, shortened
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
-from dpcore.privacy import Adversary
+from dpcore.privacy import Adversary, Against, Guarantee, PrivacyBudget
 from dpcore.privacy.accountant import counted_epsilon
 from dpcore.privacy.guarantee_card import say_delta, say_number
-from dpcore.releases.certificate import ASSUMPTIONS, READER_ALONE, relation, software, who_is_one
+from dpcore.privacy.label import Label, label_of, label_page
+from dpcore.releases.certificate import (
+    ASSUMPTIONS,
+    NOT_ATTACKED,
+    READER_ALONE,
+    as_json,
+    relation,
+    software,
+    who_is_one,
+)
 from dpcore.releases.exact import LENGTH, MOST_ROWS
 from dpcore.releases.measurement import TOLD, Measured, centre_of, leading_of, told_of
 from dpcore.releases.project import sync_folder
@@ -310,6 +319,61 @@ def study_certificate(
     }  # fmt: skip
 
 
+def study_label(
+    plan: StudyPlan, certificate: Mapping[str, Any], *, is_simulation: bool = False
+) -> Label:
+    """The privacy label of a study that has ended well: of all its attempts together.
+
+    certificate: From `study_certificate`.
+    is_simulation: Whether the rows are nobody's secret.
+    """
+    n_attempts, answered = certificate["attempts"], certificate["sites"]["answered"]
+    worst = max(plan.epsilon_against(who) for who in Adversary)
+    guarantee = Guarantee(
+        PrivacyBudget(plan.epsilon, plan.delta),
+        worst if n_attempts == 1 else of_attempts(plan, n_attempts),
+        plan.delta,
+        # Of several attempts an odometer says epsilon at delta, and no more is known.
+        "gaussian" if n_attempts == 1 else "composed",
+        "every site",
+        against=tuple(
+            Against(who, _seen(plan, who), plan.epsilon_against(who)) for who in Adversary
+        ),
+    )
+    m, cap = (
+        plan.dictionary.at_most,
+        "Each site's ledger has a cap of its own and was charged first.",
+    )
+    return label_of(
+        guarantee,
+        f"{plan.dictionary.title or plan.name}: a study across {len(plan.sites)} sites",
+        is_simulation=is_simulation,
+        who=f"Every person at the {len(answered)} sites that took part "
+        f"({who_is_one(plan.dictionary.person)})",
+        unit=("all rows of one person" if m > 1 else "one row", relation(m)),
+        not_protected=(f"Attempts: {n_attempts}. ε of the parties is that of one attempt.",)
+        if n_attempts > 1
+        else (),
+        assumptions=certificate["assumptions"],
+        total=f"{n_attempts} attempt{'s' * (n_attempts > 1)}. {cap}",
+        checked=(
+            "Charged and drawn by each site's guard; ε follows from the plan in integers.",
+            NOT_ATTACKED,
+        ),
+        made=certificate["made"],
+        version=certificate["software"]["dpcore"],
+    )
+
+
+def _seen(plan: StudyPlan, who: Adversary) -> str:
+    masked = " and the masks and noise of all sites but those counted on" * plan.is_masked
+    if who is Adversary.OUTSIDER:
+        return "the result"
+    if who is Adversary.SITE:
+        return f"the result, its own rows and noise{masked}"
+    return f"every site's message{masked}"
+
+
 def of_attempts(plan: StudyPlan, number: int) -> float:
     """Epsilon, at the plan's delta, for people whose site has answered so many attempts.
 
@@ -323,7 +387,7 @@ def of_attempts(plan: StudyPlan, number: int) -> float:
 # The hub: asks the sites, waits no longer than agreed, adds up what came. It holds no row.
 
 JOINING, DONE, FAILED = "joining", "done", "failed"
-RESULT, CERTIFICATE = "result.npz", "certificate.json"
+RESULT, CERTIFICATE, LABEL = "result.npz", "certificate.json", "label"
 # What a guard is told that comes with another key than the site's: the key follows.
 OTHER_KEY = "has joined with another public key, "
 _STATE, _LOCK = "hub.json", "hub.lock"
@@ -373,14 +437,21 @@ class Hub:
     folder: path. Of its state; made if it is not there, gone on with if it is. One that comes back
         while sites join waits for them anew: it was not there to be joined.
     now: Seconds since the epoch.
+    is_simulation: Whether the rows are nobody's secret, as its label then says.
     trouble: What keeps it from writing to its folder, in a sentence; it goes on trying.
     Raises `ParameterError` if the folder holds the state of another study, or a damaged one.
     Raises `OSError` if the folder cannot be written.
     """
 
     def __init__(
-        self, plan: StudyPlan, folder: Path | str, *, now: Callable[[], float] = time.time
+        self,
+        plan: StudyPlan,
+        folder: Path | str,
+        *,
+        now: Callable[[], float] = time.time,
+        is_simulation: bool = False,
     ) -> None:
+        self._is_simulation = is_simulation
         self.plan, self.folder, self._now = plan, Path(folder), now
         self._lock = RLock()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -592,6 +663,9 @@ class Hub:
         certificate = study_certificate(self.plan, state.attempt, arrays)
         self._write(self.folder / RESULT, file.getvalue())
         self._write(self.folder / CERTIFICATE, json.dumps(certificate, indent=1).encode())
+        label = study_label(self.plan, certificate, is_simulation=self._is_simulation)
+        self._write(self.folder / f"{LABEL}.json", as_json(label.as_dict()))
+        self._write(self.folder / f"{LABEL}.html", label_page(label).encode())
         self._change(f"components from {len(there)} sites", phase=DONE, answered=there)
 
     def _fail(self, why: str) -> None:

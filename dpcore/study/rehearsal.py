@@ -82,7 +82,10 @@ def demo_study(plan: StudyPlan, folder: Path | str) -> Iterator[Demo]:
     folder, port = Path(folder), _free_port()
     joins = init_study(plan, folder, f"https://{LOOPBACK}:{port}")
     _deal(plan, folder)
-    hub, guards = Hub(plan, folder / "hub"), dict[str, subprocess.Popen[bytes]]()
+    hub, guards = (
+        Hub(plan, folder / "hub", is_simulation=True),
+        dict[str, subprocess.Popen[bytes]](),
+    )
     try:
         with serving(hub, hub_identity(folder), LOOPBACK, port):
             for site, join in zip(plan.sites, joins, strict=True):

@@ -347,7 +347,9 @@ def _take_it(released: ReleasedPCA) -> None:
             "Release (ZIP)", zipped(folder), f"{place}.zip",
             "application/zip", on_click="ignore", type="primary", key="released_zip",
         )  # fmt: skip
-        for name in ("certificate.html", "certificate.json", "components.csv"):
+        for name in ("label.html", "certificate.html", "certificate.json", "components.csv"):
+            if not (folder / name).is_file():  # a label, of a release by an earlier version
+                continue
             content = (folder / name).read_bytes()
             st.download_button(
                 name, content, f"{place}-{name}", on_click="ignore", key=f"save_{name}"

@@ -27,8 +27,16 @@ from dpcore.experiments.pca import RunSpec, local_problem
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.privacy import Adversary
 from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.label import label_page
 from dpcore.spectra import captured_energy
-from dpcore.study.hub import RESULT, HubState, count_in_words, of_attempts, study_certificate
+from dpcore.study.hub import (
+    RESULT,
+    HubState,
+    count_in_words,
+    of_attempts,
+    study_certificate,
+    study_label,
+)
 from dpcore.study.plan import StudyPlan
 from dpcore.study.rehearsal import Demo, demo_study, digits_plan
 from pages.shell.navigation import linked_page
@@ -295,6 +303,14 @@ def _carry_off(study: Shown) -> None:
             "Certificate (JSON)", json.dumps(certificate, indent=1), "certificate.json",
             width="stretch",
         )  # fmt: skip
+        # Its rows are the embedded digits.
+        label = study_label(study.plan, certificate, is_simulation=True)
+        with st.expander("Privacy label"):
+            st.iframe(label_page(label), height=1000)  # st.html drops SVG
+            st.download_button(
+                "Label, one page to print (HTML)", label_page(label), "label.html", "text/html",
+                on_click="ignore", key="save_study_label",
+            )  # fmt: skip
 
 
 def _npz(arrays: dict[str, Any]) -> bytes:

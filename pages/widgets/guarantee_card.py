@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from html import escape
 
 import streamlit as st
@@ -15,6 +17,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
 from dpcore.privacy.guarantee_card import Badge, CardRow
+from dpcore.privacy.label import label_of, label_page
 from pages.server import caches
 from pages.shell.address import query
 from pages.shell.navigation import PAGES
@@ -56,6 +59,38 @@ def _card(guarantee: Guarantee, preparation: str) -> None:
                 st.markdown("\n".join(f"- {assumed(each, page)}" for each in card.assumptions))
                 if card.sights:
                     st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
+    _label(guarantee, preparation)
+
+
+_SPENT = "Simulations cost nobody anything: What was spent adds up what they would have cost."
+_AUDITED = "The register's tests attack this mechanism; Break it runs the attack live."
+
+
+def _label(guarantee: Guarantee, preparation: str) -> None:
+    """The label of a simulation, which is what every page shows; drawn where it is opened."""
+    key = sha256(f"{guarantee!r} {preparation}".encode()).hexdigest()[:12]
+    with st.expander("Privacy label", on_change="rerun", key=f"label_{key}") as opened:
+        if not opened.open:
+            return
+        reads = "Centring and scaling read the rows before the promise starts: what they give away."
+        label = label_of(
+            guarantee,
+            "Principal components, simulated",
+            is_simulation=True,
+            not_protected=(reads,) * (preparation == "published"),
+            total=_SPENT,
+            checked=(_AUDITED,) * guarantee.is_private,
+        )
+        st.iframe(label_page(label), height=1000)  # st.html drops SVG
+        with st.container(horizontal=True):
+            for ending, kind, content in (
+                ("html", "text/html", label_page(label)),
+                ("json", "application/json", json.dumps(label.as_dict(), ensure_ascii=False)),
+            ):
+                st.download_button(
+                    f"Label ({ending.upper()})", content, f"label.{ending}", kind,
+                    on_click="ignore", key=f"save_label_{ending}_{key}",
+                )  # fmt: skip
 
 
 def assumed(assumption: Assumption, page: str | None = None) -> str:

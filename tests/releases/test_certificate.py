@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from sklearn.base import clone
 
 import dpcore
@@ -23,6 +24,10 @@ from dpcore.releases.certificate import as_json
 from dpcore.releases.exact import DISTANCE, GRID, LENGTH, of_length
 from dpcore.releases.measurement import grid_blocks
 from dpcore.releases.verification import verify
+
+LABEL_SCHEMA = json.loads(
+    (Path(dpcore.__file__).parent / "privacy" / "label.schema.json").read_bytes()
+)
 
 
 def _certified(folder) -> dict:
@@ -58,7 +63,7 @@ def test_calibration_keeps_what_was_asked(m, epsilon, delta):
 
 
 def test_nothing_is_in_the_folder_that_was_not_paid_for(make, people):
-    """Nine files, of which the schema names every number; and no cell of the table."""
+    """Eleven files, of which the schema names every number; and no cell of the table."""
     people["weight"][:17] = 777.123
     released = make()
     raw = b"".join(path.read_bytes() for path in released.folder.iterdir())
@@ -66,8 +71,19 @@ def test_nothing_is_in_the_folder_that_was_not_paid_for(make, people):
     assert "777.123" not in everything and np.float64(777.123).tobytes() not in raw
     assert {path.name for path in released.folder.iterdir()} == {
         "certificate.html", "certificate.json", "components.csv", "components.npz",
-        "deployment.yaml", "dictionary.toml", "use.ipynb", "use.py", "variance.csv",
+        "deployment.yaml", "dictionary.toml", "label.html", "label.json", "use.ipynb", "use.py",
+        "variance.csv",
     }  # fmt: skip
+
+
+def test_the_label_beside_a_certificate_says_what_it_does(make):
+    folder = make().folder
+    certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    label = json.loads((folder / "label.json").read_text(encoding="utf-8"))
+    Draft202012Validator(LABEL_SCHEMA).validate(label)
+    assert (label["epsilon"], label["delta"]) == (certificate["epsilon"], certificate["delta"])
+    assert label["assumptions"] == certificate["assumptions"] and not label["simulation"]
+    assert verify(folder).holds
 
 
 def test_the_page_escapes_and_the_entry_has_the_registrys_form(make):
@@ -172,6 +188,8 @@ ALTERED = {
     "variance.csv": _in_text("variance.csv", "component 1,", "component 1,9"),
     "dictionary.toml": _in_text("dictionary.toml", "100.0", "0.0"),
     "deployment.yaml": _in_text("deployment.yaml", '"epsilon": 0.9', '"epsilon": 0.0'),
+    "label.json": _in_text("label.json", '"caught": ', '"caught": 1'),
+    "label.html": _in_text("label.html", "ε = ", "ε = 0"),
     "use.py": _in_text("use.py", "import sys", "import sys, shutil"),
     "use.ipynb": _in_text("use.ipynb", "load_release", "load_other"),
     "certificate.json, assumptions": _in_certificate(lambda c: c["assumptions"].pop(0)),
