@@ -77,6 +77,7 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "statistics": ENGINE | {"pca"},
     "classification": ENGINE | {"pca", "statistics", "export"},
     "targets": ENGINE | {"pca", "summaries"},
+    "decision": ENGINE | FAMILIES | {"targets"},
     "charges": ENGINE | FAMILIES | {"summaries"},
     "published_folder": ENGINE | FAMILIES | {"summaries"},
     "tab": {"published_folder"},

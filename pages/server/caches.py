@@ -411,7 +411,7 @@ def finished(
         missing += [(0 if is_first else cell[1], partial(cell_rows, cell)) for cell in cells]
         to_come = {run for _, run in cells}
         missing += [
-            (run, partial(_levels, spec, run))
+            (run, partial(levels, spec, run))
             for run in range(n_pictured(spec))
             if run not in to_come and _rebuilt.peek(_lead(spec), run) is None
         ]
@@ -519,7 +519,7 @@ def _chosen(spec: RunSpec) -> ShownPeople:
     return shown_people(problems.prepared(*key.data), limits, np.diag(reference))
 
 
-def _levels(spec: RunSpec, run: int) -> bytes:
+def levels(spec: RunSpec, run: int) -> bytes:
     """People rebuilt from one run, made with its components where they are not there any more."""
     lead = _lead(spec)
     found = subspaces(lead, run)[lead.protocols[0]]

@@ -1165,6 +1165,24 @@ def _panels(number: int) -> list[str]:
     return list(panel_groups().values())[number]
 
 
+DECIDE = {
+    "decide_target": Number(
+        "slider", "What must survive: share of the pattern, in %", 90, low=50, high=99
+    ),
+    "decide_trust": OneOf(
+        "segmented_control",
+        "Whom do we trust?",
+        "nobody",
+        {
+            "nobody": "Nobody",
+            "other_sites": "The other sites, with their masks",
+            "holder": "One team, with every row",
+        },
+    ),
+    "decide_report": OneOf(
+        "segmented_control", "Ten example reports: step through them", 1, tuple(range(1, 11))
+    ),
+}
 PLAN = {
     "plan_target": Number(
         "slider", "Target: share of the energy exact PCA captures, in %", 75, low=50, high=99
@@ -1245,6 +1263,7 @@ DECK: dict[str, Parameter] = {
 USE = (
     PRESENTING
     | of_page("deck", DECK)
+    | of_page("decide", DECIDE)
     | of_page("plan", PLAN)
     | of_page("reproduce", REPRODUCE)
     | of_page("reproduce_2012", REPRODUCE_2012)

@@ -138,7 +138,7 @@ def asked_by(pin: Pin) -> Asked | None:
 
 
 def plan_of(pin: Pin) -> Question:
-    """What a pin of *What would it take?* asks."""
+    """What a pin of *All ways to a target* asks."""
     target, field, over = (pin.stands(f"plan_{name}") for name in ("target", "find", "protocol"))
     return question_of(run_of(pin).spec, target / 100, field, over)
 

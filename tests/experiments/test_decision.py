@@ -1,0 +1,118 @@
+"""A decision: options follow from a search, and only fresh runs recommend one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
+from dpcore.experiments.charges import promised
+from dpcore.experiments.decision import (
+    ENOUGH_RUNS,
+    FRESH_RUNS,
+    NAMES,
+    PROTOCOL_FOR,
+    SEARCH_RUNS,
+    Option,
+    Tried,
+    asked_spec,
+    decide,
+    epsilon_of_breach,
+    largest_delta,
+    recommended,
+    share_recognised,
+    signs_kept,
+)
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.targets import Trusted, trusted_by
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import PrivacyBudget, guarantee_mu
+from dpcore.privacy.gaussian import gaussian_mu
+
+N = 1797
+SPEC = asked_spec(RunSpec(dataset="digits", components=5), Trusted.HOLDER, N)
+
+
+def test_options_are_run_anew_with_noise_that_the_search_has_not_met():
+    steps = list(decide(SPEC, 0.9))
+    tried = [step for step in steps if isinstance(step, Tried)]
+    options = tuple(step for step in steps if isinstance(step, Option))
+    assert tuple(each.name for each in options) == NAMES
+    searched = {row["repetition"] for step in tried for row in step.rows}
+    assert searched == set(range(SEARCH_RUNS))
+    for each in options:
+        assert len(each.rows) == FRESH_RUNS and not searched & set(each.runs)
+        again = run(replace(each.spec, repetitions=SEARCH_RUNS + FRESH_RUNS))
+        assert each.energies == [row["energy_ratio"] for row in again][SEARCH_RUNS:]
+    cautious, balanced, detailed = (each.spec.epsilon for each in options)
+    assert cautious < balanced < detailed
+    reached = {s.epsilon: all(r["energy_ratio"] >= 0.9 for r in s.rows) for s in tried}
+    assert reached[balanced] and balanced == min(e for e, has in reached.items() if has)
+    best = recommended(options)
+    assert best is not None and best.hits >= ENOUGH_RUNS
+
+
+def _option(name, epsilon, energies):
+    rows = tuple({"energy_ratio": e, "repetition": 3 + n} for n, e in enumerate(energies))
+    return Option(name, replace(SPEC, epsilon=epsilon), 0.9, rows)
+
+
+def test_only_what_reached_the_target_is_recommended_and_the_most_private_of_it():
+    missed = _option("cautious", 0.1, [0.95] * 8 + [0.89] * 2)
+    reached = _option("balanced", 1.0, [0.95] * 9 + [0.8])
+    more = _option("detailed", 5.0, [0.99] * 10)
+    assert recommended((missed, reached, more)) is reached
+    assert recommended((missed,)) is None
+    assert (missed.hits, reached.hits, more.hits) == (8, 9, 10)
+    assert more.least_share == pytest.approx(0.05 ** (1 / 10))
+
+
+def test_delta_is_at_most_a_tenth_of_one_in_n():
+    for n in (10, 569, 1797, 10_000, 60_000, 10**7):
+        assert largest_delta(n) <= 1 / (10 * n) < 10 * largest_delta(n) * (1 + 1e-9)
+    with pytest.raises(ParameterError, match="people"):
+        largest_delta(10**9)
+
+
+@pytest.mark.parametrize("trusted", Trusted)
+def test_a_breach_of_trust_leaves_the_noise_of_ones_own_site_or_nothing(trusted):
+    spec = asked_spec(RunSpec(dataset="digits"), trusted, N)
+    key = PROTOCOL_FOR[trusted]
+    assert trusted_by(PROTOCOLS[key]) is trusted
+    guarantee = promised(spec, key, dataset_status("digits"))
+    left = epsilon_of_breach(guarantee)
+    if trusted is Trusted.HOLDER:
+        assert math.isinf(left)
+    elif trusted is Trusted.NOBODY:
+        assert left == pytest.approx(guarantee.epsilon)
+    else:
+        # The worst adversary lacks the noise of four of five sites; then of one.
+        alone = gaussian_mu(PrivacyBudget(left, guarantee.delta))
+        assert (alone / guarantee_mu(guarantee)) ** 2 == pytest.approx(4, rel=1e-6)
+
+
+def test_a_classifier_sees_people_through_the_release_alone():
+    rng = np.random.default_rng()
+    labels = np.arange(400) % 2
+    X = np.zeros((400, 3))
+    X[:, 1] = np.where(labels, 0.5, -0.5)
+    X[:, 2] = rng.normal(scale=0.01, size=400)
+    told, blind = np.eye(3)[1:2], np.eye(3)[2:3]
+    assert share_recognised(X, labels, told, np.zeros(3), rng=rng) == 1.0
+    assert share_recognised(X, labels, blind, np.zeros(3), rng=rng) < 0.8
+
+
+def test_signs_are_counted_whichever_way_a_component_points():
+    exact = np.array([[0.5, -0.5, 0.5, -0.5]])
+    assert signs_kept(-exact, exact) == 4
+    assert signs_kept(np.array([[0.6, -0.6, 0.5, 0.1]]), exact) == 3
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0])
+def test_targets_out_of_range_are_refused(target):
+    with pytest.raises(ParameterError, match="target"):
+        next(iter(decide(SPEC, target)))
