@@ -125,7 +125,7 @@ class Answer:
             known = sorted(value for value in ends if value is not None)
             least, most = known[0], known[-1]
             last = "out of reach" if len(known) < len(ends) else f"{most:,.3g}"
-            range_ = f" (single draws: {least:,.3g} to {last})"
+            range_ = f" (single runs: {least:,.3g} to {last})"
         return f"{wanted} {takes} {value_in_words(self.field, self.value)}{range_}."
 
 
@@ -395,7 +395,7 @@ class Trusted(StrEnum):
 
     NOBODY = "nobody"
     OTHER_SITES = "enough other sites, to keep their masks to themselves"
-    HOLDER = "whoever is sent everybody's rows"
+    HOLDER = "the one that is sent everyone's rows"
 
     @property
     def rank(self) -> int:

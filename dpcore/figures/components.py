@@ -402,8 +402,8 @@ def variances_svg(
     parts = [
         opening,
         _key(18, _estimate(colour, 0, 0, 0), "the release's own estimate, 90 % interval"),
-        _key(38, _truth(0), "true, which only a laboratory knows"),
-        f'<text transform="{middle}" text-anchor="middle">energy (second moment)</text>',
+        _key(38, _truth(0), "true, which only a simulation knows"),
+        f'<text transform="{middle}" text-anchor="middle">variation (second moment)</text>',
         at(0.5, f'<text y="{_HEIGHT - 16}" text-anchor="middle">component</text>'),
     ]
     for number in range(math.ceil(low / step), math.floor(high / step) + 1):

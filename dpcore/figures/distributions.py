@@ -59,7 +59,7 @@ def error_law_figure(
     figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
     figure.update_yaxes(
         range=[0, 1.25 * float(density[:, 1].max())],
-        title="share of draws per unit",
+        title="share of runs per unit",
         showticklabels=False,
     )
     return legend_above(figure).update_layout(bargap=0)

@@ -59,7 +59,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         "customdata": [looks[place].label for _, place in draws],
         "mode": "markers",
         "marker": {"color": [faded(looks[place].colour, 0.35) for _, place in draws], "size": 9},
-        "hovertemplate": "%{x:.1%} in one draw<extra>%{customdata}</extra>",
+        "hovertemplate": "%{x:.1%} in one run<extra>%{customdata}</extra>",
     }
     middle = {
         "type": "scatter",
@@ -76,7 +76,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         "textposition": ["middle left" if mean > 0.5 else "middle right" for mean in means],
         "textfont": {"size": 14},
         "cliponaxis": False,
-        "hovertemplate": f"%{{x:.1%}} on average over {len(rows) // len(order)} draws"
+        "hovertemplate": f"%{{x:.1%}} on average over {len(rows) // len(order)} runs"
         "<extra>%{customdata}</extra>",
     }
     return assembled(
@@ -214,7 +214,7 @@ def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]
         "line": {"color": look.colour, "dash": look.dash, "width": 2.5},
         "marker": {"symbol": look.symbol, "size": 9},
         "customdata": [[value, key] for value in values],
-        "hovertemplate": f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{look.label}</extra>",
+        "hovertemplate": f"%{{y:.1%}} at %{{x}}, mean of {draws} runs<extra>{look.label}</extra>",
     }
     return [spread, line] if draws > 1 else [line]
 
@@ -538,7 +538,7 @@ def _row(key: str, ways: list[tuple[int, Dot]], y: int, dark: bool) -> dict[str,
             for number, way in own
         ],
         "hovertemplate": "%{customdata[1]}: %{x:.1%} on average<br>%{customdata[2]:.1%} to "
-        "%{customdata[3]:.1%} over %{customdata[4]} draws<extra>" + look.label + "</extra>",
+        "%{customdata[3]:.1%} over %{customdata[4]} runs<extra>" + look.label + "</extra>",
     }
 
 

@@ -74,14 +74,14 @@ def correlation_dots(
         width=0.5,
         name=f"{title}, on the true data",
         marker={"color": faded(look.colour, 0.35), "line": {"color": look.colour, "width": 1.5}},
-        hovertemplate=f"%{{y:.2f}}, mean of {len(measured)} draws<extra>pair %{{x}}</extra>",
+        hovertemplate=f"%{{y:.2f}}, mean of {len(measured)} runs<extra>pair %{{x}}</extra>",
     )
     figure.add_scatter(
         x=np.tile(pairs, len(measured)),
         y=measured.ravel(),
         mode="markers",
         marker={"color": look.colour, "size": 5},
-        hovertemplate="%{y:.2f} in one draw<extra>pair %{x}</extra>",
+        hovertemplate="%{y:.2f} in one run<extra>pair %{x}</extra>",
         showlegend=False,
     )
     level = {"symbol": "line-ew", "size": 46}
@@ -192,7 +192,7 @@ def _add_curve(
         values,
         list(map(fmean, shares.values())),
         name,
-        f"%{{y:.0%}} at %{{x}}, mean of {draws} draws",
+        f"%{{y:.0%}} at %{{x}}, mean of {draws} runs",
         colour=look.colour,
         dash=_PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
         width=2.5 if number == 0 else 1.5,
@@ -250,7 +250,7 @@ def direction_bars(
 
 _BOUNDS = {
     "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
-    "theorem 4": ("anybody, pure ε: needed (theorem 4)", None, "longdashdot"),
+    "theorem 4": ("any algorithm, pure ε: needed (theorem 4)", None, "longdashdot"),
     "theorem 5": ("MOD-SuLQ: growth (theorem 5)", "modsulq", "dot"),
 }
 _PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
@@ -355,7 +355,7 @@ def _add_requirement(
         y=[place] * len(shares),
         mode="markers",
         marker={"color": faded(look.colour, 0.35), "size": 9, "symbol": "circle"},
-        hovertemplate=f"%{{x:.{digits + 1}%}} in one draw<extra>{name}</extra>",
+        hovertemplate=f"%{{x:.{digits + 1}%}} in one run<extra>{name}</extra>",
     )
     figure.add_scatter(
         x=[mean],
@@ -363,7 +363,7 @@ def _add_requirement(
         mode="markers",
         marker={"color": look.colour, "size": 14, "symbol": look.symbol},
         cliponaxis=False,
-        hovertemplate=f"%{{x:.{digits + 1}%}}, mean of {len(shares)} draws<extra>{name}</extra>",
+        hovertemplate=f"%{{x:.{digits + 1}%}}, mean of {len(shares)} runs<extra>{name}</extra>",
     )
     # Beside the dots, not on them.
     is_left = mean > 0.5
@@ -729,7 +729,7 @@ def _add_line(
         mode="lines+markers" if markers else "lines",
         line={"color": line.colour, "dash": line.dash, "width": 2.5},
         marker={"symbol": line.symbol, "size": 9},
-        hovertemplate=f"%{{y:.1%}} at %{{x}}, mean of {draws} draws<extra>{line.label}</extra>",
+        hovertemplate=f"%{{y:.1%}} at %{{x}}, mean of {draws} runs<extra>{line.label}</extra>",
     )
 
 

@@ -277,7 +277,7 @@ _LEFT, _MIDDLE, _RIGHT = 4, 154, 304
 _TOP, _CENTRE, _BOTTOM = 8, 72, 136
 _SEEN = "#D55E00"
 _NAMES = {
-    "outsider": "somebody with the result",
+    "outsider": "an outsider with the result",
     "aggregator": "the aggregator",
     "site": "a participating site",
 }

@@ -40,7 +40,7 @@ PERCENT_RANGE = (0.0, 1.06)
 ENERGY_AXIS: dict[str, Any] = {
     "range": list(PERCENT_RANGE),
     "tickformat": ".0%",
-    "title": "captured energy, share of exact PCA",
+    "title": "survives, share of exact PCA",
 }
 
 Row = Mapping[str, Any]

@@ -77,7 +77,7 @@ def energy_curves_svg(
         _text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 12, axis_title),
         (
             f'<text transform="translate(16 {y(0.5):.1f}) rotate(-90)" text-anchor="middle">'
-            "captured energy, share of exact PCA</text>"
+            "survives, share of exact PCA</text>"
         ),
     ]
     floor = fmean(row["random_ratio"] for row in rows)
@@ -306,7 +306,7 @@ def arrivals(
         "marker": {"size": 10, "color": look.colour},
         "hovertemplate": "%{y:.0%} after %{x}<extra></extra>",
     }
-    levels = ((1.0, exact, "no noise"), (chance, random, "pure chance"))
+    levels = ((1.0, exact, "no noise"), (chance, random, "random guess"))
     notes = [
         {"x": 1, "xref": "paper", "xanchor": "right", "y": level, "yanchor": "bottom",
          "text": said, "showarrow": False, "font": {"size": 12}}

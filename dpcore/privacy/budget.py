@@ -27,7 +27,7 @@ from dpcore.errors import ParameterError
 class Assumption(StrEnum):
     """A condition of a guarantee, as a full sentence."""
 
-    ONE_ROW_A_PERSON = "Each person is one row; somebody with k rows is protected k times less."
+    ONE_ROW_A_PERSON = "Each person is one row; a person with k rows is protected k times less."
     ROW_OF_ONE_PERSON = (
         "Each row depends on its own person alone: nothing was fitted to everybody's rows (a "
         "scaler, a mean, a vocabulary) before the noise."
@@ -49,15 +49,17 @@ class Assumption(StrEnum):
         "Each pair of sites agrees on its masks in secret, and nobody gets the sum of fewer sites "
         "than answered."
     )
-    TRUSTED_HOLDER = "Whoever adds the noise holds everybody's raw rows and is trusted with them."
+    TRUSTED_HOLDER = (
+        "The party that adds the noise has everyone's raw rows and is trusted with them."
+    )
     SECRET_SEED = (
         "The seed of the noise stays secret, and no stream serves two releases; in this "
-        "laboratory the seed is shown, and held, so that results can be repeated and compared. "
-        "From a seed NumPy's PCG64 draws, whose state can be worked out from noise that somebody "
+        "simulation the seed is shown, and held, so that results can be repeated and compared. "
+        "From a seed NumPy's PCG64 draws, whose state can be worked out from noise that another "
         "knows; estimators without random_state draw from a cryptographic generator."
     )
     EXACT_DRAWS = (
-        "Every draw follows its law exactly; a Markov chain only comes close, "
+        "Each result follows its law exactly; a Markov chain only comes close, "
         "and its diagnostics say how close."
     )
     VERDICT_WITH_HOLDER = (
@@ -239,7 +241,7 @@ class Adversary(StrEnum):
 
 
 _WHO = {
-    Adversary.OUTSIDER: "Somebody with the result",
+    Adversary.OUTSIDER: "A reader of the result",
     Adversary.AGGREGATOR: "The aggregator",
     Adversary.SITE: "A participating site",
 }

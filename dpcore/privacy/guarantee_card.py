@@ -367,43 +367,37 @@ def _in_powers(value: float, places: int) -> str:
 
 def _headline(guarantee: Guarantee) -> str:
     if guarantee.mechanism == "data-independent":
-        return "This result does not depend on the data, so it says nothing about anybody."
+        return "This result does not depend on the data, so it says nothing about anyone."
     if guarantee.mechanism == "exponential" and not guarantee.is_private:
         return (
-            "Nothing is promised: the Markov chains did not converge, and the proof is about an "
-            "exact draw. That they did not depends on the rows, so even this sentence is for "
-            "their holder alone."
+            "No guarantee yet: the chains have not converged. (Even this message depends on the "
+            "data, so only the data holder may see it.)"
         )
     if not guarantee.is_private:
         return "Nothing is promised: no noise protects this result, and it may give any row away."
     factor = say_factor(odds_factor(guarantee.epsilon))
-    if guarantee.delta == 0:
-        return (
-            "Seeing this result can move somebody's odds about you "
-            f"by at most a factor of {factor}."
-        )
-    slack = f"a chance of {one_in(guarantee.delta)}"
-    likely = "no more likely" if guarantee.epsilon == 0 else f"at most {factor} times as likely"
-    than = "than" if guarantee.epsilon == 0 else "as"
+    likelier = "likelier" if guarantee.epsilon == 0 else f"more than {factor} times as likely"
+    points = say_delta(100 * guarantee.delta)
+    plus = f" (plus at most {points} percentage point{'s' * (points != '1')})"
     return (
-        f"Whatever somebody concludes about you from this result is {likely} with your row "
-        f"{than} with any other in its place, give or take {slack}."
+        f"Nothing anyone could conclude about you becomes {likelier} because your record was used"
+        f"{plus if guarantee.delta else ''}."
     )
 
 
 def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
     if (asked := guarantee.asked) is not None:
         said = f"ε = {say_number(asked.epsilon)}, δ = {say_delta(asked.delta)}"
-        yield CardRow("Asked", said, "asked")
-    yield CardRow("Holds", _say_what_holds(guarantee), "exact")
+        yield CardRow("Requested", said, "asked")
+    yield CardRow("Delivered", _say_what_holds(guarantee), "exact")
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
         return
     if guarantee.against:
-        yield CardRow("Holds against", _say_against_whom(guarantee.against), "against")
+        yield CardRow("Protects against", _say_against_whom(guarantee.against), "against")
     yield CardRow("δ in words", one_in(guarantee.delta), "delta")
     yield CardRow("Neighbours", "one row replaced", "relation")
     power, level = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE))), 100 * CARD_TYPE_ONE
-    found = f"finds you at most {power} % of the time, with {level:g} % false alarms"
+    found = f"catches at most {power} in 100 people, and wrongly accuses {level:g} in 100"
     yield CardRow("Strongest test", found, "power")
     right, blind = icon_counts(guarantee)
     said = f"right at most {right} times in 100; a coin is right {blind} times"
@@ -414,7 +408,7 @@ def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
 def _say_what_holds(guarantee: Guarantee) -> str:
     said = f"ε = {say_number(guarantee.epsilon)} at δ = {say_delta(guarantee.delta)}"
     if guarantee.mechanism == "gaussian" and guarantee.is_private:
-        return f"{said}; what is cut from the noisy release gives away at most that"
+        return f"{said}; dropping directions afterwards reveals nothing more"
     return said
 
 

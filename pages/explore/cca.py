@@ -221,7 +221,7 @@ def show_correlations(draws: list[FoundPairs], problem: CcaProblem, protocol: st
         f"Exact: {exact}.",
     )
     st.caption(
-        "A bar is what the private directions are worth on the true data, a dot one draw. The "
+        "A bar is what the private directions are worth on the true data, a dot one run. The "
         "diamond is what the release itself says; only that, and the directions, are released."
     )
     return figure
@@ -305,7 +305,7 @@ def show_directions(
                 alt=f"The first direction of {name} by column, exact and private.",
             )
     st.caption(
-        "One draw of the noise. |correlation| of the private score with the exact one is on the "
+        "One run. |correlation| of the private score with the exact one is on the "
         "true data, one number a pair. Red and blue are opposite signs."
     )
 

@@ -78,7 +78,7 @@ def watched(spec: CentralSpec, n_chains: int, n_sweeps: int) -> tuple[WatchedCha
 def chain_headline(chains: WatchedChains, enough: WatchedChains, spec: RunSpec) -> None:
     """Split R-hat as the number, and whether the draw may be released."""
     verdict = (
-        "the chains agree, and the draw may be released"
+        "the chains agree, and the result may be released"
         if chains.converged
         else "the chains fail the check again, and nothing is promised"
         if _passed(chains, enough)
@@ -141,7 +141,7 @@ def show_traces(chains: WatchedChains, enough: WatchedChains) -> None:
             dark=is_dark(),
         ),
         key="sampler_traces",
-        alt="Captured energy of chains started at random and at exact PCA, which meet.",
+        alt="What survives along chains started at random and at exact PCA, which meet.",
     )
     if passed:
         st.caption(f"The line marks where the sampler would stop: {enough.n_sweeps:,} sweeps.")
@@ -247,7 +247,7 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     others.insert(0, f"Wishart difference, pure as well, {percent(means['wishart'])}")
     big_number(
         percent(means["ppca"]),
-        "of the energy that exact PCA captures is kept by **PPCA** at pure "
+        "of the pattern survives with **PPCA** at pure "
         f"**ε = {plain(spec.epsilon)}**, with {rows[0]['samples']:,} people and "
         f"K = {rows[0]['components']}.",
         f"{'; '.join(others)}. A random subspace: {percent(rows[0]['random_ratio'])}.",
@@ -260,7 +260,7 @@ def dots(rows: Sequence[Row]) -> None:
     chart(
         variant_dots(ordered, dark=is_dark()),
         key="central_dots",
-        alt="Captured energy of each central algorithm as a share of exact PCA, a dot a draw.",
+        alt="What survives of exact PCA with each central algorithm, a dot a run.",
     )
 
 
@@ -308,7 +308,7 @@ def _curve(
             figure = energy_curves(
                 rows, field, axis_title=axis, axis_range=ends, marker=marker, dark=is_dark()
             )
-            chart(figure, key=name, alt=f"Captured energy of central algorithms against {field}.")
+            chart(figure, key=name, alt=f"What survives with central algorithms against {field}.")
 
     live_figure(name, (Points(tuple(cheap)), Points(tuple(chains))), draw, noun="points")
 
@@ -398,7 +398,7 @@ def show_central() -> None:
         answer(rows, spec)
         st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
 
-        st.markdown("## Every draw")
+        st.markdown("## Every run")
         dots(rows)
         if spec.epsilon > 1:
             st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
@@ -436,7 +436,7 @@ def show_central() -> None:
             )
         else:
             st.caption(
-                "Nothing is centred here: directions and energy are about zero, not the mean."
+                "Nothing is centred here: directions and variation are about zero, not the mean."
             )
         st.page_link(linked_page("sampler"), label="Watch PPCA's chains")
 

@@ -82,7 +82,7 @@ def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
     protocol = ask("class_protocol", second)
     model = ask("class_model", third)
     spec = selection.spec
-    with st.expander("Shares, people, draws"):
+    with st.expander("Shares, people, runs"):
         values = _more(len(asked_about(halves.labels, classes)), protocol)
     as_printed = values.pop("as_printed")
     components = min(spec.components or halves.default_components, halves.X.shape[1])
@@ -223,7 +223,7 @@ def curves(spec: ClassificationSpec) -> None:
 
     live_errors("class_curves", _along_epsilon(spec), draw)
     st.caption(
-        f"Bands: spread of {spec.repetitions} draws. Colour says how the subspace was found, the "
+        f"Bands: spread of {spec.repetitions} runs. Colour says how the subspace was found, the "
         "line whether the classifier is private too."
     )
     not_private("Test errors", "are counted exactly on people outside training, as in both papers.")
@@ -297,7 +297,7 @@ def promises(spec: ClassificationSpec) -> None:
         st.caption("How many people are of these two classes is taken as public.")
     if PROTOCOLS[spec.protocol].is_distributed:
         st.caption(
-            "Sites protect the subspace themselves; training is done by somebody who holds the "
+            "Sites protect the subspace themselves; training is done by one party that sees the "
             "projected rows and is trusted with them."
         )
 
@@ -462,9 +462,9 @@ def three_parts(spec: ClassificationSpec) -> None:
 
 def ties_said(best: Best, n_draws: float, of_draws: int) -> str:
     # Until all are there, another share may turn out the best and any mean another number.
-    over = f"Over {of_draws} draws"
+    over = f"Over {of_draws} runs"
     if n_draws < of_draws:
-        over = f"So far, over {int(n_draws)} of {of_draws} draws,"
+        over = f"So far, over {int(n_draws)} of {of_draws} runs,"
     if not best.ties:
         return f"{over} no other share comes close."
     shares = ", ".join(_said(share) for (share,) in best.ties)
@@ -495,7 +495,7 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
             percent(mean),
             f"of {len(problem.test_X):,} test people are taken for another class at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**.",
-            f"The mean of {counted(spec.repetitions, 'draw')}. One of them is looked into below: "
+            f"The mean of {counted(spec.repetitions, 'run')}. One of them is looked into below: "
             f"{percent(outcome.test_error)} wrong, {wrong:,} people.",
         )
     if halves.image_shape is not None:

@@ -122,7 +122,7 @@ def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) ->
             f"±{errors.mean():.3g}",
             f"people is how far a private count is from the true one, on average over "
             f"{spec.bins} bins of **{plainly(data.name)}** ({n:,} people, "
-            f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this draw.",
+            f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this run.",
         )
         moves = "One person moves two counts by one each"
     else:
@@ -130,7 +130,7 @@ def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) ->
         words = big_number(
             f"{release.value:.4g}",
             f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
-            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one draw; the "
+            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one run; the "
             f"true one is {exact:.4g}: an error of "
             f"{error}.",
         )
@@ -155,7 +155,7 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
         not_private(
             "Edges read from the data",
             f"they publish the smallest and the largest value, **{edges[0]:g}** and "
-            f"**{edges[-1]:g}**, exactly, with no noise. Somebody's value is there for all to "
+            f"**{edges[-1]:g}**, exactly, with no noise. One person's value is there for all to "
             "read, whatever ε says about the counts, and one person can move every edge.",
         )
     exact = np.asarray(statistics.truth(data.values, spec))
@@ -169,7 +169,7 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
 def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Errors of many draws, the density that theory gives over them."""
     draws = statistics.affordable_draws(len(data.values), spec)
-    st.markdown(f"## The law of the error, over {draws:,} draws")
+    st.markdown(f"## The law of the error, over {draws:,} runs")
     errors = family_caches.errors_of(data.identity, spec, draws)
     marker = None
     if spec.kind != HISTOGRAM:
@@ -184,14 +184,13 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
             dark=is_dark(),
         ),
         key="stat_law",
-        alt=f"Errors of {draws} draws follow the {spec.mechanism} law of scale "
+        alt=f"Errors of {draws} runs follow the {spec.mechanism} law of scale "
         f"{release.noise_scale:.3g}.",
     )
     reached = statistics.error_reached(spec, float(release.noise_scale))
     st.caption(
-        f"Theory: below {plain(float(f'{reached:.3g}'))} in 95 draws of 100. Live: in "
-        f"{100 * np.mean(np.abs(errors) <= reached):.1f}. Publishing so many draws would cost as "
-        "many ε: this is a laboratory."
+        f"Theory: 95 % of errors below {plain(float(f'{reached:.3g}'))}. "
+        f"In these {draws:,} simulations: {100 * np.mean(np.abs(errors) <= reached):.1f} %."
     )
 
 
@@ -231,14 +230,14 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
 
 def people(data: Values, spec: StatisticSpec) -> None:
     """How many people an error one can live with takes."""
-    st.markdown("## How many people does an error you can live with take?")
+    st.markdown("## How many people do you need for an acceptable error?")
     reach = statistics.error_range(spec)
     what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
     share = ask("stat_error", label=f"Error, as a share {what}")
     error = share * reach
     needed = statistics.people_for(spec, error)
     st.markdown(
-        f"**{needed:,} people** keep the noise below {plain(error)} in 95 draws of 100 at "
+        f"**{needed:,} people** are needed for an error below {plain(error)} in 95 runs of 100 at "
         f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
         + ("That is enough." if len(data.values) >= needed else "That is not enough.")
     )

@@ -197,7 +197,7 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
         row["protocol"] == lead and row[field] == value for row in rows)]  # fmt: skip
     first, last = values[0], values[-1]
     sentence = (
-        f"of the energy that exact PCA captures is kept by **{title}** on "
+        f"of the pattern survives with **{title}** on "
         f"{_called(rows[0]['dataset'])} at **{axis.told(last)}**, and "
         f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
     )
@@ -309,7 +309,7 @@ def draw_panels(sweeps: Sequence[Sweep], progress: SweepProgress) -> None:
                 selection_mode="points",
             )
     st.caption(
-        "Bands are the spread of the draws. Click a point to open it in the Playground, at the "
+        "Bands are the spread of the runs. Click a point to open it on Play, at the "
         "nearest settings its controls have."
     )
 
@@ -432,7 +432,7 @@ def frontier_count(progress: Progress) -> str:
     part = list(progress.arrived)[-1] if progress.arrived else _PARTS[0]
     words = {"whole": "Rounded matrices", "proxies": "Proxies"}[part]
     events = progress.arrived.get(part)
-    count = f": {events[-1].done} of {events[-1].total} draws" if events else ""
+    count = f": {events[-1].done} of {events[-1].total} runs" if events else ""
     return f"{words}{count} …"
 
 
@@ -461,9 +461,10 @@ def frontier_finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: Data
     number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")
     big_number(
         f"{number:.2g} ×",
-        f"{word} bytes: rounding the whole matrix at step 1σ keeps **{percent(rounded.energy)}** "
+        f"{word} bytes: rounding the whole matrix at step 1σ lets **{percent(rounded.energy)}** "
+        "survive "
         f"with **{bytes_in_words(rounded.bytes_per_site)}** a site; sending "
-        f"R\u00a0=\u00a0{sent} directions in {_PRECISION} keeps **{percent(proxy.energy)}** "
+        f"R\u00a0=\u00a0{sent} directions in {_PRECISION} lets **{percent(proxy.energy)}** survive "
         f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
 
@@ -490,13 +491,13 @@ def frontier(
             dark=is_dark(),
         ),
         key="bytes_frontier",
-        alt="Captured energy against bytes a site sends. Best for their bytes: "
+        alt="What survives against bytes a site sends. Best for their bytes: "
         + "; ".join(f"{p.label}, {percent(p.energy)}" for p in points if p.is_best),
     )
     st.caption(
-        f"Each point is the mean of {spec.repetitions} draws, its line their spread. The grey "
-        "stairs join what nobody shown beats with as few bytes; labels at diamonds are the "
-        "rounding step."
+        f"Each point is the mean of {spec.repetitions} runs, its line their spread. Grey steps: "
+        "the "
+        "best result for each message size. Diamonds are labelled with the rounding step."
     )
     if skipped:
         with st.expander(f"{len(skipped)} settings skipped, and why"):
@@ -515,8 +516,8 @@ def best_for_their_bytes(rows: list[Row]) -> None:
                 "message": f"{'proxy' if point.family == 'proxy' else 'matrix'}, "
                 + point.label.replace("int8", "8 bits"),
                 "bytes a site": point.bytes_per_site,
-                "kept, %": 100 * point.energy,
-                "draws, %": f"{100 * point.least:.0f} to {100 * point.greatest:.0f}",
+                "survives, %": 100 * point.energy,
+                "runs, %": f"{100 * point.least:.0f} to {100 * point.greatest:.0f}",
             }
             for point in best
         ],
@@ -524,8 +525,8 @@ def best_for_their_bytes(rows: list[Row]) -> None:
         column_config={
             "message": st.column_config.TextColumn(width=135),
             "bytes a site": st.column_config.NumberColumn(format="%,.0f", width=80),
-            "kept, %": st.column_config.NumberColumn(format="%.1f", width=60),
-            "draws, %": st.column_config.TextColumn(width=75),
+            "survives, %": st.column_config.NumberColumn(format="%.1f", width=60),
+            "runs, %": st.column_config.TextColumn(width=75),
         },
         hide_index=True,
         height="content",  # all of it, for the last line was cut

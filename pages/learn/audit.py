@@ -95,7 +95,7 @@ def _promise_shown(attack: Attack) -> None:
     _, words = _needle(0.0, case.epsilon)
     words.markdown(f"## “{case.name}” promises {claim_of(case)}. Is it true?")
     words.markdown(
-        f"The attack draws {attack.n_trials:,} results with her record and as many without, and "
+        f"The attack runs {attack.n_trials:,} results with her record and as many without, and "
         "tries to tell them apart. What it proves moves the needle."
     )
     if words.button("Attack", type="primary", key="audit_attack"):

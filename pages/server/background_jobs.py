@@ -536,7 +536,7 @@ def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
         return found
     options = run_options(grid.family) | {"workers": 1, "scheduler": None}
     finished: list[Finished] = []
-    with caches.Counting("draws") as bar:
+    with caches.Counting("runs") as bar:
         for event in run_sweep(grid, **options | ({} if keep else {"store": None})):
             if event.skipped:
                 raise ParameterError("settings", "such that they can run", event.skipped[0])

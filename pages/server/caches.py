@@ -175,7 +175,7 @@ def _ready(spec: RunSpec, repetition: int) -> None:
 def rows(spec: RunSpec) -> list[PcaRow]:
     """All rows of a spec; a counting bar appears if it takes longer than a moment."""
     found: list[PcaRow] = []
-    for cell in counted_out(cells(spec), "draws"):
+    for cell in counted_out(cells(spec), "runs"):
         _ready(*cell)
         found += _rows(*cell)
     return found

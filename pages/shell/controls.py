@@ -79,7 +79,7 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
             "sends fewer directions than are wanted, and only different sites can make up for it."
         )
     if fields["dropped_sites"] >= sites:
-        notes.append(f"Of {sites} sites at most {sites - 1} can drop out: somebody has to answer.")
+        notes.append(f"Of {sites} sites at most {sites - 1} can drop out: one has to answer.")
         fields["dropped_sites"] = sites - 1
     fields["knowledge"], objection = _usable_knowledge(fields, dataset)
     notes += objection

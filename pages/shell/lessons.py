@@ -225,7 +225,7 @@ _TOLD: dict[str, Story] = {
         ),
         finding=Difference(
             (Scene("local"), Scene("dpdis"), Scene(CHANCE)),
-            "One hospital alone keeps {0}, and pure chance {2}; fifty together keep {1}.",
+            "With one hospital {0} survives, with fifty together {1}; a random guess gets {2}.",
         ),
         why="Every hospital adds its own noise. Fifty noises average out, and what the hospitals "
         "have in common does not.",
@@ -243,7 +243,8 @@ _TOLD: dict[str, Story] = {
         ),
         finding=Difference(
             (Scene(CHANCE), Scene("dpdis"), Scene("pooled")),
-            "Pure chance keeps {0}, DPdisPCA {1}; one trusted holder of all rows would keep {2}.",
+            "A random guess gets {0}. With DPdisPCA {1} survives, with one trusted holder of all "
+            "rows {2}.",
         ),
         why="The noise is larger than what the pictures have in common. Cosines near 0 under the "
         "components say that they are noise.",
@@ -349,7 +350,7 @@ _TOLD: dict[str, Story] = {
             Choice("More than 15"),
         ),
         finding=ExactEpsilon(
-            "What holds is ε = {exact}. Odds about somebody may move by a factor of {odds}, where "
+            "What holds is ε = {exact}. Odds about a person may move by a factor of {odds}, where "
             "{asked_odds} was asked for.",
         ),
         why="It takes 1/n for what one person can move, where √2/n is right, and a bound that was "

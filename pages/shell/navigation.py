@@ -118,8 +118,8 @@ _EXPLORE = (
     ),
     Place(
         "bytes",
-        "Energy per byte",
-        "How much energy a site's message carries for its bytes: proxies against rounded matrices.",
+        "What a byte buys",
+        "How much survives for the bytes a site sends: proxies against rounded matrices.",
         _run_without("protocols", "intermediate"),
     ),
 )
@@ -127,7 +127,7 @@ _LEARN = (
     Place(
         "promise",
         "What ε promises",
-        "The adversary's test, its errors, the odds, and one person who turns the component.",
+        "Was she in it? A game against the bound, and one person dragged round a circle.",
         ("epsilon", "delta"),
     ),
     Place(
@@ -173,7 +173,7 @@ _USE = (
     Place(
         "own_data",
         "Your own table",
-        "Bring a table of people, say what is public about it, and look at it in the laboratory.",
+        "Bring a table, say what is public about it, and explore it before releasing anything.",
         ("dataset",),
     ),
     Place(
@@ -202,7 +202,7 @@ _USE = (
     Place(
         "plan",
         "All ways to a target",
-        "Set a target energy; find the ε, the people, the R or the sites that reach it.",
+        "Set a target; find the ε, the people, the R or the sites that reach it.",
         _run_without("protocols"),
     ),
     Place(

@@ -28,7 +28,7 @@ YOURS = "your-table"
 # A folder whose tables every visitor may open, and where releases go: for a server that one runs
 # for oneself. Nothing unless its owner says so.
 FOLDER_VARIABLE = "DPCORE_OWN_DATA"
-LABORATORY = ":orange-badge[laboratory] For your eyes alone, no release."
+LABORATORY = ":orange-badge[simulation] For your eyes only: not a release."
 _OWN = "_own_table"
 _reconnected = in_browser("reconnected", Path(__file__).with_name("reconnected.js"))
 # The controls that choose a data set.

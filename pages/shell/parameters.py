@@ -375,13 +375,12 @@ FIRST: dict[str, Parameter] = {
     ),
     "delta": OneOf(
         "select_slider",
-        "δ, a slack on every probability",
+        "δ: how far the promise may fail (keep below 1 in the number of people)",
         # At most one in ten times the people of the data set that a visitor meets first.
         1e-5,
         DELTAS,
-        help="What is e^ε times as likely may be likelier by δ besides. It is not the chance that "
-        "the odds move further: under Gaussian noise they do more often. "
-        "Well below one over the number of people.",
+        help="A conclusion may become likelier by a factor of e^ε, plus δ. It is not the chance "
+        "that the odds move further: under Gaussian noise they do more often.",
         label=plain,
         words=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
     ),
@@ -493,7 +492,7 @@ ADVANCED: dict[str, Parameter] = {
     "seed": Number("number_input", "Seed", 0, low=0, high=LARGEST_SEED),
 }
 DRAWS: dict[str, Parameter] = {
-    "repetitions": Number("slider", "Draws of the noise", 10, low=1, high=MOST_REPETITIONS),
+    "repetitions": Number("slider", "Runs", 10, low=1, high=MOST_REPETITIONS),
     "compare": Switch("Compare with the published choices"),
 }
 # The address's part of the table of limits on Play: never drawn where one can see it.
@@ -525,8 +524,8 @@ STATISTICS: dict[str, Parameter] = {
         "text_area",
         "One number a person",
         "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50",
-        help="Up to a thousand characters stand in the address, like everything here: whoever "
-        "gets the link gets them.",
+        help="Up to a thousand characters stand in the address, like everything here: anyone "
+        "who gets the link gets them.",
         longest=10_000,
         is_list=True,
     ),
@@ -628,7 +627,7 @@ CLASSIFICATION: dict[str, Parameter] = {
     "class_regularization": OneOf(
         "select_slider", "Regularization Λ", 1e-3, (1e-5, 1e-4, 1e-3, 1e-2, 1e-1), label=plain
     ),
-    "class_draws": Number("slider", "Draws of the noise", 10, low=1, high=50),
+    "class_draws": Number("slider", "Runs", 10, low=1, high=50),
     "class_pipeline": OneOf(
         "segmented_control",
         "Pipeline",
@@ -1185,7 +1184,7 @@ DECIDE = {
 }
 PLAN = {
     "plan_target": Number(
-        "slider", "Target: share of the energy exact PCA captures, in %", 75, low=50, high=99
+        "slider", "Target: how much of the pattern should survive, in %", 75, low=50, high=99
     ),
     "plan_find": OneOf("selectbox", "Find", "epsilon", WANTED),
     "plan_protocol": OneOf(
@@ -1210,7 +1209,7 @@ REPRODUCE: dict[str, Parameter] = {
     },
     "reproduce_draws": OneOf(
         "segmented_control",
-        "Draws",
+        "Runs",
         "quick",
         {key: f"{draws}, {key}" for key, draws in PANEL_DRAWS.items()},
     ),

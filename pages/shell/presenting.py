@@ -182,7 +182,7 @@ def _respelled(where: str, name: str, values: list[str]) -> list[str]:
 # What a pin shows: the run it stands for, what is said of it, its frames in the browser.
 
 _OWN = (
-    "A laboratory's results on somebody's own table, exact ones and a seed among them: no release, "
+    "Simulated results on a visitor's own table, exact ones and a seed among them: not a release, "
     "and for nobody who may not see its rows."
 )
 # Pages that show a run along ε, and one that shows two of them.
@@ -333,7 +333,7 @@ def side_by_side(views: Sequence[View]) -> None:
 # Presenter mode: a page without its tools, in large type, moved by keys; and through a deck.
 
 _BAR, _GOES_TO, _SESSION = "presenter", "_presents_from", "_deck_session"
-_ENDS = "Esc ends it"
+_ENDS = "Esc to exit"
 
 
 _LOOK = Path(__file__).with_name("mode.css").read_text(encoding="utf-8")

@@ -165,8 +165,8 @@ def _told(story: Story, verdict: Verdict) -> str:
     draws = len(verdict.finding.values)
     if verdict.is_close:
         between = " and ".join(texts[number] for number in verdict.admitted)
-        answer = f"{draws} draws cannot tell between {between}."
-    sure = f" {verdict.n_agreeing} of {draws} draws say so by themselves." if draws > 1 else ""
+        answer = f"{draws} runs cannot tell between {between}."
+    sure = f" {verdict.n_agreeing} of {draws} runs say so by themselves." if draws > 1 else ""
     return f"{answer} {verdict.finding.sentence}{sure}\n\n{story.why}\n\n**Try next.** {story.then}"
 
 

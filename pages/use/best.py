@@ -100,10 +100,8 @@ def count_of(progress: Progress) -> str:
     events = [arrived[-1] for arrived in progress.arrived.values() if arrived]
     if not events:
         return "Reading the data …"
-    stage = ("A few draws of each way", "All draws", "Those that run Markov chains")[
-        len(events) - 1
-    ]
-    return f"{stage}: {events[-1].done} of {events[-1].total} draws …"
+    stage = ("A few runs of each way", "All runs", "Those that run Markov chains")[len(events) - 1]
+    return f"{stage}: {events[-1].done} of {events[-1].total} runs …"
 
 
 def draw(question: Question, progress: Progress) -> None:
@@ -111,7 +109,7 @@ def draw(question: Question, progress: Progress) -> None:
     go_where_clicked()
     found = ranking_of(progress)
     if not found:
-        big_number("…", f"Running the first draws of {counted(len(question.ways), 'way')}.")
+        big_number("…", f"Running the first runs of {counted(len(question.ways), 'way')}.")
     else:
         _say_best(question, found)
         _buttons(found)
@@ -127,17 +125,17 @@ def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
 
 def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
     best = found[0]
-    sentence = f"is kept by **{best.way.label}**, the most of {counted(len(found), 'way')}"
+    sentence = f"survives with **{best.way.label}**, the most of {counted(len(found), 'way')}"
     more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
     more += f"Here {_must_be_trusted(best.trusted)}."
     untrusting = _first_trusting(found, Trusted.NOBODY)
     if untrusting is not None and untrusting is not best:
-        more += f" Without trusting anybody, **{untrusting.way.label}** keeps the most: "
+        more += f" Without trusting anyone, **{untrusting.way.label}** is best: "
         more += f"{percent(untrusting.mean)}."
     if len(found) > 1 and (chance := chance_ahead(best.energies, found[1].energies)) is not None:
         more += f" Next is {found[1].way.label} with {percent(found[1].mean)}; that the first is "
         more += f"better on average has a chance of {said_chance(chance)}, by "
-        more += f"{counted(min(len(best.rows), len(found[1].rows)), 'pair')} of draws."
+        more += f"{counted(min(len(best.rows), len(found[1].rows)), 'pair')} of runs."
     big_number(percent(best.mean), f"{sentence}.", more)
 
 
@@ -190,14 +188,14 @@ def _dots(question: Question, found: tuple[Ranked, ...]) -> None:
     chart(
         dots_by_protocol(found, found[0].rows[0]["random_ratio"], dark=is_dark()),
         key=_CHART,
-        alt=f"Captured energy at ε = {question.base.epsilon:g}, best first: "
+        alt=f"What survives at ε = {question.base.epsilon:g}, best first: "
         + "; ".join(f"{each.way.label}, {percent(each.mean)}" for each in leaders),
         on_select=partial(_open_dot, found),
         selection_mode="points",
     )
     st.caption(
         "A row is a protocol, a dot one preparation and public knowledge: the large one its best, "
-        "with the spread of its draws. Click a dot to open it with every control set."
+        "with its range over the runs. Click a dot to open it with every control set."
     )
 
 
@@ -287,7 +285,8 @@ def show_best() -> None:
             leader.spec(question.base),
             selection.dataset,
             (leader.protocol,),
-            f"Of {leader.label}. Every other way promises that ε or less, to whoever its row says.",
+            f"Of {leader.label}. Every other way promises that ε or less, against those named in "
+            "its row.",
         )
         session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
         take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])

@@ -56,17 +56,16 @@ def dataset_titles() -> dict[str, str]:
 
 
 def total(account: Account, rows: list[Row], title: str) -> None:
-    """The total of a plan as the biggest thing, and what holds for whoever stops as it suits."""
+    """The total of a plan as the biggest thing, and of one that stops as it suits."""
     delta, last = rows[-1]["total_delta"], rows[-1]
     words = big_number(
         f"ε = {say_number(last['total_epsilon'])}",
         f"is what a plan of exactly these {counted(account.n_releases, 'release')}, fixed "
         f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{say_delta(delta)} "
         f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
-        f"**For whoever stops when it suits: ε = "
-        f"{say_number(account.odometer_epsilon(delta))}.** Nobody who looks at each release before "
-        "asking for the next has a plan, and the first number promises them nothing. The second "
-        "bounds the privacy loss at every moment at once.",
+        f"**If you decide as you go when to stop: ε = "
+        f"{say_number(account.odometer_epsilon(delta))}.** If you look at each result before "
+        "choosing the next, the first number does not apply to you; use the second.",
     )
     words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
 
@@ -74,7 +73,7 @@ def total(account: Account, rows: list[Row], title: str) -> None:
 def nothing_yet() -> None:
     """That nothing was spent, and where something is."""
     big_number("ε = 0", "Nothing private has been shown in this visit yet, and nothing was spent.")
-    st.markdown("Each of these draws something private, and it is entered here:")
+    st.markdown("Each of these computes a private result, and it is entered here:")
     with st.container(horizontal=True):
         for name in _WHERE_ONE_SPENDS:
             st.page_link(linked_page(name), label=PAGES[name].title)
@@ -88,7 +87,7 @@ def real_releases(project: Project) -> None:
         f"{counted(len(made), 'release')} of your own table used "
         f"**{share_in_words(total.share)}** of the cap, ε = {say_number(cap.epsilon)} at δ = "
         f"{say_delta(cap.delta)}. The project's ledger outlives this visit, and nothing here "
-        "forgets it. Everything else on this page is simulation."
+        "loses it. Everything else on this page is simulation."
     )
     st.dataframe(
         [
@@ -111,7 +110,7 @@ def compared(rows: list[Row]) -> None:
     alone = max(row["epsilon"] for row in rows)
     st.markdown(
         f"**To compare:** any one of these releases alone costs ε = {say_number(alone)} at most. A "
-        "page here draws noise over and over, to show how it falls; whoever publishes draws once. "
+        "page here runs over and over, to show the spread; a publication runs once. "
         "The US census of 2020 published its redistricting tables about people at ε = 17.14, "
         "δ = 10⁻¹⁰ (Abowd et al. 2022, Harvard Data Science Review)."
     )
@@ -123,7 +122,7 @@ def cap_controls(delta: float) -> None:
     with st.container(border=True):
         if chosen is None:
             st.markdown(
-                "**Set a cap beforehand.** Every page whose draws are entered here then refuses "
+                "**Set a cap beforehand.** Every page whose runs are entered here then refuses "
                 "what would exceed it."
             )
         else:
@@ -189,8 +188,8 @@ def held(account: Account, others: Iterable[Account]) -> None:
     if account.holds_noise(others):
         not_private(
             "Noise that was held",
-            "several of these results scale one draw of noise, so that settings can be compared, "
-            "while the total takes fresh noise for each. From A + σE and A + τE anybody can solve "
+            "several of these results reused the same noise, so that settings can be compared, "
+            "while the total takes fresh noise for each. From A + σE and A + τE anyone can solve "
             "for A, without the seed: what was really shown here has an infinite ε, not a sum.",
         )
 

@@ -141,9 +141,9 @@ def what_a_row_is(own: OwnTable) -> None:
         asked["person"], asked["at_most"] = None, 1
     left, right = st.columns(2)
     with left:
-        _column("Labels, for the laboratory alone", "label", names, own)
+        _column("Labels, for exploring only", "label", names, own)
     with right:
-        _column("Sites that hold the rows, for the laboratory alone", "site", names, own)
+        _column("Which site has which row, for exploring only", "site", names, own)
 
 
 def dictionary_of(own: OwnTable) -> Dictionary:
@@ -214,7 +214,7 @@ _ABOUT = {
 _USE_TROUBLE = "_own_use_trouble"
 # The last name under which the session's pages knew the rows of a file, by its digest.
 _NAMES = "_own_names"
-_STEPS = ("File", "Limits", "One row", "Laboratory")
+_STEPS = ("File", "Limits", "One row", "Explore")
 _THERE = ("play", "central", "eigen_images", "cca", "classification")
 
 
@@ -338,8 +338,8 @@ def where_one_is(own: OwnTable | None, dictionary: Dictionary | None) -> None:
     ]
     if own is None:
         st.markdown(
-            "**Bring your own people.** Say what is public about them, look at them in the "
-            "laboratory, and release private components once. The rows stay in the memory of "
+            "**Bring your own data.** Say what is public about them, explore them, "
+            "and release private components once. The rows stay in the memory of "
             "this session: in no file, no shared cache, no log, no address."
         )
     st.markdown(" ".join(shown))
@@ -454,7 +454,7 @@ def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
     st.markdown(
         f"Every page now has **{plainly(own_table.YOURS)}** among its data sets, in this session "
         f"alone: {counted(dictionary.n_features, 'feature')}, scaled so that your limits are −1 "
-        "and 1 around the middle. It is the **laboratory**: exact lines, seeds and scores are for "
+        "and 1 around the middle. It is a **simulation**: exact lines, seeds and scores are for "
         "your eyes, and none of it is a release."
     )
     with st.container(horizontal=True):
@@ -465,8 +465,8 @@ def _in_use(own: OwnTable, dictionary: Dictionary) -> None:
     st.caption(
         f"For you alone: {counted(reading.n_rows, 'row')} read; {counted(clipped, 'cell')} beyond "
         f"a limit and moved to it; {counted(missing, 'cell')} missing, put in the middle; "
-        f"{counted(reading.n_left_out, 'row')} left out, since each person has one row in the "
-        f"laboratory, the first.{_at_sites(own)}"
+        f"{counted(reading.n_left_out, 'row')} left out, since each person has one row "
+        f"here, the first.{_at_sites(own)}"
     )
 
 
@@ -599,9 +599,9 @@ def _answer(rows: list[dict[str, Any]], asked: _Asked, target: float) -> None:
             rows, "epsilon", axis_title="ε of one release (left is more private)", dark=is_dark()
         ),
         key="plan_curve",
-        alt="Energy captured on made-up rows, relative to the best, against ε.",
+        alt="What survives on made-up rows, against ε.",
     )
-    st.caption(f"At δ = {say_delta(_DELTA)}; two draws of the noise at each ε.")
+    st.caption(f"At δ = {say_delta(_DELTA)}; two runs at each ε.")
 
 
 def show_own_data() -> None:
@@ -620,10 +620,12 @@ def show_own_data() -> None:
         with st.container(border=True):
             st.markdown("## 2 · What is public about each column")
             st.markdown(
-                "Between which limits does a value lie, **whoever takes part**? Take them from the "
+                "Between which limits does a value lie, **for anyone who could take part**? Take "
+                "them from the "
                 "question, the unit or the sensor. Nothing is suggested from the values: a limit "
                 "read "
-                "from them would tell of somebody. Columns without limits are left out."
+                "from them would reveal something about a person. Columns without limits are "
+                "left out."
             )
             files = st.container()
             limits_editor(own)

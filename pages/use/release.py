@@ -127,13 +127,13 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
     if beside := _others(wish.project):
         st.caption(
             f":orange-badge[counted apart] {counted(beside, 'other project')} here, each with a "
-            "ledger of its own. Whoever is in two has paid for both, which no ledger and no "
+            "ledger of its own. A person in two has paid for both, which no ledger and no "
             "certificate adds up."
         )
     st.caption(
-        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Limits, ε, δ and K are "
-        "taken to be chosen from what is public, by the plan say: if what the laboratory showed of "
-        "these people decided them, the certificate's assumptions are not met."
+        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Choose limits, "
+        "ε, δ and K before looking at the data. If you tuned them on this table, the certificate "
+        "does not apply."
     )
     with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
         st.markdown(
@@ -143,7 +143,7 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
         pressed = st.button("Release now", type="primary", key="release_now")
     if not _is_lasting():
         st.caption(
-            ":orange-badge[this ledger forgets] It lives in this session. Take the release with "
+            ":orange-badge[not saved] This ledger disappears with the tab. Take the release with "
             "you, and count what it cost before anything else about the same people is released. "
             "`python -m dpcore release` keeps a ledger on disk."
         )
@@ -275,7 +275,7 @@ def _answer(released: ReleasedPCA) -> None:
     words = big_number(
         f"ε = {say_number(certificate['epsilon'])}",
         f"holds for everybody in “{plainly(certificate['name'])}” at δ = "
-        f"{say_delta(certificate['delta'])}, against whoever reads it.",
+        f"{say_delta(certificate['delta'])}, against every reader.",
     )
     badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
     words.markdown(f"{badge} {said(verdict.sentence)}")
@@ -340,7 +340,7 @@ def _between(low: float, high: float) -> str:
 
 def _take_it(released: ReleasedPCA) -> None:
     """The folder, the certificate, and how anybody checks it."""
-    st.markdown("## Take it away")
+    st.markdown("## Download")
     place, folder = released.certificate_["name"], Path(released.folder)
     with st.container(horizontal=True):
         st.download_button(
@@ -354,7 +354,7 @@ def _take_it(released: ReleasedPCA) -> None:
             st.download_button(
                 name, content, f"{place}-{name}", on_click="ignore", key=f"save_{name}"
             )
-    st.caption("Anybody can check it, offline and without the rows; and use it on new rows:")
+    st.caption("Anyone can check it, offline and without the rows; and use it on new rows:")
     st.code(
         f"python -m dpcore verify {place}\n"
         f"python -c \"import dpcore; print(dpcore.load_release('{place}').components_)\"",
@@ -382,7 +382,7 @@ def _own_rows(released: ReleasedPCA, own: OwnTable) -> None:
             return
         not_private(
             "Projected rows",
-            "only the components were released. Each point is somebody, as private as the table.",
+            "only the components were released. Each point is a person, as private as the table.",
         )
         try:
             scores = released.transform(own.upload.columns)

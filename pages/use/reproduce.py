@@ -138,7 +138,7 @@ def say_across_panels(figure: PaperFigure) -> None:
         if not whole:
             st.caption(
                 "That a lower dimension needs less ε is judged when "
-                f"{', '.join(_DIMENSION_PANELS)} have all run with as many draws."
+                f"{', '.join(_DIMENSION_PANELS)} have all run as often."
             )
             return
         rows[name] = as_published_rows(whole[0].rows[0])
@@ -154,7 +154,7 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
         return (
             percent(_mean(rows, lead, figure.field, last)),
             (
-                "of the energy that exact PCA captures is kept by "
+                "of the pattern survives with "
                 f"**{PROTOCOLS[lead].title}** at the right end of {figure.name}."
             ),
             "No published number is known for this panel.",
@@ -187,7 +187,7 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
     """The live curves over the published points, and what becomes of the paper's claims."""
     rows = as_published_rows(progress.rows[0])
     if not rows:
-        published_shown(figure, "The first draws of this lab's own are on their way.")
+        published_shown(figure, "This lab's own first runs are on their way.")
         return
     number, sentence, caveat = comparison(figure, rows)
     big_number(number, sentence, caveat)
@@ -197,16 +197,17 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
         alt=f"{figure.title}: {number} {sentence}",
     )
     st.caption(
-        "Lines and bands: this run, mean and spread of its draws. Hollow markers with bars: the "
+        "Lines and bands: this run, mean and spread of its repetitions. Hollow markers with "
+        "bars: the "
         "authors' ten runs."
     )
     st.markdown("## What the paper claims")
     if progress.state != "finished":
-        st.caption(f"*{figure.claim}* Whether it holds is said once every draw is there.")
+        st.caption(f"*{figure.claim}* The verdict comes once every run is there.")
         return
     if figure.base.repetitions < ENOUGH_DRAWS:
         st.caption(
-            f"{figure.base.repetitions} draws tell only large differences from luck; run it as "
+            f"{figure.base.repetitions} runs tell only large differences from luck; run it as "
             "published to know."
         )
     for under, verdict in verdicts(figure, progress.rows):
@@ -340,7 +341,7 @@ def verdict_in_words(state: PanelState) -> str:
     words = f"{mark} {holds} of {counted(len(state.verdicts), 'claim')} hold"
     if fails:
         words += f", {fails} not"
-    words += f" in {counted(state.draws, 'draw')}"
+    words += f" in {counted(state.draws, 'run')}"
     if state.comparison is None:
         return f"{words}."
     part = ", of a part of the data" if state.comparison.is_part else ""
@@ -396,7 +397,7 @@ def draw_2012(figure: Figure2012, progress: SweepProgress) -> None:
     """What has arrived, and the paper's claims once everything has."""
     (rows,) = progress.rows
     if not rows:
-        claimed(figure, "The first draws are on their way.")
+        claimed(figure, "The first runs are on their way.")
         return
     (_table if figure.field == "task" else _curves)(figure, rows)
     if progress.goes_on:
@@ -425,11 +426,10 @@ def _curves(figure: Figure2012, rows: Sequence[Row]) -> None:
                       if r["protocol"] == key and r[figure.field] == right])
     }  # fmt: skip
     if "ppca" in kept:
-        other = f"; MOD-SuLQ keeps {percent(kept['modsulq'])}" if "modsulq" in kept else ""
+        other = f"; with MOD-SuLQ {percent(kept['modsulq'])}" if "modsulq" in kept else ""
         big_number(
             percent(kept["ppca"]),
-            f"of the energy that exact PCA captures is kept by **PPCA** at {figure.axis} = "
-            f"{right:,g}{other}.",
+            f"of the pattern survives with **PPCA** at {figure.axis} = {right:,g}{other}.",
         )
     chart(
         energy_curves(

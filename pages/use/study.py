@@ -138,7 +138,7 @@ _ROUND_SECONDS, _JOIN_SECONDS = 15.0, 60.0
 _WHO = {
     Adversary.AGGREGATOR: "the hub, with all sites not counted on",
     Adversary.SITE: "a site that takes part",
-    Adversary.OUTSIDER: "whoever reads the result",
+    Adversary.OUTSIDER: "a reader of the result",
 }
 _NEXT = {"joining": "Sites join", "sum": "Noisy sums arrive", "moment": "Noisy moments arrive"}
 
@@ -257,7 +257,7 @@ def _now(study: Shown, site: str) -> str:
 
 
 def _promise(plan: StudyPlan, n_attempts: int = 0) -> None:
-    lines = ["| against | ε of an attempt | noises it lacks |", "| --- | --- | --- |"]
+    lines = ["| against | ε of an attempt | noises it cannot subtract |", "| --- | --- | --- |"]
     lines += [
         f"| {_WHO[who]} | {say_number(plan.epsilon_against(who))} | {plan.unknown(who)} |"
         for who in Adversary
@@ -331,8 +331,7 @@ def on_your_own_machines() -> None:
         )
         st.markdown(
             "The first two lines are the coordinator's; each hospital runs the last one beside "
-            "its rows, with the join file it was handed. The same protocols are simulated on the "
-            "Playground."
+            "its rows, with the join file it was handed. The same protocols are simulated on Play."
         )
         st.page_link(linked_page("play"), label="Play")
 

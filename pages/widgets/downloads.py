@@ -53,12 +53,11 @@ def take_away(
         offered.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
     # Paper leaves it out.
     with st.container(key=f"take_away_{name}"):
-        st.markdown("## Take it away")
+        st.markdown("## Download")
         with st.container(horizontal=True):
             for label, data, ending, mime in offered:
                 file = f"{name}-{ending}"
                 st.download_button(label, data, file, mime, on_click="ignore", key=f"save_{file}")
-        st.caption("Below each chart: its table, and a picture for slides (16:9) as PNG or SVG.")
         if is_own:
             st.caption("A script would need your table, which stays here: none is offered.")
         if commands:

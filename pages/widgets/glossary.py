@@ -6,62 +6,50 @@ import re
 from functools import lru_cache
 
 GLOSSARY = {
-    "ε": "How much a release may give away about one person: the smaller, the more private. Odds "
-    "about anybody move by at most a factor of e to the ε; where there is a δ, not always.",
-    "δ": "A slack on every probability the promise speaks of; far below one over the number of "
-    "people.",
+    "ε": "How much a result may reveal about one person: the smaller, the more private. No "
+    "conclusion about anyone becomes more than e^ε times as likely, apart from δ.",
+    "δ": "How far the promise may fail. Keep it well below 1 in the number of people.",
     "exact PCA": "Principal component analysis without noise: the few directions along which rows "
-    "differ most. It is the best there is, and not private.",
-    "captured energy": "The share of the rows' variation that lies along the directions found. "
-    "Here it is divided by what exact PCA captures, so that exact PCA has 100 %.",
-    "pure chance": "What directions drawn at random, without a look at the data, would capture: "
-    "the floor under every result.",
-    "random subspace": "Directions drawn without a look at the data: pure chance, the floor under "
+    "differ most. The best there is, and not private.",
+    "survives": "The share of the rows' variation along the private directions, divided by the "
+    "share along exact PCA's, so that exact PCA has 100 %.",
+    "random guess": "Directions chosen at random, without a look at the data: the floor under "
     "every result.",
-    "component": "A direction in the data, one number a feature; for pictures it is a picture "
-    "itself. K of them are kept.",
-    "site": "Somebody who holds the rows of some people, a hospital say, and may not hand them "
-    "out.",
-    "aggregator": "Whoever puts together what the sites send. It holds no rows and need not be "
-    "trusted, but where sites hand it theirs (pooled).",
+    "component": "A direction in the data, one number a feature. Of pictures it is a picture.",
+    "site": "An institution with rows of its own, a hospital say, that may not hand them out.",
+    "aggregator": "The party that combines what sites send. It has no rows and need not be "
+    "trusted, except where sites hand theirs over (pooled).",
     "protocol": "Who adds noise to what, and what is sent to whom.",
-    "draw": "One throw of the noise. Another draw under the same settings gives another result, "
-    "and the spread over draws says how much is luck.",
+    "run": "One computation with fresh noise. Another run under the same settings gives another "
+    "result; their spread shows how much is luck.",
     "DPdisPCA": "Each site adds noise to its own matrix and sends its R strongest directions; "
-    "nobody need be trusted (Imtiaz & Sarwate 2018).",
+    "no one need be trusted (Imtiaz & Sarwate 2018).",
     "Analyze Gauss": "One trusted holder of all rows adds Gaussian noise to their matrix, once "
     "(Dwork et al. 2014).",
-    "PPCA": "One trusted holder draws directions at random, good ones far more often than bad "
+    "PPCA": "One trusted holder picks directions at random, good ones far more often than bad "
     "ones (Chaudhuri et al. 2012).",
-    "SuLQ": "One trusted holder adds noise to every entry of the matrix. MOD-SuLQ is its repaired "
-    "form (Chaudhuri et al. 2012).",
-    "CAPE": "Sites add noise that cancels where all of it is added up, so that the sum has "
-    "little more than one trusted holder would add.",
-    "secure sum": "Sites send numbers hidden by masks that cancel, so that only what all of them "
-    "add up to can be read.",
-    "calibration": "How the noise's size is worked out from ε and δ. Analytic keeps exactly what "
-    "is asked; published formulas may promise more than they keep.",
+    "CAPE": "Sites add noise that cancels in their sum, which then has little more noise than "
+    "one trusted holder would add.",
+    "secure sum": "Sites send numbers hidden by masks that cancel, so that only their sum can be "
+    "read.",
+    "calibration": "How the size of the noise follows from ε and δ. Analytic delivers exactly "
+    "what is requested; published formulas may promise more than they deliver.",
     "sensitivity": "How far one person's row can move a result. Noise is measured against it.",
     "preparation": "Centring and scaling the rows before anything else. As published it reads "
-    "everybody's rows and is not private.",
-    "canonical": "Canonical correlation analysis (CCA) finds what two views of the same people "
-    "share; a canonical pair is one direction in each view.",
-    "R-hat": "Compares Markov chains with one another; near 1 they tell the same story, and above "
-    "they have not run long enough.",
+    "all rows and is not private.",
     "data dictionary": "What is public about a table, written without looking at it: limits or "
     "levels of each column, and how many rows a person may have.",
-    "laboratory": "Where one looks at rows and results with a seed that is shown. Nothing of it is "
-    "to be published.",
-    "certificate": "What a release promises, in numbers from which anybody can work out its ε "
-    "again.",
-    "Laplace": "Noise that promises pure ε, without any δ.",
+    "certificate": "What a release promises, in numbers from which anyone can compute its ε again.",
 }
 # Words that say the same in other forms, each with its term.
 _ALSO = {
-    "energy": "captured energy",
+    "energy": "survives",
+    "captured energy": "survives",
+    "survive": "survives",
+    "random subspace": "random guess",
     "components": "component",
     "sites": "site",
-    "draws": "draw",
+    "runs": "run",
     "protocols": "protocol",
 }
 _TERM = re.compile(

@@ -55,7 +55,7 @@ def _card(guarantee: Guarantee, preparation: str) -> None:
         st.markdown(f"{marks} {said}")
         st.html(_definitions(card.rows, page))
         if card.assumptions:
-            with st.expander("It holds where all of this is true"):
+            with st.expander("Assumptions"):
                 st.markdown("\n".join(f"- {assumed(each, page)}" for each in card.assumptions))
                 if card.sights:
                     st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))

@@ -114,7 +114,7 @@ def stands(name: str) -> bool:
 
 
 def live_figure(
-    name: str, sweeps: Sweeps, draw: Callable[[SweepProgress], None], *, noun: str = "draws"
+    name: str, sweeps: Sweeps, draw: Callable[[SweepProgress], None], *, noun: str = "runs"
 ) -> None:
     """Compute sweeps beside the page from now on, and draw their rows as they arrive.
 
@@ -243,7 +243,7 @@ def start_button(
         st.warning(refused)
     elif asked and not joins:
         st.warning(
-            f"This run makes {counted(cost.draws, 'draw')} and takes up to about "
+            f"This run makes {counted(cost.draws, 'run')} and takes up to about "
             f"{time_in_words(seconds)}. It ends by itself two minutes after nobody looks at it any "
             "more, and keeps what arrived."
         )
@@ -301,7 +301,7 @@ def starts_by_itself(cost: RunCost) -> bool:
 
 def too_much(cost: RunCost) -> str:
     """Why a run is too much for a page, and what to do; empty where it is not."""
-    instead = "Take fewer draws, values or settings, or run it from the command line."
+    instead = "Choose fewer runs, values or settings, or run it from the command line."
     if cost.rows > _MOST_ROWS:
         most = f"{_MOST_ROWS:,}"
         return f"This run would give {cost.rows:,} rows; a page takes at most {most}. {instead}"
@@ -431,7 +431,7 @@ def started_job(
     start_button(
         asked,
         disabled=not cost.draws,
-        caption=f"{counted(len(specs), 'setting')}, {counted(cost.draws, 'draw')} of the "
+        caption=f"{counted(len(specs), 'setting')}, {counted(cost.draws, 'run')} of the "
         "noise"
         + (f"; {counted(skipped, 'setting')} cannot run" if skipped else "")
         + f", {_where(background_jobs.scheduler())}",
@@ -447,7 +447,7 @@ def started_job(
 
 
 def watch_sweeps(
-    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str = "draw"
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str = "run"
 ) -> None:
     """Draw what has arrived, again and again while more arrives; `noun` says what is counted."""
     goes_on = job.progress().goes_on
@@ -590,6 +590,6 @@ def _wait_for_draws(spec: RunSpec, is_short: bool) -> None:
         draw_again("answer")
     if to_come:
         done = spec.repetitions - len(to_come)
-        st.progress(done / spec.repetitions, f"From {done} of {spec.repetitions} draws so far")
+        st.progress(done / spec.repetitions, f"From {done} of {spec.repetitions} runs so far")
     # Also where somebody else has made them since: the answer above is without them.
     ask_again(turns.unhurried(_TICK_SECONDS))

@@ -198,11 +198,11 @@ def curves(dataset: str) -> bool:
     """
     if cap() is not None:
         st.caption(
-            "Left out under a cap: curves that nobody asked for. Each of their draws would be a "
+            "Left out under a cap: curves you did not ask for. Each of their runs would be a "
             "release."
         )
         return False
-    uncovered(dataset, "Curves beside the result", "each of their draws would be a release")
+    uncovered(dataset, "Curves beside the result", "each of their runs would be a release")
     return True
 
 
@@ -238,15 +238,16 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     epsilon = spent.added_up(delta) if spent.is_mixed else spent.epsilon(delta)
     most = "at most " if spent.is_mixed else ""
     words = (
-        f"Shown so far of {title}: {counted(book.n_releases, 'release')}. Were these real people, "
-        f"a plan of exactly these, fixed beforehand, would have cost each {most}"
-        f"ε = **{say_number(epsilon)}** at δ = {say_delta(delta)}. For whoever stops when it "
-        f"suits: ε = **{say_number(book.odometer_epsilon(delta))}**."
+        f"On real data {counted(book.n_releases, 'release')} of {title} would have used up "
+        f"{most}ε = **{say_number(epsilon)}** of everyone's privacy budget at "
+        f"δ = {say_delta(delta)} (**{say_number(book.odometer_epsilon(delta))}** if you decide as "
+        "you go when to stop)."
     )
     if book.holds_noise(accounts().values()):
         words += (
-            " Noise was held between them: that is what they would cost with fresh noise, and "
-            "these together hide nothing."
+            " Several results reused the same noise, so together they would hide no one; the "
+            "figure "
+            "assumes fresh noise each time."
         )
     if book.cap is None:
         return words

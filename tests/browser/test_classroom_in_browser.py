@@ -87,7 +87,7 @@ def test_answers_guesses_and_a_budget_go_from_phones_to_the_wall(lesson):
         phone.get_by_role("button", name="Yes", exact=True).click()
         phone.get_by_text("Your phone said").wait_for()
     reveal(teacher)
-    wall.get_by_text("give or take").first.wait_for()
+    wall.get_by_text("±").first.wait_for()
     start(teacher, "Attack")
     for number in (1, 2, 3):
         ana.get_by_text(f"Release {number} of 10").wait_for()

@@ -40,7 +40,7 @@ def test_every_explanation_has_its_anchor(server, open_page):
 
 def test_the_card_leads_there_in_a_tab_of_its_own(server, open_page):
     page, _ = open_page(f"{server}/statistics")
-    page.get_by_text("It holds where all of this is true").click()
+    page.get_by_text("Assumptions").click()
     title = ASSUMED[Assumption.PUBLIC_RANGE].title
     with page.context.expect_page() as opened:
         page.get_by_role("link", name=title).click()

@@ -96,7 +96,7 @@ def test_a_story_hides_the_answer_until_somebody_guesses_and_gives_the_controls_
     page.get_by_role("button", name="More than 8 points more").click()
     page.locator(".number").wait_for()
     settle(page)
-    assert "10 of 10 draws" in page.locator(".st-key-story_card").inner_text()
+    assert "10 of 10 runs" in page.locator(".st-key-story_card").inner_text()
     page.get_by_role("button", name="Back to my own settings").click()
     page.locator(".st-key-story_card").wait_for(state="detached")
     settle(page)

@@ -154,7 +154,7 @@ def plays_offline(browser, kept: Path) -> None:
     page.wait_for_function(
         f"number => document.querySelector('{SLIDE} .number').textContent != number", arg=before
     )
-    assert slide.locator(".control output").inner_text() == "0.002"
+    assert slide.locator(".control output").inner_text() == "0.01"
     assert faults(page) == []
     page.keyboard.press("PageDown")
     assert "guesses about you can be right" in slide.inner_text()

@@ -80,7 +80,7 @@ def test_curves_have_floor_ceiling_titles_and_a_point_a_value(dark):
     assert 1.0 in [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
     assert figure.layout.xaxis.title.text == "asked ε"
     assert figure.layout.xaxis.type == "log"
-    assert "captured energy" in figure.layout.yaxis.title.text
+    assert "survives" in figure.layout.yaxis.title.text
 
 
 def test_ranges_do_not_move_while_a_curve_fills_in():

@@ -46,16 +46,18 @@ def badges(guarantee: Guarantee) -> list[str]:
 def test_published_noise_at_one():
     card = describe(published(1.0))
     assert card.headline == (
-        "Whatever somebody concludes about you from this result is at most 2.3 times as likely "
-        "with your row as with any other in its place, give or take a chance of 1 in 100."
+        "Nothing anyone could conclude about you becomes more than 2.3 times as likely because "
+        "your record was used (plus at most 1 percentage point)."
     )
     rows = values(published(1.0))
-    assert rows["Asked"] == "ε = 1, δ = 0.01"
-    assert rows["Holds"] == (
-        "ε = 0.811 at δ = 0.01; what is cut from the noisy release gives away at most that"
+    assert rows["Requested"] == "ε = 1, δ = 0.01"
+    assert rows["Delivered"] == (
+        "ε = 0.811 at δ = 0.01; dropping directions afterwards reveals nothing more"
     )
-    assert "Holds against" not in rows
-    assert rows["Strongest test"] == "finds you at most 12 % of the time, with 5 % false alarms"
+    assert "Protects against" not in rows
+    assert rows["Strongest test"] == (
+        "catches at most 12 in 100 people, and wrongly accuses 5 in 100"
+    )
     assert badges(published(1.0)) == ["private", "stronger than asked"]
     assert card.assumptions == tuple(Assumption)
 
@@ -71,20 +73,20 @@ def holding_against(**epsilons: float) -> Guarantee:
 def test_a_card_names_those_it_holds_against():
     """By itself where all face the same, with an epsilon each where not; the worst first."""
     alike = holding_against(aggregator=0.8, site=0.8, outsider=0.8)
-    assert values(alike)["Holds against"] == (
-        "the aggregator; a participating site; somebody with the result"
+    assert values(alike)["Protects against"] == (
+        "the aggregator; a participating site; a reader of the result"
     )
     unlike = holding_against(aggregator=0.7, site=0.8, outsider=0.5)
-    assert values(unlike)["Holds against"] == (
-        "a participating site, ε = 0.8; the aggregator, ε = 0.7; somebody with the result, ε = 0.5"
+    assert values(unlike)["Protects against"] == (
+        "a participating site, ε = 0.8; the aggregator, ε = 0.7; a reader of the result, ε = 0.5"
     )
     trusting = holding_against(aggregator=math.inf, outsider=0.8)
-    assert values(trusting)["Holds against"] == (
-        "somebody with the result; the aggregator is trusted"
+    assert values(trusting)["Protects against"] == (
+        "a reader of the result; the aggregator is trusted"
     )
     assert describe(trusting).sights == (
         "The aggregator sees what aggregator sees, and is trusted.",
-        "Somebody with the result sees what outsider sees, and faces ε = 0.8.",
+        "A reader of the result sees what outsider sees, and faces ε = 0.8.",
     )
 
 
@@ -92,10 +94,11 @@ def test_published_noise_at_ten_breaks_its_promise():
     assert badges(published(10.0)) == ["weak promise", "breaks what was asked"]
 
 
-def test_pure_privacy_speaks_of_odds():
+def test_pure_privacy_has_no_percentage_points():
     card = describe(Guarantee(PrivacyBudget(0.8), 0.8, 0.0, "exponential", "the draw"))
     assert card.headline == (
-        "Seeing this result can move somebody's odds about you by at most a factor of 2.3."
+        "Nothing anyone could conclude about you becomes more than 2.3 times as likely because "
+        "your record was used."
     )
     assert [badge.text for badge in card.badges] == ["private", "pure: δ = 0"]
 
@@ -113,7 +116,7 @@ def test_no_noise_promises_nothing():
     card = describe(Guarantee(None, math.inf, 0.0, "none", "nobody"))
     assert card.headline.startswith("Nothing is promised")
     assert [(badge.text, badge.tone) for badge in card.badges] == [("not private", "bad")]
-    assert [row.label for row in card.rows] == ["Holds"]
+    assert [row.label for row in card.rows] == ["Delivered"]
 
 
 def test_a_result_without_data():
@@ -123,7 +126,7 @@ def test_a_result_without_data():
 
 def test_epsilon_zero_at_a_generous_delta():
     card = describe(Guarantee(PrivacyBudget(1, 0.01), 0.0, 0.01, "gaussian", "the site"))
-    assert "no more likely with your row than" in card.headline
+    assert "becomes likelier because" in card.headline
 
 
 @given(

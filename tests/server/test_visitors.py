@@ -133,7 +133,7 @@ def test_a_long_run_says_what_it_takes_and_asks(server):
             return [asked, begun]
 
     asked, begun = played(scene())
-    assert "This run makes 3,000 draws and takes up to about" in asked.words
+    assert "This run makes 3,000 runs and takes up to about" in asked.words
     assert "Cancel" not in asked.buttons and "Cancel" in begun.buttons
 
 

@@ -285,7 +285,7 @@ for _entry in (
     Protocol(
         "ppca",
         "PPCA",
-        "Central: draws a subspace at random, likelier the more energy it captures.",
+        "Central: draws a subspace at random, likelier the more variation it captures.",
         ppca,
         promised_by_ppca,
         Kind.PURE,

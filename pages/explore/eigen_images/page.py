@@ -201,9 +201,9 @@ def headline(
     kept = [row["energy_ratio"] for row in caches.rows(spec)]
     words = big_number(
         percent(fmean(kept)),
-        f"of the energy that exact PCA captures is kept by **{PROTOCOLS[method].title}** at "
+        f"of the pattern survives with **{PROTOCOLS[method].title}** at "
         f"**ε\u00a0=\u00a0{say(spec.epsilon)}**.",
-        f"The mean of {counted(len(kept), 'draw')}; the one shown keeps {percent(kept[0])}.",
+        f"The mean of {counted(len(kept), 'run')}; in the one shown {percent(kept[0])} survives.",
     )
     of_epsilon = {f"ε = {say(epsilon)}": each.components for epsilon, each in found.items()}
     words.markdown(charts.recognisable(of_epsilon, exact))
@@ -216,7 +216,7 @@ def watch_it_fall(spec: RunSpec, dataset: DatasetStatus) -> None:
     st.markdown("## Watch ε fall")
     if session_ledger.curves(dataset.name):
         _falling_images(spec, dataset)
-        st.caption("Each step is a run of its own, made before it is moved: one draw of the noise.")
+        st.caption("Each step is a run of its own, computed before it is moved.")
 
 
 def drawn(spec: RunSpec, private: Mapping[str, FloatArray], exact: FloatArray) -> None:
@@ -278,7 +278,7 @@ def _fill(
 
 def _frame(frame: Frame, title: str) -> dict[str, Any]:
     epsilon, kept = frame.spec.epsilon, percent(frame.rows[0]["energy_ratio"])
-    told = f"{title} at ε = {plain(epsilon)}: this draw keeps {kept}. Above, exact PCA."
+    told = f"{title} at ε = {plain(epsilon)}: {kept} survives in this run. Above, exact PCA."
     cosines = [f"{cosine:.2f}" for cosine in frame.pictures.cosines]
     drawn = {"epsilon": epsilon, "told": told, "kept": kept, "cosines": cosines}
     return drawn | _picture(frame.pictures, told)
@@ -331,7 +331,7 @@ def show_eigen_images() -> None:
             n_components > MOST_SHOWN
         )
         st.caption(
-            f"{of_all}Under each picture, its |cosine| to the exact one. One draw of the noise; "
+            f"{of_all}Under each picture, its |cosine| to the exact one. One run; "
             f"the "
             "number on top is the mean of all."
         )
@@ -342,14 +342,14 @@ def show_eigen_images() -> None:
             replace(selection.spec, protocols=(method,), epsilon=most, repetitions=1), dataset
         )
 
-        st.markdown("## Rebuild somebody from the first k components")
+        st.markdown("## Rebuild a row from the first k components")
         rebuilt_rows(selection.spec, found, problem, dataset, say)
         not_private("The person shown and the exact rows", "are the data themselves.")
         if dataset.name == "digits":
             drawn(selection.spec, rows, problem.exact_components)
 
         if dataset.image_shape is not None:
-            st.markdown("## What public knowledge would keep")
+            st.markdown("## How far would patterns known in advance get us?")
             knowledge_of(selection.spec, problem, dataset)
             not_private("These curves", "are measured on the data themselves.")
 

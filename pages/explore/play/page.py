@@ -147,8 +147,8 @@ def _what_follows(ranges: Sequence[ColumnRange], about: About) -> None:
     st.markdown(about.statement)
     not_private(
         f"{counted(about.n_clipped, 'row')} outside",
-        "longer than the bound or with a value beyond its limits, and brought back; only a "
-        "laboratory counts them. Energy is that of rows within their limits.",
+        "longer than the bound or with a value beyond its limits, and brought back. Counting "
+        "them reads the rows; shares are of rows within their limits.",
     )
 
 
@@ -254,7 +254,7 @@ def _told(spec: RunSpec) -> None:
     found = caches.self_assessed(spec)
     can_tell = [key for key in spec.protocols if key in found and found[key].own is not None]
     if can_tell:
-        _shown(spec, can_tell[0], {key: found[key] for key in can_tell})
+        _shown(can_tell[0], {key: found[key] for key in can_tell})
     if any(_asks_sites(key) for key in can_tell):
         st.caption(
             "DPdisPCA's sites cut what they send. So they are asked once more: the average goes "
@@ -274,25 +274,30 @@ def _asks_sites(key: str) -> bool:
     return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
 
 
-def _shown(spec: RunSpec, key: str, found: dict[str, Assessed]) -> None:
-    st.markdown(_sentence(spec, key, found[key]))
+def _shown(key: str, found: dict[str, Assessed]) -> None:
+    st.markdown(_sentence(key, found[key]))
     table, figure = st.columns(2, gap="large")
     head = ("Protocol", "It says", "True", "Stand out")
     lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
     table.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
     table.caption(
-        "Energy is the rows' variation, after their preparation, here as a share of all of it (for "
-        "a site alone: of its own rows), in the first draw. Whoever gets a release cannot look at "
-        "the rows. But the noise's law is public, and so is by how much it flatters the directions "
-        "it chose: taking that off costs no budget. Over many draws 9 in 10 intervals hold the "
-        "truth. The last column counts the components that noise alone would not have given."
+        "Shares are of all variation in the prepared rows (for a site alone: of its own rows), "
+        "in the "
+        "first run. A recipient cannot look at the rows, but the noise's law is public: by how "
+        "much "
+        "it flatters the directions it chose can be taken off, at no cost. Over many runs 9 in 10 "
+        "intervals contain the true share. The last column counts the components that noise "
+        "alone would not have given."
     )
     with table:
-        not_private("True shares", "only a laboratory has them, which holds the rows.")
+        not_private(
+            "True figures",
+            "they are shown because this demo has the raw data; a recipient would not see them.",
+        )
     lead, title = found[key], PROTOCOLS[key].title
     if lead.own is not None and np.isfinite(lead.own.captured.value):
         of_each = lead.own.explained_variance
-        alt = f"Energy of each component of {title}, estimated with intervals, and true."
+        alt = f"Variation along each component of {title}, estimated with intervals, and true."
         colour = look_of(key, dark=is_dark()).colour
         of_what = (of_each.value, of_each.interval, lead.variances)
         svg = variances_svg(*of_what, colour=colour, alt=alt)
@@ -316,28 +321,27 @@ def _table(caption: str, estimated: FloatArray, intervals: FloatArray, true: Flo
     return f"<table><caption>{escape(caption)}</caption><tr>{named}</tr>{body}</table>"
 
 
-def _sentence(spec: RunSpec, key: str, found: Assessed) -> str:
+def _sentence(key: str, found: Assessed) -> str:
     own, title = found.own, PROTOCOLS[key].title
     if own is None:
         return ""
     true = percent(found.energy / found.total)
-    rows = "the first site's rows" if PROTOCOLS[key].is_alone else "the rows"
-    if spec.preparation == "sphere":
-        rows += ", each brought to length 1 so that it counts by its direction alone"
+    of_whom = " in the first site's rows" if PROTOCOLS[key].is_alone else ""
     share = _with_interval(own.captured_share)
-    said = f"**{title}** says of itself that "
-    said += (
-        f"its components are {share}; the truth is **{true}** of all energy in {rows}."
+    components = counted(len(found.variances), "component")
+    said = (
+        f"From the result of **{title}** alone one cannot tell how much of the variation{of_whom} "
+        f"its {components} explain. The true figure is **{true}**."
         if share == _TOO_NOISY
-        else f"its {counted(len(found.variances), 'component')} hold **{share}** of all energy in "
-        f"{rows}; the truth is **{true}**."
+        else f"From the result of **{title}** alone one would estimate that its {components} "
+        f"explain **{share}** of the variation{of_whom}. The true figure is **{true}**."
     )
     if own.n_above_noise == 0:
         return f"Nothing stands out of the noise. {said}"
     if own.energy_ratio is not None:
         said += (
-            f" Of what the best directions hold it says **{_with_interval(own.energy_ratio)}**; "
-            f"the truth is **{percent(found.energy_ratio)}**."
+            f" Of what the best directions explain: **{_with_interval(own.energy_ratio)}**, "
+            f"in truth **{percent(found.energy_ratio)}**."
         )
     return said
 

@@ -262,7 +262,7 @@ def own_digit(
     with left:
         drawn = counts_of(_pad(key=key, on_counts_change=lambda: None).counts)
     if drawn is None:
-        right.markdown("Draw a digit. Nothing of it is kept; it takes no part in any component.")
+        right.markdown("Draw a digit. It is not stored, and takes no part in any component.")
         return
     rebuilt = {title: rebuild(as_row(drawn), each, len(each)) for title, each in components.items()}
     pictures = [drawn, *(as_picture(row) for row, _ in rebuilt.values())]
@@ -352,7 +352,7 @@ def hospitals_on_phone(here: Here, student: Student, activity: Hospitals) -> Non
             disabled=room.is_paused,
         )
     st.markdown(
-        f"Somebody who knows everything else and guesses whether one patient is yours is right "
+        f"An attacker who knows everything else and guesses whether one patient is yours is right "
         f"at most **{right} of 100** times; a coin {blind}."
     )
     if room.is_revealed:
@@ -508,7 +508,7 @@ def ask_guess(_: Room) -> Callable[[], Guess]:
     if name == _OWN:
         question = st.text_input(
             "What do you ask?",
-            "Have you ever copied somebody's homework?",
+            "Have you ever copied someone else's homework?",
             max_chars=_LONGEST_QUESTION,
             key="class_own_question",
         )
@@ -534,8 +534,8 @@ def guess_on_phone(here: Here, student: Student, activity: Guess) -> None:
     room = here.room
     st.markdown(_letters(activity.question))
     st.caption(
-        f"{_rule(len(activity.choices), activity.epsilon)} Whoever goes by what yours says, the "
-        "teacher too, is right about you that often; who guesses blind, "
+        f"{_rule(len(activity.choices), activity.epsilon)} Anyone who trusts its answer, the "
+        "teacher too, is right about you that often; a blind guess, "
         f"{100 / len(activity.choices):.0f} times. (This lab's server rolls the dice for your "
         "phone; in a real study the phone would, and nobody else would ever have your answer.)"
     )
@@ -570,9 +570,9 @@ def guess_on_wall(room: Room, activity: Guess) -> None:
     most = int(np.argmax(estimate))
     words = big_number(
         f"{_about(estimate[most], n_answers)} of {n_answers}",
-        f"mean “{_letters(activity.choices[most])}”, give or take {2 * deviation:.0f}.",
+        f"mean “{_letters(activity.choices[most])}”, ± {2 * deviation:.0f}.",
         f"{_rule(len(activity.choices), activity.epsilon)} The estimate takes out what was said by "
-        "chance alone, and is right on average; give or take is two standard deviations.",
+        "chance alone, and is right on average; ± is two standard deviations.",
     )
     lines = [
         {"answer": choice, "said": count, "estimated truths": f"{each:.1f}"}
@@ -713,7 +713,7 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         )
         return
     if not room.is_revealed:
-        st.markdown(f"{attack_progress(activity)} How often can anybody be right?")
+        st.markdown(f"{attack_progress(activity)} How often can a guess be right?")
         return
     rate = activity.n_hits / count
     luck = math.sqrt(activity.bound * (1 - activity.bound) / count)
@@ -725,7 +725,7 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         f"adversary's rate by {100 * luck:.0f} points (one standard deviation).",
     )
     st.markdown(
-        "Who was right ten times had luck: what is promised is the chance, on average over draws."
+        "Who was right ten times had luck: what is promised is the chance, on average over runs."
     )
     st.page_link(linked_page("promise"), label="Where the bound comes from: What ε promises")
 
@@ -804,8 +804,8 @@ def spend_on_wall(room: Room, activity: Spend) -> None:
     big_number(
         spoken_down(left),
         f"is left of the class's ε\u00a0=\u00a0{plain(activity.cap.epsilon)}.",
-        f"{counted(len(activity.queries), 'question')} answered, {refused} refused. Whoever was "
-        "asked about pays for every answer, whoever asked.",
+        f"{counted(len(activity.queries), 'question')} answered, {refused} refused. Every answer "
+        "uses up the privacy of the people in the data, no matter who asks.",
     )
     st.progress(min(1.0, activity.spent / activity.cap.epsilon), "spent")
     lines = [
@@ -983,7 +983,8 @@ def _room_itself(here: Here, room: Room) -> None:
     with st.expander("The room itself"):
         st.markdown(
             "Close the laptop, and the room waits for two hours. On another machine, **Your room "
-            "is open on another device** takes over with the code and this key. Whoever has it is "
+            "is open on another device** takes over with the code and this key. Anyone with the "
+            "key is "
             "the teacher."
         )
         if st.toggle("Show the key", key="classroom_key_shown"):

@@ -138,7 +138,7 @@ def show_test(promised: Guarantee, asked: PrivacyBudget) -> None:
     right.markdown(
         f"With this threshold the adversary accuses wrongly **{percent(wrongly)}** of "
         f"the time (type I) and misses you **{percent(missed)}** of the time (type II). "
-        "Whoever lowers one raises the other, and no test gets below the solid curve."
+        "Lowering one raises the other, and no test gets below the solid curve."
     )
     chart(
         two_densities(adversary_test.densities(mu), threshold, dark=is_dark()),
@@ -180,7 +180,8 @@ def beliefs_shown(promised: Guarantee, asked: PrivacyBudget) -> None:
     mu = mu_of(promised)
     median, high = (float(gaussian_posterior(prior, mu, quantile)) for quantile in (0.5, 0.95))
     left.markdown(
-        f"Somebody who held **{percent(prior)}** likely that the row is yours, and is right, "
+        f"An attacker who thinks it **{percent(prior)}** likely that the row is yours, and is "
+        "right, "
         f"will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 releases "
         f"no more than **{percent(high)}**.\n\n"
         f"A pure promise of ε = {plain(asked.epsilon)} would keep every belief between "

@@ -132,7 +132,7 @@ def asked_by(pin: Pin) -> Asked | None:
 
     def said(progress: Progress) -> str:
         done = sum(events[-1].done for events in progress.arrived.values() if events)
-        return f"{done} of {counted(request.cost.draws, 'draw')}"
+        return f"{done} of {counted(request.cost.draws, 'run')}"
 
     return Asked(request, "tradeoffs", said)
 
@@ -343,8 +343,8 @@ def _found(view: View) -> str:
 
 _WIDE, _HIGH, _EDGE = 13.333, 7.5, 0.5  # inches: 16:9
 _TOP, _PROMISES = 2.05, 6.35
-_EXACT, _CHANCE = "Exact PCA", "Pure chance"
-_LUCK, _RELEASE = "a coin", "whoever sees the release"
+_EXACT, _CHANCE = "Exact PCA", "Random guess"
+_LUCK, _RELEASE = "a coin", "a reader of the release"
 _USUAL_AXIS = 12
 
 
@@ -828,7 +828,7 @@ def run_what_is_missing(views: Sequence[View], key: str, asked: Sequence[Asked] 
     for done, item in enumerate(missing, start=1):
         with turns.others():
             item()
-        bar.progress(done / steps, f"{done} of {counted(len(missing), 'draw')}")
+        bar.progress(done / steps, f"{done} of {counted(len(missing), 'run')}")
     for done, job in enumerate(jobs, start=len(missing)):
         _run(job, lambda words, at=done: bar.progress(at / steps, words))  # type: ignore[misc]
     place.empty()
@@ -874,7 +874,7 @@ def compared(pins: Sequence[Pin]) -> None:
 
 def offered(pins: Sequence[Pin]) -> None:
     """The files, once all runs behind them are there."""
-    st.markdown("## Take the deck away")
+    st.markdown("## Export")
     views = [view for pin in pins for view in views_of(pin)]
     asked = [job for pin in pins if (job := asked_by(pin)) is not None]
     if not run_what_is_missing(views, "deck_run_all", asked):

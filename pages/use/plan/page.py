@@ -208,7 +208,7 @@ def _map(
             x_title="← more private     ε     less private →", y_title=y_title, here=here,
         ),
         key=key,
-        alt=f"Captured energy over ε and {y_title}: {reached.sum()} of {reached.size} settings "
+        alt=f"What survives over ε and {y_title}: {reached.sum()} of {reached.size} settings "
         f"reach {percent(target)}.",
     )  # fmt: skip
 
@@ -236,7 +236,7 @@ def count_of(progress: Progress) -> str:
     words += f"{counted(ways, 'setting')} tried"
     for part, name in (("map", "map over people"), ("curve", "curve through σ")):
         if events := progress.arrived.get(part):
-            words = f"Filling in the {name}: {events[-1].done} of {events[-1].total} draws"
+            words = f"Filling in the {name}: {events[-1].done} of {events[-1].total} runs"
     return f"{words} …"
 
 
@@ -304,7 +304,7 @@ def _say_answer(question: Question, answer: Recommendation, best: Found) -> None
             )
     st.caption(
         f"The order: {WANTED[question.field]} first, in steps of the controls; of several that "
-        "reach the target there, whoever trusts least; of those, the fewest bytes a site."
+        "reach the target there, the least trust; of those, the fewest bytes a site."
     )
 
 
@@ -322,7 +322,7 @@ def how_sure(answer: Recommendation) -> str:
     energies = [row["energy_ratio"] for row in answer.fresh]
     draws, hits = len(energies), sum(energy >= answer.target for energy in energies)
     words = (
-        f"In {counted(draws, 'fresh draw')} that had no part in the search it keeps "
+        f"In {counted(draws, 'fresh run')} that had no part in the search it keeps "
         f"{percent(fmean(energies))} on average, {percent(min(energies))} to "
         f"{percent(max(energies))}, and {hits} of them reach{'es' * (hits == 1)} the target: so do "
         f"at least {percent(least_share(hits, draws))} of all releases, at 95 % confidence."
@@ -462,16 +462,17 @@ def draw(question: Question, progress: Progress) -> None:
             people_map(around, question.target, progress.rows("map"))
             st.caption(
                 f"Percent kept in the answer's way. White line: {percent(question.target)} is "
-                "reached to its right. Frame: the answer. Other numbers of people are other "
-                f"people, so every cell is run: the mean of at most {MAP_DRAWS} draws."
+                "reached to its right. Frame: the answer. Each cell is a fresh run on "
+                f"that many people (average of up to {MAP_DRAWS})."
             )
     with right:
         if "curve" in progress.arrived:
             st.markdown("## Every ε and δ, from one curve")
             budget_map(around, question.target, progress.rows("curve"))
             st.caption(
-                "With all else held, energy depends on ε, δ and n only through σ. So one curve of "
-                "energy against σ gives every (ε, δ): exact where its points are, interpolated "
+                "With all else held, what survives depends on ε, δ and n only through σ. So one "
+                "curve "
+                "against σ gives every (ε, δ): exact where its points are, interpolated "
                 "between them."
             )
 

@@ -116,7 +116,7 @@ def test_a_control_that_another_hides_keeps_its_value(open_page):
 def test_explanations_open_under_the_present_settings(open_page):
     at = open_page("explore/statistics", epsilon="5", stat_kind="Variance")
     told = [element.proto.body for element in at.get("html")]
-    assert any('href="promise?epsilon=5&amp;stat_kind=Variance#asked"' in each for each in told)
+    assert any('href="promise?epsilon=5&amp;stat_kind=Variance#requested"' in each for each in told)
 
 
 @pytest.mark.parametrize(

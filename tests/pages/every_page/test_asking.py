@@ -38,7 +38,7 @@ def test_a_run_of_two_days_is_refused_with_what_to_do():
     spec = RunSpec(dataset="mnist", sites=60, repetitions=MOST_REPETITIONS)
     cost = cost_of_sweeps([Sweep(spec, (("epsilon", EPSILONS),))] * 6)
     assert cost.draws == 9_000 and not job_progress.starts_by_itself(cost)
-    assert "hours; a page takes at most 2 hours. Take fewer draws" in job_progress.too_much(cost)
+    assert "hours; a page takes at most 2 hours. Choose fewer runs" in job_progress.too_much(cost)
     many = RunCost(draws=50_000, rows=100_001, seconds=1.0)
     assert job_progress.too_much(many).startswith(
         "This run would give 100,001 rows; a page takes at most"

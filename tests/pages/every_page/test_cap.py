@@ -197,14 +197,14 @@ def test_a_cap_can_be_removed_and_is_the_visitors_own(open_page):
     assert not refusal(at)
 
 
-def test_the_words_are_those_of_a_plan_and_of_whoever_stops(open_page):
+def test_the_words_are_those_of_a_plan_and_of_stopping_as_it_goes(open_page):
     at = open_page("explore/play", **SHORT)
-    foot = next(c.value for c in at.sidebar.caption if "Shown so far" in c.value)
-    assert "a plan of exactly these, fixed beforehand, would have cost each" in foot
-    assert "For whoever stops when it suits: ε = **" in foot
+    foot = next(c.value for c in at.sidebar.caption if "On real data" in c.value)
+    assert "would have used up" in foot and "of everyone's privacy budget" in foot
+    assert "if you decide as you go when to stop)" in foot
     visit(at, "use/ledger")
     assert "a plan of exactly these 6 releases, fixed beforehand, would have cost" in said(at)
-    assert "For whoever stops when it suits: ε = " in said(at)
+    assert "If you decide as you go when to stop: ε = " in said(at)
 
 
 def test_what_was_forgotten_is_paid_again_before_it_is_seen_again(open_page):

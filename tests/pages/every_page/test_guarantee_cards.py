@@ -33,7 +33,7 @@ def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     said = "\n".join([*written, *(element.proto.body for element in at.get("html"))])
     followed = re.findall(r"promise(?:\?[^#]*)?#([a-z-]*)", said)
     assert set(followed) <= ANCHORS
-    assert ("holds" in followed) == (name not in WITHOUT_CARD)
+    assert ("delivered" in followed) == (name not in WITHOUT_CARD)
     if name in WITHOUT_CARD:
         return
     verdicts = ":green-badge[private]", ":red-badge[preparation not private]"
@@ -42,5 +42,5 @@ def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     assert not any(all(verdict in line for verdict in verdicts) for line in written)
     assert ("one-row-a-person" in followed) == is_private
     sentences = [c.value for c in at.sidebar.caption]
-    has_line = any("Shown so far of" in s or "Nothing private has been" in s for s in sentences)
+    has_line = any("On real data" in s or "Nothing private has been" in s for s in sentences)
     assert has_line == (name not in WITHOUT_ENTRY)

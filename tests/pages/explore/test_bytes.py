@@ -36,10 +36,10 @@ def texts(at: AppTest) -> str:
 def test_a_rounded_matrix_beats_the_usual_proxy(open_page):
     at = finished(open_page("explore/bytes", repetitions="2"))
     assert not at.error
-    assert "rounding the whole matrix at step 1σ keeps" in texts(at)
+    assert "rounding the whole matrix at step 1σ lets" in texts(at)
     assert "fewer bytes" in texts(
         at
-    ) and "sending R\u00a0=\u00a020 directions in float32 keeps" in texts(at)
+    ) and "sending R\u00a0=\u00a020 directions in float32 lets" in texts(at)
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert figure["layout"]["xaxis"]["type"] == "log"
     named = {trace.get("name") for trace in figure["data"]}
@@ -50,7 +50,7 @@ def test_a_rounded_matrix_beats_the_usual_proxy(open_page):
     assert low < min(whole["x"]) and max(whole["x"]) < high
     (best,) = (frame.value for frame in at.dataframe)
     assert best["bytes a site"].is_monotonic_increasing
-    assert best["kept, %"].is_monotonic_increasing
+    assert best["survives, %"].is_monotonic_increasing
 
 
 def test_settings_that_cannot_run_are_a_table_with_reasons(open_page):

@@ -40,7 +40,7 @@ def test_it_answers_first_and_says_what_is_not_private():
     said = texts(at)
     assert "of the total correlation of the 3 best pairs survives" in said
     assert "not private" in said and "Projecting and clustering people" in said
-    assert re.search(r'href="promise[^#"]*#asked"', said) and ">ε = 1," in said
+    assert re.search(r'href="promise[^#"]*#requested"', said) and ">ε = 1," in said
     assert {"exact", "random directions", "what the release itself says"} <= trace_names(at)
     assert [metric.label for metric in at.metric].count("k-means against labels, NMI") == 2
 

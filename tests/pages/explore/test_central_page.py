@@ -24,7 +24,7 @@ def charts(at) -> list[dict]:
 def test_it_answers_first_and_says_what_each_promises(open_page):
     at = open_page("explore/central")
     assert not at.exception
-    assert "is kept by **PPCA** at pure **ε = 1**" in at.markdown[0].value
+    assert "of the pattern survives with **PPCA** at pure **ε = 1**" in at.markdown[0].value
     labels = charts(at)[0]["layout"]["yaxis"]["ticktext"]
     assert len(labels) == 10
     assert {"PPCA", "MOD-SuLQ", "SuLQ", "Analyze Gauss,<br>analytic, isometric"} <= set(labels)

@@ -36,8 +36,8 @@ def group(page: AppTest, key: str):
 
 def test_a_split_that_is_still_drawn_says_so():
     best = Best((0.05,), 0.26, ((0.3,),))
-    assert ties_said(best, 10, 10) == "Over 10 draws these cannot be told from it: 30\u00a0%."
-    assert ties_said(best, 4.5, 10).startswith("So far, over 4 of 10 draws, these")
+    assert ties_said(best, 10, 10) == "Over 10 runs these cannot be told from it: 30\u00a0%."
+    assert ties_said(best, 4.5, 10).startswith("So far, over 4 of 10 runs, these")
 
 
 def test_the_default_answers(page):

@@ -97,7 +97,7 @@ def test_an_answer_from_the_first_draws_says_so_and_has_them_all_a_moment_later(
     monkeypatch.setattr(caches, "_FIRST_SECONDS", 0.0)
     at = opened(repetitions="3", seed="79")
     (bar,) = (element.proto for element in at.get("progress") if "so far" in element.proto.text)
-    assert bar.text == "From 1 of 3 draws so far" and bar.value == 33
+    assert bar.text == "From 1 of 3 runs so far" and bar.value == 33
     at.run()
     assert not [element for element in at.get("progress") if "so far" in element.proto.text]
     assert all(len(draws) == 3 for draws in frame_of(at, 1.0)["energies"].values())
@@ -227,7 +227,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
     found = assessed(spec, local_problem(spec.problem_key()))["dpdis"]
     low, high = (percent(float(end)) for end in found.own.captured_share.interval)
     assert f"({low} to {high})" in text.replace("\xa0", " ")
-    assert f"the truth is **{percent(found.energy / found.total)}**" in text
+    assert f"The true figure is **{percent(found.energy / found.total)}**" in text
     assert any("asked once more" in caption.value for caption in at.caption)
     assert "cannot tell" not in text
     chart = handed_over(at, "own_estimate")
@@ -246,9 +246,9 @@ def test_on_wide_data_the_page_stands_before_the_release_is_asked():
     assert is_asked() and not caches.is_self_assessed(asked)
     caches.self_assessed(asked)
     at.run()
-    assert not is_asked() and "says of itself" in words(at)
+    assert not is_asked() and "From the result of" in words(at)
     at.select_slider(key="epsilon").set_value(0.5).run()
-    assert is_asked() and "says of itself" in words(at)
+    assert is_asked() and "From the result of" in words(at)
     moved = at.session_state["_selection"].spec
     assert moved != asked and not caches.is_self_assessed(moved)
 
@@ -368,8 +368,8 @@ TABS = {
     "spectrum": "All of one matrix",
     "axis": "people a site",
     "messages": "| Protocol | Sent | Rounds |",
-    "quality": "says of itself",
-    "guarantee": "Whatever somebody concludes",
+    "quality": "one would estimate that",
+    "guarantee": "Nothing anyone could conclude",
     "limits": "Public limits of each column",
 }
 
@@ -429,7 +429,7 @@ def test_the_spectrum_is_of_one_matrix_and_the_number_on_top_is_the_mean():
     # At ε = 10 noise moves an eigenvalue by 2 σ √D = 0.0045 at most, and the private mean little.
     assert abs(private[-1][0] - exact[0]) < 0.1 * exact[0]
     assert len({trace["line"]["color"] for trace in scree["data"]}) == len(scree["data"])
-    assert "The mean of 10 draws; the one shown keeps" in words(at)
+    assert "The mean of 10 runs; in the one shown" in words(at)
 
 
 def test_rebuilding_from_more_components_misses_less():

@@ -46,7 +46,7 @@ def test_every_statistic_with_every_noise(page, kind, mechanism):
     group(page, "stat_mechanism").set_value(mechanism).run()
     assert not page.exception and not page.error
     assert charts(page) == 3
-    assert "people** keep the noise below" in said(page)
+    assert "people** are needed for an error below" in said(page)
 
 
 def test_edges_from_the_data_are_shown_as_a_mistake(page):

@@ -67,7 +67,7 @@ def test_a_sweep_runs_to_its_end_and_is_there_on_coming_back(open_page):
     assert not at.exception
     run_to_the_end(at)
     assert not at.exception and not at.error
-    assert "of the energy that exact PCA captures is kept by **DPdisPCA** on digits" in texts(at)
+    assert "of the pattern survives with **DPdisPCA** on digits" in texts(at)
     assert "Against the published choices" in texts(at)
     assert {"DPdisPCA", "published choices"} <= {trace.get("name") for trace in traces(at)}
     command = next(block.value for block in at.code if "dpcore sweep" in block.value)

@@ -89,7 +89,7 @@ def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
     started(teacher, "guess")
     for at, answer in ((ana, "Yes"), (nobody, "No")):
         # At ε = 3 what it says is the truth 95 times in 100: it gives away what ε says it does.
-        assert "the truth 73 times in 100" in words(at.run()) and "guesses blind, 50" in words(at)
+        assert "the truth 73 times in 100" in words(at.run()) and "a blind guess, 50" in words(at)
         pressed(at, answer)
         assert "Your phone said" in words(at)
     pressed(teacher.run(), "Reveal")

@@ -90,7 +90,11 @@ def test_delta_is_not_said_to_be_the_chance_that_odds_move_further(open_page):
     asked = PrivacyBudget(1.0, 0.01)
     assert gaussian_exceedance(1.0, gaussian_mu(asked)) > 0.069
     (delta,) = (each for each in at.select_slider if each.key == "delta")
-    assert "slack" in delta.label and "chance" not in delta.label and "not the chance" in delta.help
+    assert (
+        "how far the promise may fail" in delta.label
+        and "chance" not in delta.label
+        and "not the chance" in delta.help
+    )
 
 
 def test_the_threshold_moves_the_point(open_page):

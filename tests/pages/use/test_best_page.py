@@ -58,7 +58,7 @@ def test_the_ranking_is_that_of_the_runs_and_opens_in_the_playground(open_page):
     energies = [row["energy_ratio"] for row in run(spec)]
     assert best["protocol"] == "Pooled, trusted"
     assert best["kept on average, %"] == pytest.approx(100 * sum(energies) / 3)
-    assert "is kept by **Pooled, trusted (sphere)**, the most of 30 ways" in texts(at)
+    assert "survives with **Pooled, trusted (sphere)**, the most of 30 ways" in texts(at)
     assert any(percent(sum(energies) / 3) in each.proto.body for each in at.get("html"))
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert figure["data"][0]["name"] == "Pooled, trusted"

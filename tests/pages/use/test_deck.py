@@ -156,7 +156,7 @@ def test_files_hold_the_numbers_of_the_runs_their_settings_and_promises(open_pag
     notes = first.notes_slide.notes_text_frame.text
     assert "Seed: 1041" in notes and "times as likely" in notes and "seed=1041" in notes
     (guesses,) = (shape.chart for shape in second.shapes if shape.has_chart)
-    assert list(guesses.plots[0].categories) == ["a coin", "whoever sees the release"]
+    assert list(guesses.plots[0].categories) == ["a coin", "a reader of the release"]
 
 
 _DIGITS = {"dataset": ["digits"], "delta": ["0.01"]}
@@ -277,6 +277,6 @@ def test_a_board_s_story_runs_on_named_features_or_on_what_was_brought(open_page
     own = at.session_state["_own_table"]
     status = dataset_status(own.held.name)
     said = View(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
-    assert OPEN in said and said[-1].startswith("A laboratory's results on somebody's own table")
+    assert OPEN in said and said[-1].startswith("Simulated results on a visitor's own table")
     gone(at, "use/deck").button(key="board").click().run()
     assert at.session_state["_own_table"] is own

@@ -26,7 +26,7 @@ def own_cache(monkeypatch, tmp_path):
 
 
 def total(at: AppTest) -> str:
-    return next(c.value for c in at.sidebar.caption if "Shown so far" in c.value)
+    return next(c.value for c in at.sidebar.caption if "On real data" in c.value)
 
 
 def button(at: AppTest, label: str):
@@ -118,7 +118,7 @@ def test_eigenvalues_come_with_the_components(open_page):
 
 def test_a_mean_is_a_line_with_its_epsilon_and_a_variance_another(open_page):
     at = open_page("explore/statistics", epsilon="0.5")
-    assert "1 release." in total(at)
+    assert "real data 1 release of" in total(at)
     at.button_group(key="stat_kind").set_value("variance").run()
     assert "2 releases" in total(at)
     assert "at most" in total(at)
@@ -134,7 +134,7 @@ def test_a_mean_is_a_line_with_its_epsilon_and_a_variance_another(open_page):
 
 def test_typed_numbers_are_people_too(open_page):
     at = open_page("explore/statistics", stat_source="Typed numbers")
-    assert "Shown so far of the typed numbers: 1 release." in total(at)
+    assert "On real data 1 release of the typed numbers would" in total(at)
     ledger(at)
     assert any("each person in the typed numbers" in m.value for m in at.markdown)
 
@@ -189,7 +189,7 @@ def test_pairs_are_paid_by_the_people_the_playground_is_about(open_page):
     at = open_page("explore/play", **FEW, protocols="Pooled, trusted", sites="1")
     go_to(at, "cca").run()
     assert not at.exception
-    assert "Shown so far of Digits 8 × 8: 4 releases" in total(at)
+    assert "On real data 4 releases of Digits 8 × 8" in total(at)
     table = ledger(at)
     assert list(table["released"]) == ["components", "canonical pairs"]
     assert spent(at) == pytest.approx(gaussian_total(1.0, 1.0, 1.0, 1.0), rel=5e-3)
@@ -235,7 +235,7 @@ def test_a_sweep_is_paid_also_by_somebody_who_does_not_wait_for_it(open_page):
 def test_a_search_is_paid_and_messages_of_one_noise_once(open_page):
     at = open_page("explore/bytes", **FEW)
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
-    assert "Shown so far of Digits 8 × 8: 2 releases" in total(at)
+    assert "On real data 2 releases of Digits 8 × 8" in total(at)
     go_to(at, "plan").run()
     until(at, lambda at: not any(b.label == "Stop" for b in at.button))
     assert not at.exception
@@ -290,4 +290,4 @@ def test_forgetting_empties_the_books_of_one_data_set_whatever_is_in_them(open_p
     button(at, "Forget everything shown of Digits").click().run()
     assert len(at.dataframe) == 1
     go_to(at, "statistics").run()
-    assert "Shown so far of the typed numbers: 1 release." in total(at)
+    assert "On real data 1 release of the typed numbers would" in total(at)

@@ -90,7 +90,7 @@ def test_an_example_is_on_every_page_with_one_click(open_page):
         at = gone(at, page)
         assert not at.exception and not at.error and not at.warning
         assert at.selectbox(key="dataset").value == own_of(at).held.name
-        assert any("laboratory" in text for text in texts(at))
+        assert any("simulation" in text for text in texts(at))
     assert at.selectbox(key="cca_data").value == own_of(at).held.name
     at = removed(gone(at, PAGE))
     assert "your-table" not in at.selectbox(key="dataset").options
@@ -314,7 +314,7 @@ def test_a_release_from_a_table_to_a_folder_that_verifies(open_page, tmp_path):
     at.button(key="release_now").click().run()
     assert not at.exception and not at.error
     told = "".join(texts(at))
-    assert "verified" in told and "this ledger forgets" in told and "With it" in told
+    assert "verified" in told and "not saved" in told and "With it" in told
     at.button(key="release_now").click().run()
     assert not at.error
     folder = at.session_state["_own_projects"].path / "people"

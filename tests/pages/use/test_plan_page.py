@@ -70,7 +70,7 @@ def test_the_cheapest_way_with_its_own_guarantee_and_both_maps(open_page, few_pr
         f"that keeps 70 % of what exact PCA captures: with **{answer.best.ranked.way.label}**"
         in (texts(at))
     )
-    assert "In 2 fresh draws that had no part in the search" in texts(at)
+    assert "In 2 fresh runs that had no part in the search" in texts(at)
     assert f"**Runner-up:** {answer.runner_up.ranked.way.label} at ε = " in texts(at)
     assert [block.value for block in at.code if "70 % of the optimum" in block.value] == [
         answer.sentence
@@ -141,4 +141,4 @@ def test_a_summary_for_a_decision_says_what_the_page_found(open_page, few_protoc
     card = describe(promised(best, best.protocols[0], dataset_status("digits")))
     assert card.headline in said and "at seed 3" in said and "1,797 people at 5 sites" in said
     assert all(str(each) in said for each in card.assumptions)
-    assert "would have cost each" in said and not re.search(r"\{\w+\}", said.split("</style>")[1])
+    assert "would have used up" in said and not re.search(r"\{\w+\}", said.split("</style>")[1])

@@ -118,7 +118,7 @@ def test_all_panels_are_seen_at_once(open_page, monkeypatch):
         at.run()
     assert not at.exception and not at.error
     assert "**1 of 2** have been run:" in texts(at)
-    assert "claims hold in 3 draws" in tiles(at) and "Not run yet." in tiles(at)
+    assert "claims hold in 3 runs" in tiles(at) and "Not run yet." in tiles(at)
     assert "reproduce_panel_0=second" in tiles(at)
 
 

@@ -33,7 +33,7 @@ def test_figure_2_runs_and_says_whether_the_claims_hold():
             break
         time.sleep(0.2)
     assert not at.exception
-    assert "is kept by **PPCA**" in words(at)
+    assert "survives with **PPCA**" in words(at)
     assert "✓ holds" in words(at)
 
 
@@ -41,7 +41,7 @@ def test_whoever_has_a_cap_spends_by_hand(monkeypatch):
     monkeypatch.setattr(session_ledger, "cap", lambda: Cap(1.0, 0.01))
     at = opened(PAGE)
     assert not at.exception
-    assert "The paper claims" in words(at) and "is kept by **PPCA**" not in words(at)
+    assert "The paper claims" in words(at) and "survives with **PPCA**" not in words(at)
     assert not any(button.label == "Cancel" for button in at.button)
 
 
