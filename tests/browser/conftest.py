@@ -172,6 +172,8 @@ def pages_of(browser) -> Iterator[Callable]:
         page.on("request", lambda request: _note_request(watched, request))
         page.on("response", lambda response: _note_response(watched, response))
         page.goto(address)
+        if not until_full:
+            page.locator(".explorer:not(.empty)").wait_for(timeout=120_000)
         settle(page, until_full=until_full)
         return page, watched
 
@@ -183,9 +185,10 @@ def pages_of(browser) -> Iterator[Callable]:
 def settle(page, *, until_full: bool = True) -> None:
     """Wait until the script has run and stays so.
 
-    until_full: Wait also for the draws that are filled in one after the other; the default
-        settings of Play take 15 s for them.
+    until_full: Wait also for the runs that are filled in one after the other, for which the default
+        settings of Play take 15 s; the script does not stay so before.
     """
+    page.wait_for_timeout(0 if until_full else 500)
     idle = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
     quiet_since = None
     deadline = time.monotonic() + 240  # beside two other workers on two processors
@@ -195,7 +198,7 @@ def settle(page, *, until_full: bool = True) -> None:
         is_full = unfinished.count() == 0 and counting.count() == 0
         quiet = idle.count() > 0 and (is_full or not until_full) and not page.evaluate(WAITS)
         quiet_since = (quiet_since or time.monotonic()) if quiet else None
-        if quiet_since and time.monotonic() - quiet_since > 0.7:
+        if quiet_since and (time.monotonic() - quiet_since > 0.7 or not until_full):
             return
         page.wait_for_timeout(100)
     left = [*unfinished.all_inner_texts(), *counting.all_inner_texts()]

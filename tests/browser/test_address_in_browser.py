@@ -31,7 +31,9 @@ def sites(page) -> str:
 
 def done(page, action) -> dict[str, list[str]]:
     """What the address says once an action has been followed by a run."""
+    before = page.url
     action()
+    page.wait_for_url(lambda url: url != before, timeout=60_000)
     settle(page, until_full=False)
     return asked(page)
 
@@ -50,7 +52,9 @@ def test_back_and_forward_go_through_settings_and_pages(server, open_page):
     assert done(page, page.get_by_role("link", name="Play").first.click) == moved
     assert done(page, page.get_by_role("link", name="Eigen-images").first.click) == moved
     assert page.get_by_label("Asked ε, one row each").locator("..").get_by_text("2").count()
-    assert done(page, page.reload) == moved
+    page.reload()
+    settle(page)
+    assert asked(page) == moved
     assert done(page, page.go_back) == moved
     assert done(page, page.go_back) == moved
     assert done(page, page.go_back) == moved and sites(page) == "4"
