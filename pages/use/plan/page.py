@@ -1,4 +1,4 @@
-"""What would it take? A target energy, and what it costs."""
+"""All ways to a target: a share that is to survive, and what it costs."""
 
 from __future__ import annotations
 
@@ -478,7 +478,7 @@ def draw(question: Question, progress: Progress) -> None:
 
 
 def show_plan() -> None:
-    """What would it take? A target energy, and what it costs."""
+    """All ways to a target: a share that is to survive, and what it costs."""
     selection = current()
     for note in selection.notes:
         st.warning(note)
