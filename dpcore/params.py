@@ -9,6 +9,8 @@ from dpcore.errors import ParameterError
 EPSILONS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0,
 )  # fmt: skip
+# At most one in ten times the people of the data set that a visitor meets first.
+USUAL_DELTA = 1e-5
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 PEOPLE_PER_SITE = (
     10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 6000, 10000, 20000, 30000, 60000,

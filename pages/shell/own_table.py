@@ -15,7 +15,9 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
+from dpcore.experiments.decision import largest_delta
 from dpcore.experiments.pca import GIVEN, SPLITS
+from dpcore.params import USUAL_DELTA
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
@@ -116,6 +118,10 @@ def use(own: OwnTable, dictionary: Dictionary) -> None:
     st.session_state["intermediate"] = min(2 * k, data.n_features)
     if data.sites is not None:
         st.session_state["split"] = GIVEN
+    # A larger one would let a release give away a few of these people outright.
+    st.session_state["delta"] = min(
+        st.session_state.get("delta", USUAL_DELTA), largest_delta(data.n_samples)
+    )
 
 
 def remove() -> None:

@@ -36,6 +36,7 @@ from dpcore.params import (
     LARGEST_SEED,
     MOST_REPETITIONS,
     PEOPLE_PER_SITE,
+    USUAL_DELTA,
 )
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.protocol import Where
@@ -376,8 +377,7 @@ FIRST: dict[str, Parameter] = {
     "delta": OneOf(
         "select_slider",
         "δ: how far the promise may fail (keep below 1 in the number of people)",
-        # At most one in ten times the people of the data set that a visitor meets first.
-        1e-5,
+        USUAL_DELTA,
         DELTAS,
         help="A conclusion may become likelier by a factor of e^ε, plus δ. It is not the chance "
         "that the odds move further: under Gaussian noise they do more often.",

@@ -207,6 +207,13 @@ def test_pages_split_people_as_the_tables_own_column_does(open_page):
     assert "given" not in at.button_group(key="split").options and not at.exception
 
 
+def test_delta_is_at_most_one_in_ten_times_its_people(open_page):
+    limits = "[columns.one]\nlower = 0\nupper = 9\n[columns.two]\nlower = 0\nupper = 9\n"
+    at = open_page("explore/play", delta="0.001")
+    at = used(gone(at, PAGE), "one,two\n" + "1,2\n3,5\n" * 6_000, limits)
+    assert gone(at, "explore/play").select_slider(key="delta").value == 1e-6
+
+
 def test_an_address_finds_nobodys_table(open_page):
     name = own_of(brought(open_page, "SECRET")).held.name
     for asked in ("your-table", name):
