@@ -182,8 +182,8 @@ def _respelled(where: str, name: str, values: list[str]) -> list[str]:
 # What a pin shows: the run it stands for, what is said of it, its frames in the browser.
 
 _OWN = (
-    "Simulated results on a visitor's own table, exact ones and a seed among them: not a release, "
-    "and for nobody who may not see its rows."
+    "Computed on your own table, with exact results and a seed beside them: not a release. Show it "
+    "to people who may see the table's rows."
 )
 # Pages that show a run along ε, and one that shows two of them.
 EXPLORED, SIDE_BY_SIDE = ("play", "eigen_images"), "deck"

@@ -42,8 +42,10 @@ from dpcore.spectra import align_signs
 from dpcore.streams import Purpose, stream
 from pages.server import background_jobs, caches
 from pages.server.background_jobs import Parts, Progress, ShouldStop
+from pages.shell import address
 from pages.shell.controls import Selection, current
 from pages.shell.parameters import ask, plain
+from pages.shell.share import home, only_here
 from pages.widgets import session_ledger
 from pages.widgets.charts import is_dark
 from pages.widgets.downloads import take_away
@@ -163,7 +165,7 @@ def _utility(spec: RunSpec, run: int) -> str:
     ]
     what = "digits" if spec.dataset in INK else "pictures"
     private, without = (math.floor(100 * share) for share in shares)
-    return f"{private} of 100 {what} recognised ({without} without privacy)"
+    return f"a classifier recognises {private} of 100 {what} ({without} without privacy)"
 
 
 def trust_in_words(question: Question, guarantee: Guarantee) -> tuple[str, str]:
@@ -179,6 +181,11 @@ def trust_in_words(question: Question, guarantee: Guarantee) -> tuple[str, str]:
         return trusted, f"There is nothing to break: ε = {say_number(left)} against everybody."
     was = f"{say_number(guarantee.epsilon)} → {say_number(left)}"
     return trusted, f"If all others break it, ε = {was}."
+
+
+def capitalised(words: str) -> str:
+    """With a capital at the beginning alone."""
+    return words[0].upper() + words[1:]
 
 
 def verdict(option: Option) -> str:
@@ -197,8 +204,9 @@ def conclusion(options: tuple[Option, ...]) -> str:
             f"{len(most.rows)} fresh runs reach {percent(most.target)}."
         )
     return (
-        f"Take “{best.name}”: {percent(best.mean)} of the pattern survives on average, and "
-        f"{best.hits} of {len(best.rows)} fresh runs reach {percent(best.target)}."
+        f"Take “{best.name}”, ε = {plain(best.spec.epsilon)}: {percent(best.mean)} of the pattern "
+        f"survives on average, and {best.hits} of {len(best.rows)} fresh runs reach "
+        f"{percent(best.target)}."
     )
 
 
@@ -244,7 +252,7 @@ def _column(
     energy = next(row["energy_ratio"] for row in option.rows if row["repetition"] == run)
     st.markdown(
         f"**{percent(option.mean)}** survives on average; {percent(energy)} in this report. "
-        f"{verdict(option)}\n\n**{utility(option)}.**"
+        f"{verdict(option)}\n\n**{capitalised(utility(option))}.**"
     )
     with_her, without = accused_of(guarantee)
     left, right = st.columns(2)
@@ -267,49 +275,84 @@ def report_html(spec: RunSpec, dataset: DatasetStatus, run: int, *, dark: bool) 
 
 
 def _numerals(spec: RunSpec, dataset: DatasetStatus, run: int, dark: bool) -> str:
-    shape, shown = dataset.image_shape or (1, 1), caches.people(spec)
-    levels = np.frombuffer(caches.levels(spec, run), np.uint8).reshape(len(shown.rows), -1) / 255
-    is_ink = dataset.name in INK
-    strips = (
-        ink_strip(half, shape, dark=dark) if is_ink else picture_strip(half, shape)
-        for half in np.array_split(levels, 2)
-    )
     return "".join(
         f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{alt}" '
         'style="width:100%;image-rendering:pixelated;display:block;margin-bottom:.3rem">'
         for png, alt in zip(
-            strips,
-            (f"{len(levels)} people rebuilt from a release at ε = {plain(spec.epsilon)}.", ""),
+            strips(spec, dataset, run, dark=dark),
+            (f"People rebuilt from a release at ε = {plain(spec.epsilon)}.", ""),
             strict=True,
         )
     )
 
 
-def _bars(spec: RunSpec, run: int) -> str:
-    """Columns that weigh most in the exact first component, as the report has them."""
+def strips(spec: RunSpec, dataset: DatasetStatus, run: int, *, dark: bool) -> tuple[bytes, ...]:
+    """Ten people rebuilt from a run, in two rows, each a PNG."""
+    shape, shown = dataset.image_shape or (1, 1), caches.people(spec)
+    levels = np.frombuffer(caches.levels(spec, run), np.uint8).reshape(len(shown.rows), -1) / 255
+    is_ink = dataset.name in INK
+    return tuple(
+        ink_strip(half, shape, dark=dark) if is_ink else picture_strip(half, shape)
+        for half in np.array_split(levels, 2)
+    )
+
+
+def strongest_loadings(
+    spec: RunSpec, run: int
+) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
+    """Columns that weigh most in the exact first component: names, exact, as the run has them."""
     exact = caches.problem_of(spec.problem_key()).exact_components[:1]
     found = caches.subspaces(spec, run)[spec.protocols[0]].components[:1]
     loadings, names = align_signs(found, exact)[0], caches.feature_names(spec)
     strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_MOST_COLUMNS]
-    most = max(float(np.abs(exact[0]).max()), float(np.abs(loadings[strongest]).max()), 1e-300)
+    return (
+        tuple(names[index] for index in strongest),
+        tuple(exact[0][strongest].tolist()),
+        tuple(loadings[strongest].tolist()),
+    )
 
-    def bar(index: int) -> str:
-        value, true = loadings[index] / most, exact[0][index] / most
-        left = 50 + 50 * min(value, 0)
+
+def _bars(spec: RunSpec, run: int) -> str:
+    names, exact, found = strongest_loadings(spec, run)
+    most = max(*map(abs, (*exact, *found)), 1e-300)
+
+    def bar(name: str, true: float, value: float) -> str:
         return (
             f'<div style="font-size:.8rem;overflow:hidden;white-space:nowrap;'
-            f'text-overflow:ellipsis">{escape(names[index])}</div>'
+            f'text-overflow:ellipsis">{escape(name)}</div>'
             '<div style="position:relative;height:1rem"><div style="position:absolute;height:100%;'
-            f'background:#0072B2;left:{left:.1f}%;width:{50 * abs(value):.1f}%"></div>'
+            f"background:#0072B2;left:{50 + 50 * min(value / most, 0):.1f}%;"
+            f'width:{50 * abs(value) / most:.1f}%"></div>'
             '<div style="position:absolute;height:100%;width:3px;background:currentColor;'
-            f'left:calc({50 + 50 * true:.1f}% - 1px)"></div></div>'
+            f'left:calc({50 + 50 * true / most:.1f}% - 1px)"></div></div>'
         )
 
     return (
         '<div style="display:grid;grid-template-columns:2fr 3fr;gap:.15rem .5rem">'
-        f"{''.join(map(bar, strongest))}</div>"
+        f"{''.join(map(bar, names, exact, found))}</div>"
         '<p style="font-size:.8rem">First component: bar, this report; line, without privacy.</p>'
     )
+
+
+def _offer(question: Question, options: tuple[Option, ...], dataset: DatasetStatus) -> None:
+    """The decision as a memo and as slides, once every option has been run."""
+    # The slides are drawn with what the page Deck draws with, which reads pins of this page.
+    from pages.use.decide.brief import brief_of, memo, powerpoint_of, slides_page
+    from pages.use.deck.page import POWERPOINT
+
+    server, asked = home(st.context.url or ""), address.query()
+    view = f"{PAGE}?{asked}" if asked else PAGE
+    brief = brief_of(question, options, dataset, f"/{view}" if only_here(server) else server + view)
+    st.markdown("## For the meeting")
+    with st.container(horizontal=True):
+        for name, file, kind, make in (
+            ("Memo, one page to print (HTML)", "memo.html", "text/html", memo),
+            ("Five slides (PowerPoint)", "decision.pptx", POWERPOINT, powerpoint_of),
+            ("Five slides (HTML)", "decision.html", "text/html", slides_page),
+        ):
+            st.download_button(
+                name, partial(make, brief), file, kind, on_click="ignore", key=f"save_{file}"
+            )
 
 
 def show_decide() -> None:
@@ -338,6 +381,8 @@ def show_decide() -> None:
             f"Of ε = {plain(spec.epsilon)}. The other options promise the same at their own ε.",
         )
         session_ledger.so_far(selection.dataset.name, selection.dataset.title, spec.delta)
+        if len(options) == len(NAMES):
+            _offer(question, options, selection.dataset)
         take_away(PAGE, [row for each in options for row in each.rows])
     not_private(
         "Shares, recognised digits and the recommendation",

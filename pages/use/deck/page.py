@@ -21,7 +21,8 @@ from PIL import Image
 from dpcore.data import dataset_status
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import of_plan
+from dpcore.experiments.charges import of_plan, promised
+from dpcore.experiments.decision import NAMES, recommended
 from dpcore.experiments.engine import Row
 from dpcore.experiments.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
@@ -33,6 +34,7 @@ from dpcore.figures.style import GREY, INK_LIGHT, look_of
 from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, icon_counts
+from dpcore.privacy.guarantee_card import say_delta
 from pages.explore.tradeoffs import (
     TARGET,
     asked_sweeps,
@@ -74,6 +76,7 @@ from pages.shell.presenting import (
     views_of,
 )
 from pages.shell.share import home, only_here
+from pages.use.decide import page as decide
 from pages.use.own_data import take_example
 from pages.use.plan.page import (
     Question,
@@ -124,6 +127,10 @@ def asked_by(pin: Pin) -> Asked | None:
     if pin.page == "plan":
         question = plan_of(pin)
         return Asked(Request("plan", question, question.parts, question.cost()), "plan", count_of)
+    if pin.page == decide.PAGE:
+        asked = decision_of(pin)
+        job = Request(decide.PAGE, asked, asked.parts, asked.cost())
+        return Asked(job, decide.PAGE, decide.count_of)
     if pin.page != "tradeoffs":
         return None
     sweeps = sweeps_of(pin)
@@ -135,6 +142,12 @@ def asked_by(pin: Pin) -> Asked | None:
         return f"{done} of {counted(request.cost.draws, 'run')}"
 
     return Asked(request, "tradeoffs", said)
+
+
+def decision_of(pin: Pin) -> decide.Question:
+    """What a pin of *Three options* asks."""
+    asked = pin.stands("decide_target"), pin.stands("decide_trust")
+    return decide.question_of(selection_of(pin), *asked)
 
 
 def plan_of(pin: Pin) -> Question:
@@ -188,6 +201,7 @@ class Told:
     curves: Charts of a page without views.
     guesses: (int, int) or None. Of a hundred guesses about somebody, how many are right with the
         release and without.
+    message: What was found, as one sentence with its numbers.
     """
 
     caption: str
@@ -200,11 +214,28 @@ class Told:
     number: str = ""
     curves: tuple[Curves, ...] = ()
     guesses: tuple[int, int] | None = None
+    message: str = ""
+
+    @property
+    def title(self) -> str:
+        """The caption, unless it asks, or is what the view was called when it was pinned: then the
+        message is the title."""
+        return self.message if self.message and _is_no_message(self.caption) else self.caption
+
+
+def _is_no_message(caption: str) -> bool:
+    pages = {place.title for place in PAGES.values()}
+    return caption.rstrip().endswith("?") or caption.partition(",")[0] in pages
 
 
 def told_of(pin: Pin) -> Told:
     """What the files say of a pin whose runs are all there."""
-    of_page = {"promise": _promise, "plan": _plan, "tradeoffs": _tradeoffs}.get(pin.page, _runs)
+    of_page = {
+        "promise": _promise,
+        decide.PAGE: _decision,
+        "plan": _plan,
+        "tradeoffs": _tradeoffs,
+    }.get(pin.page, _runs)
     told = of_page(pin)
     return replace(told, link=_link_of(pin), settings=f"{PAGES[pin.page].title}. {told.settings}")
 
@@ -224,9 +255,10 @@ def _runs(pin: Pin) -> Told:
     if not views:
         return _nothing(pin)
     said = tuple(f"{_lead(view)}: {_kept(view)} {_found(view)}" for view in views)
-    number = ""
+    number = message = ""
     if len(views) == 1:
         number, said = _kept(views[0]), (f"{_found(views[0])} {_lead(views[0])}.",)
+        message = f"{_lead(views[0])} keeps {number} of the pattern"
     return Told(
         pin.caption,
         views,
@@ -237,6 +269,7 @@ def _runs(pin: Pin) -> Told:
             recipe_of(v.spec).script() for v in views if not is_held(v.dataset.name)
         ),
         number=number,
+        message=message,
     )
 
 
@@ -248,19 +281,49 @@ def _nothing(pin: Pin) -> Told:
 
 def _promise(pin: Pin) -> Told:
     asked = PrivacyBudget(pin.stands("epsilon"), pin.stands("delta"))
-    promised = promise(asked, pin.stands("promise_calibration"))
-    right, blind = icon_counts(promised)
+    guarantee = promise(asked, pin.stands("promise_calibration"))
+    right, blind = icon_counts(guarantee)
     terms = f"ε = {plain(asked.epsilon)}, δ = {plain(asked.delta)}"
     right_at = f"guesses about you can be right at {terms}; a coin is right {blind} times."
     return Told(
         pin.caption,
         (),
         (right_at, BEST_GUESS),
-        (headline(promised, "none"),),
+        (headline(guarantee, "none"),),
         f"{terms}.",
         number=f"{right} of 100",
         guesses=(right, blind),
+        message=f"At {terms} at most {right} of 100 guesses about one person are right; a coin is "
+        f"right {blind} times.",
     )
+
+
+def _decision(pin: Pin) -> Told:
+    question, view = decision_of(pin), run_of(pin)
+    options = decide.found_options(question)
+    if len(options) < len(NAMES):
+        return _nothing(pin)
+    best = recommended(options)
+    spec = (best or max(options, key=lambda each: each.hits)).spec
+    guarantee = promised(spec, spec.protocols[0], view.dataset)
+    each = (f"{o.name.capitalize()}, ε = {plain(o.spec.epsilon)}: {percent(o.mean)} on average. "
+            f"{decide.verdict(o)}" for o in options)  # fmt: skip
+    return Told(
+        pin.caption,
+        (),
+        (*each, " ".join(decide.trust_in_words(question, guarantee))),
+        tuple(replace(view, spec=spec).guarantees()),
+        f"{decide.people_in_words(spec, view.dataset)}, δ = {say_delta(spec.delta)}. "
+        f"{view.settings}",
+        number="none" if best is None else f"ε = {plain(spec.epsilon)}",
+        curves=(
+            Curves(
+                tuple(row for option in options for row in option.rows),
+                "epsilon", AXES["epsilon"].axis, target=question.target,
+            ),
+        ),
+        message=decide.conclusion(options),
+    )  # fmt: skip
 
 
 def _plan(pin: Pin) -> Told:
@@ -289,6 +352,7 @@ def _plan(pin: Pin) -> Told:
         tuple(replace(view, spec=shown_by(answer)).guarantees()),
         view.settings,
         number=value_in_words(answer.field, found[0].value) if found else percent(best.mean),
+        message=answer.sentence,
         curves=(
             Curves(tuple(drawn), answer.field, axis.axis, axis.logarithmic, target=answer.target),
         ),
@@ -315,6 +379,7 @@ def _tradeoffs(pin: Pin) -> Told:
         view.settings,
         script="" if any(map(is_held, sides)) else recipe_of_sweeps(sweeps).script(),
         number=number,
+        message=f"{number} {sentence}".replace("**", ""),
         curves=tuple(
             Curves(tuple(rows), field, axis.axis, axis.logarithmic, named[name], TARGET)
             for name, (rows, *_) in sides.items()
@@ -349,7 +414,7 @@ _USUAL_AXIS = 12
 
 
 @dataclass(frozen=True)
-class _Box:
+class Box:
     """A place on a slide, in inches."""
 
     left: float
@@ -359,9 +424,14 @@ class _Box:
 
     @property
     def placed(self) -> tuple[Any, ...]:
-        from pptx.util import Inches
+        return in_inches(self.left, self.top, self.wide, self.high)
 
-        return tuple(map(Inches, (self.left, self.top, self.wide, self.high)))
+
+def in_inches(*lengths: float) -> tuple[Any, ...]:
+    """Lengths as PowerPoint's files have them."""
+    from pptx.util import Inches
+
+    return tuple(map(Inches, lengths))
 
 
 def powerpoint(deck: Sequence[Told]) -> bytes:
@@ -373,9 +443,9 @@ def powerpoint(deck: Sequence[Told]) -> bytes:
     slides.slide_width, slides.slide_height = Inches(_WIDE), Inches(_HIGH)
     for told in deck:
         slide = slides.slides.add_slide(slides.slide_layouts[5])  # a title alone
-        _add_title(slide.shapes.title, told.caption)
+        add_title(slide.shapes.title, told.title)
         _add_found(slide, told)
-        _add_text(slide, told.promises, _Box(_EDGE, _PROMISES, _WIDE - 2 * _EDGE, 0.9), 11)
+        add_text(slide, told.promises, Box(_EDGE, _PROMISES, _WIDE - 2 * _EDGE, 0.9), 11)
         slide.notes_slide.notes_text_frame.text = "\n\n".join(
             filter(None, (told.settings, *told.promises, told.link, told.script))
         )
@@ -384,13 +454,17 @@ def powerpoint(deck: Sequence[Told]) -> bytes:
     return file.getvalue()
 
 
-def _add_title(title: Any, caption: str) -> None:
-    title.left, title.top, title.width, title.height = _Box(
+def add_title(title: Any, caption: str) -> None:
+    title.left, title.top, title.width, title.height = Box(
         _EDGE, 0.2, _WIDE - 2 * _EDGE, 0.75
     ).placed
     title.text = caption
     paragraph = title.text_frame.paragraphs[0]
-    size = next(size for most, size in ((50, 28), (90, 22), (200, 16)) if len(caption) <= most)
+    size = next(
+        size
+        for most, size in ((50, 28), (90, 24), (130, 20), (math.inf, 16))
+        if len(caption) <= most
+    )
     paragraph.font.size, paragraph.alignment = _points(size), 1
 
 
@@ -400,9 +474,9 @@ def _add_found(slide: Any, told: Told) -> None:
     if told.views:
         left = _EDGE
         if told.number:
-            _add_text(slide, [told.number], _Box(_EDGE, 0.95, 2.2, 1), 48, bold=True)
+            add_text(slide, [told.number], Box(_EDGE, 0.95, 2.2, 1), 48, bold=True)
             left += 2.3
-        _add_text(slide, told.said, _Box(left, 1.1, _EDGE + whole - left, 0.9), 16)
+        add_text(slide, told.said, Box(left, 1.1, _EDGE + whole - left, 0.9), 16)
         wide = whole / len(told.views)
         for number, view in enumerate(told.views):
             _add_view(slide, view, _EDGE + number * wide, wide - 0.1)
@@ -410,17 +484,17 @@ def _add_found(slide: Any, told: Told) -> None:
     has_chart = bool(told.curves or told.guesses)
     words = 4.3 if has_chart else whole
     if told.number:
-        _add_text(slide, [told.number], _Box(_EDGE, 1.15, words, 1), 48, bold=True)
-    _add_text(slide, told.said, _Box(_EDGE, 2.2, words, 4), 15)
-    place = _Box(_EDGE + words + 0.3, 1.2, whole - words - 0.3, _PROMISES - 1.3)
+        add_text(slide, [told.number], Box(_EDGE, 1.15, words, 1), 48, bold=True)
+    add_text(slide, told.said, Box(_EDGE, 2.2, words, 4), 15)
+    place = Box(_EDGE + words + 0.3, 1.2, whole - words - 0.3, _PROMISES - 1.3)
     if told.guesses is not None:
         right, blind = told.guesses
-        _add_bars(slide, place, (_LUCK, _RELEASE),
+        add_bars(slide, place, (_LUCK, _RELEASE),
                   {"guesses about one person that are right": (blind / 100, right / 100)},
                   ("#0072B2",), "0%")  # fmt: skip
     for number, curves in enumerate(told.curves):
         wide = place.wide / len(told.curves)
-        _add_curves(slide, curves, _Box(place.left + number * wide, place.top, wide, place.high))
+        _add_curves(slide, curves, Box(place.left + number * wide, place.top, wide, place.high))
 
 
 def _add_view(slide: Any, view: View, left: float, wide: float) -> None:
@@ -430,23 +504,23 @@ def _add_view(slide: Any, view: View, left: float, wide: float) -> None:
     lead = f"{PROTOCOLS[view.spec.protocols[0]].title}, ε = {plain(view.spec.epsilon)}"
     exact = caches.exact_pictures(view.spec, view.dataset)
     if now.pictures.sprite:
-        _add_curves(slide, curves, _Box(left, _TOP, wide, 2.5))
+        _add_curves(slide, curves, Box(left, _TOP, wide, 2.5))
         for name, sprite, top in ((_EXACT, exact.sprite, 4.6), (lead, now.pictures.sprite, 5.45)):
-            _add_text(slide, [name], _Box(left, top, 1.6, 0.4), 10)
+            add_text(slide, [name], Box(left, top, 1.6, 0.4), 10)
             _add_strip(slide, sprite, left + 1.6, top, wide - 1.7, name)
         return
-    _add_curves(slide, curves, _Box(left, _TOP, 0.6 * wide, _PROMISES - _TOP - 0.1))
+    _add_curves(slide, curves, Box(left, _TOP, 0.6 * wide, _PROMISES - _TOP - 0.1))
     (names, *_), (ours, *_), (theirs, *_) = (
         caches.features_of(view.spec), now.pictures.loadings, exact.loadings,
     )  # fmt: skip
     colours = (INK_LIGHT, look_of(view.spec.protocols[0]).colour)
-    _add_text(slide, ["The first component, by feature"],
-              _Box(left + 0.6 * wide, _TOP, 0.4 * wide, 0.3), 12)  # fmt: skip
-    _add_bars(slide, _Box(left + 0.6 * wide, _TOP + 0.3, 0.4 * wide, _PROMISES - _TOP - 0.4),
+    add_text(slide, ["The first component, by feature"],
+              Box(left + 0.6 * wide, _TOP, 0.4 * wide, 0.3), 12)  # fmt: skip
+    add_bars(slide, Box(left + 0.6 * wide, _TOP + 0.3, 0.4 * wide, _PROMISES - _TOP - 0.4),
               names, {_EXACT: theirs, lead: ours}, colours, "0.0")  # fmt: skip
 
 
-def _add_curves(slide: Any, curves: Curves, box: _Box) -> None:
+def _add_curves(slide: Any, curves: Curves, box: Box) -> None:
     """Means of the draws as a chart of PowerPoint's own."""
     from pptx.chart.data import XyChartData
     from pptx.enum.chart import XL_CHART_TYPE
@@ -538,9 +612,9 @@ def _paint(series: Any, colour: str, dash: Any) -> None:
     series.marker.format.fill.fore_color.rgb = _rgb(colour)
 
 
-def _add_bars(
+def add_bars(
     slide: Any,
-    box: _Box,
+    box: Box,
     names: Sequence[str],
     series: dict[str, Sequence[float]],
     colours: Sequence[str],
@@ -590,8 +664,8 @@ def _add_strip(slide: Any, sprite: str, left: float, top: float, wide: float, to
     shape._element.nvPicPr.cNvPr.set("descr", f"{told}: the leading components as pictures.")  # noqa: SLF001
 
 
-def _add_text(
-    slide: Any, lines: Sequence[str], box: _Box, size: float, *, bold: bool = False
+def add_text(
+    slide: Any, lines: Sequence[str], box: Box, size: float, *, bold: bool = False
 ) -> None:
     frame = slide.shapes.add_textbox(*box.placed).text_frame
     frame.word_wrap = True
@@ -661,7 +735,7 @@ def _slide(number: int, told: Told) -> str:
     body = markup(len(told.views), f"epsilon-{number}") if told.views else _words(told)
     small = " ".join((told.settings, *told.promises, told.link))
     return (
-        f'<section class="slide"><h1>{escape(told.caption)}</h1>{body}'
+        f'<section class="slide"><h1>{escape(told.title)}</h1>{body}'
         f'<p class="small">{escape(small)}</p></section>'
     )
 
@@ -692,8 +766,9 @@ def _curves(curves: Curves) -> str:
 
 _FILE, _TROUBLE = "deck_file", "_deck_trouble"
 _HOSPITALS: Written = {"dataset": [own_table.YOURS], "sites": ["12"]}
-_K: Written = {"components": ["3"], "intermediate": ["6"]}
-_SHOWN: Written = {"protocols": ["DPdisPCA", "Full matrices", "One site alone", "Pooled, trusted"]}
+_K: Written = {"components": ["3"]}
+# At most 1 / (10 n) of the 569 patients of the example, and of as many as 1,000.
+_DELTA: Written = {"delta": ["0.0001"]}
 
 
 def way_in() -> None:
@@ -765,18 +840,15 @@ def _removed(number: int) -> None:
 
 
 def _board() -> list[Pin]:
-    """Views and questions; what they find is run where they are shown."""
-    run = _HOSPITALS | _K | _SHOWN
+    """Questions; what they find is run where they are shown, and is each slide's title."""
+    asked = _HOSPITALS | _K | {"decide_target": ["90"]}
     return [
-        Pin("play", run | {"epsilon": ["50"]},
-            "Twelve hospitals want 90 % of the pattern that all their patients share"),
-        Pin("play", run, "What is left of it at ε = 1, where nobody has to be trusted?"),
-        Pin("promise", {}, "What ε = 1 means for one patient"),
-        Pin("tradeoffs", _HOSPITALS | _K, "Which ε reaches 90 %, and for whom?"),
-        Pin("play", run | {"protocols": ["Secure sum", "DPdisPCA", "Pooled, trusted"]},
+        Pin(decide.PAGE, asked | {"decide_trust": ["Nobody"]},
+            "Which ε keeps 90 % of what all patients share, if nobody is trusted?"),
+        Pin("promise", _DELTA, "What does ε = 1 mean for one patient?"),
+        Pin("tradeoffs", _HOSPITALS | _K | _DELTA, "What does more privacy cost?"),
+        Pin(decide.PAGE, asked | {"decide_trust": ["The other sites, with their masks"]},
             "Would sums under masks get there sooner?"),
-        Pin("plan", _HOSPITALS | _K | {"plan_target": ["90"]},
-            "The recommendation: the smallest ε that keeps 90 %"),
     ]  # fmt: skip
 
 
@@ -786,7 +858,7 @@ def offer_story() -> None:
     data = "your own table" if mine else "569 tumours, 30 measures with names"
     st.button(
         "A story for a board: twelve hospitals want 90 % of the pattern",
-        help=f"Six views from the question to a recommendation, on {data}, in place of this deck.",
+        help=f"Four views from the question to a recommendation, on {data}, in place of this deck.",
         key="board",
         on_click=_lay_out,
     )
@@ -801,7 +873,7 @@ def _lay_out() -> None:
 # A deck's views as they run: what is missing, two of them side by side, all of them as files.
 
 _POLL_SECONDS = 0.2
-_SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 
 def run_what_is_missing(views: Sequence[View], key: str, asked: Sequence[Asked] = ()) -> bool:
@@ -886,7 +958,7 @@ def offered(pins: Sequence[Pin]) -> None:
             "PowerPoint, charts that can be edited",
             partial(powerpoint, told),
             "deck.pptx",
-            _SLIDES,
+            POWERPOINT,
             on_click="ignore",
             key="save_deck_pptx",
         )

@@ -13,7 +13,14 @@ from pages.shell.presenting import Pin, from_file
 from tests.pages.looking import opened
 
 FEW = {"repetitions": "1", "class_draws": "2", "audit_trials_flawed": "1000"}
-PINS = [Pin("promise", {"epsilon": ["2"]}, "One"), Pin("promise", {"epsilon": ["5"]}, "Two")]
+DECISION = {
+    "dataset": ["digits"],
+    "decide_target": ["85"],
+    "decide_trust": ["One team, with every row"],
+}
+PINS = [
+    Pin("promise", {"epsilon": ["2"]}, "One"), Pin("decide", DECISION, "Two"),
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_it_recommends_what_its_fresh_runs_reached_and_steps_through_reports(ope
                             decide_trust="holder", decide_target="85"))  # fmt: skip
     assert not at.error
     said = texts(at).replace("\N{NO-BREAK SPACE}", " ")
-    (hits,) = re.findall(r"Take “\w+”: .* and (\d+) of 10 fresh runs reach 85 %", said)
+    (hits,) = re.findall(r"Take “\w+”, ε = .* and (\d+) of 10 fresh runs reach 85 %", said)
     assert int(hits) >= ENOUGH_RUNS
     heads = re.findall(r"## (Cautious|Balanced|Detailed): ε = \S+(.*)", said)
     assert [name for name, _ in heads] == ["Cautious", "Balanced", "Detailed"]
@@ -46,7 +46,7 @@ def test_it_recommends_what_its_fresh_runs_reached_and_steps_through_reports(ope
         assert ("misses the target" in badges) == (count < ENOUGH_RUNS)
     assert sum("recommended" in badges for _, badges in heads) == 1
     assert "at δ = 10⁻⁵" in said and "every row is seen" in said
-    assert len(re.findall(r"\d+ of 100 digits recognised", said)) == 3
+    assert len(re.findall(r"recognises \d+ of 100 digits", said)) == 3
 
     before = [element.proto.body for element in at.get("html") if "rebuilt" in element.proto.body]
     at.segmented_control(key="decide_report").set_value(2).run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from io import BytesIO
 from statistics import fmean
@@ -17,6 +18,7 @@ from streamlit.runtime.context import ContextProxy
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from dpcore.experiments.decision import ENOUGH_RUNS, largest_delta
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.sweep import RunCost
@@ -272,11 +274,31 @@ def test_a_board_s_story_runs_on_named_features_or_on_what_was_brought(open_page
     at = open_page("use/deck")
     at.button(key="board").click().run()
     pins = deck_of(at)
-    assert len(pins) == 6 and not at.exception and from_file(to_file(pins).encode()) == pins
+    assert {pin.stands("delta") for pin in pins if pin.page != "decide"} == {largest_delta(569)}
+    assert len(pins) == 4 and not at.exception and from_file(to_file(pins).encode()) == pins
     gone(at, "learn/stories")
     own = at.session_state["_own_table"]
     status = dataset_status(own.held.name)
     said = View(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
-    assert OPEN in said and said[-1].startswith("Simulated results on a visitor's own table")
+    assert OPEN in said and said[-1].startswith("Computed on your own table")
     gone(at, "use/deck").button(key="board").click().run()
     assert at.session_state["_own_table"] is own
+
+
+def test_a_decision_s_slide_is_titled_by_what_its_fresh_runs_found(open_page, monkeypatch):
+    """The story for a board recommended what 4 of 10 fresh runs reached."""
+    told = []
+    monkeypatch.setattr(running, "one_file", lambda deck: (told.append(deck), one_file(deck))[1])
+    asked = {"dataset": ["digits"], "components": ["5"], "decide_target": ["85"],
+             "decide_trust": ["One team, with every row"]}  # fmt: skip
+    at = open_page("use/deck")
+    at.session_state["_deck"] = [Pin("decide", asked, "Which ε?"), Pin("decide", asked, "Mine")]
+    at.run()
+    at.button(key="deck_run_all").click().run()
+    assert not at.exception and not at.error
+    ((which, mine),) = told[-1:]
+    (hits,) = re.findall(r"and (\d+) of 10 fresh runs reach 85 %\.$", which.title)
+    assert int(hits) >= ENOUGH_RUNS and which.number in which.title
+    assert mine.title == "Mine" and "δ = 10⁻⁵" in mine.settings
+    titles = [s.shapes.title.text for s in Presentation(BytesIO(powerpoint([which, mine]))).slides]
+    assert titles == [which.title, "Mine"]
