@@ -112,8 +112,10 @@ def _add_label(commands: Commands) -> None:
     add_run_options(parser)
     parser.add_argument(
         "--audit",
-        action="store_true",
-        help="attack the mechanism as each adversary first, and say what was found",
+        type=int,
+        metavar="TRIALS",
+        help="attack the mechanism as each adversary first, on so many releases with and without "
+        "one person, and say what was found (default: no attack)",
     )
     parser.add_argument(
         "--out",
@@ -122,7 +124,7 @@ def _add_label(commands: Commands) -> None:
         help="write it as label.html or label.json, by the ending (default: JSON on standard "
         "output)",
     )
-    parser.set_defaults(command=_label)
+    parser.set_defaults(command=_label, protocols="dpdis")
 
 
 def _label(arguments: argparse.Namespace) -> int:
@@ -144,7 +146,7 @@ def _label(arguments: argparse.Namespace) -> int:
         case
         for case in named_cases().values()
         if case.covers == f"pca.{key}" and case.is_sound and case.preparation == prepared
-    ] if arguments.audit else []  # fmt: skip
+    ] if arguments.audit is not None else []  # fmt: skip
     label = label_of(
         guarantee,
         f"{PROTOCOLS[key].title} on {dataset.title}",
@@ -156,7 +158,10 @@ def _label(arguments: argparse.Namespace) -> int:
         )
         * (spec.preparation == "published" and guarantee.is_private),
         total="A simulation: nothing is charged to anybody.",
-        checked=[audit_in_words(Attack(case, seed=spec.seed).run()) for case in attacked],
+        checked=[
+            audit_in_words(Attack(case, n_trials=arguments.audit, seed=spec.seed).run())
+            for case in attacked
+        ],
     )
     if out is None:
         print_json(label.as_dict())

@@ -9,11 +9,13 @@ facts are a JSON document (`label.schema.json` beside this file) and an HTML car
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import dpcore
@@ -29,7 +31,10 @@ from dpcore.privacy.guarantee_card import (
     say_number,
 )
 
+# A release's folder is checked to the byte, its label too: whoever changes the card's words or look
+# gives it another form, and keeps this one for the folders that have it.
 FORM = "dp-pca-lab/label/1"
+SCHEMA = json.loads(Path(__file__).with_name("label.schema.json").read_bytes())
 SIMULATION = "Simulation: no one is protected by this"
 OUT_OF = 100
 

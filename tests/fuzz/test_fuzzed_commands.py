@@ -36,6 +36,7 @@ SMALL = {
                 "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
     "check": ["--data", "table.csv", "--dictionary", "dictionary.toml"],
     "verify": ["nowhere"],
+    "label": ["--dataset", "digits", "--protocol", "pooled"],
     "example": ["class-survey", "example"],
     "study": ["hub", "nowhere", "--port", "1"],
 }  # fmt: skip
@@ -52,7 +53,7 @@ HOSTILE = (
 # Options that say how much is done: larger values than these are no mistake, but take their time.
 AMOUNTS = {
     "--repetitions", "--trials", "--people", "--columns", "--workers", "--values", "--shared",
-    "--over", "--mechanism",
+    "--over", "--mechanism", "--audit",
 }  # fmt: skip
 SMALL_AMOUNTS = tuple(
     text for text in HOSTILE if text not in ("1e9", "9" * 400, "", "people_per_site=99999999999")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -15,9 +14,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import icon_counts
 from dpcore.privacy.guarantee_card import say_number
-from dpcore.privacy.label import SIMULATION, label_card, label_of, label_page
-
-SCHEMA = json.loads(files("dpcore.privacy").joinpath("label.schema.json").read_bytes())
+from dpcore.privacy.label import SCHEMA, SIMULATION, label_card, label_of, label_page
 
 
 def _promised(key, **changed):
@@ -68,3 +65,7 @@ def test_the_command_writes_the_label(tmp_path, capsys):
     Draft202012Validator(SCHEMA).validate(document)
     assert document["protected"]["who"].endswith("1,797 at 5 sites")
     assert main([*asked, "--out", str(tmp_path / "label.txt")]) == 2
+    capsys.readouterr()
+    assert main(["label", "--dataset", "digits", "--protocol", "pooled", "--audit", "200"]) == 0
+    checked = json.loads(capsys.readouterr().out)["checked"]
+    assert checked and all("200 releases" in each and "no breach found" in each for each in checked)

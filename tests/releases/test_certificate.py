@@ -19,15 +19,12 @@ import dpcore
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.privacy import gaussian_delta
+from dpcore.privacy.label import SCHEMA as LABEL_SCHEMA
 from dpcore.releases import Column, Dictionary, Table, calibrated, load_release
 from dpcore.releases.certificate import as_json
 from dpcore.releases.exact import DISTANCE, GRID, LENGTH, of_length
 from dpcore.releases.measurement import grid_blocks
 from dpcore.releases.verification import verify
-
-LABEL_SCHEMA = json.loads(
-    (Path(dpcore.__file__).parent / "privacy" / "label.schema.json").read_bytes()
-)
 
 
 def _certified(folder) -> dict:
@@ -245,7 +242,7 @@ def test_a_fault_in_a_folder_of_another_version_says_so(make):
     assert said.endswith(f"(it says that dpcore 0.9.9 made it; this is {dpcore.__version__}).")
 
 
-@pytest.mark.parametrize("form", ["form_1", "form_2"])
+@pytest.mark.parametrize("form", ["form_1", "form_2", "form_2_with_label"])
 def test_a_published_folder_goes_on_verifying(form, tmp_path):
     """Whoever changes what a release writes gives it a new form, and keeps the old ones checked."""
     shutil.unpack_archive(Path(__file__).with_name(f"{form}.zip"), tmp_path / form)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from parties import NAMES, serve
 
 from dpcore.cca.canonical import canonical_pairs, noise_floor
@@ -17,6 +18,7 @@ from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.accountant import odometer_epsilon
+from dpcore.privacy.label import SCHEMA
 from dpcore.releases.certificate import READER_ALONE
 from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS
 from dpcore.releases.measurement import worth_denoising
@@ -180,6 +182,11 @@ def test_one_that_never_answers_costs_a_new_attempt_among_the_others(plan_with, 
         hub.plan.epsilon_against(who) for who in Adversary
     }
     assert [len(guard.project.releases()) for guard in guards.values()] == [2, 2, 2, 0]
+    label = json.loads((hub.folder / "label.json").read_text(encoding="utf-8"))
+    Draft202012Validator(SCHEMA).validate(label)
+    assert label["epsilon"] == both and not label["simulation"]
+    assert label["assumptions"] == assumed and "the 3 sites" in label["protected"]["who"]
+    assert "2 attempts" in (hub.folder / "label.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("phase", ["sum", "moment"])

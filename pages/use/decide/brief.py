@@ -21,7 +21,7 @@ from dpcore.data import DatasetStatus
 from dpcore.experiments.charges import promised
 from dpcore.experiments.decision import ENOUGH_RUNS, SEARCH_RUNS, Option, recommended
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.figures.privacy import accused_svg
+from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_card import say_delta
@@ -44,6 +44,8 @@ from pages.use.deck.page import Box, add_bars, add_text, add_title, in_inches
 _HERE = Path(__file__).parent
 _MEMO = (_HERE / "memo.html").read_text(encoding="utf-8")
 _ACCENT, _INK = "#0072B2", "#1a1a1a"
+# As `accused_svg` has them.
+_WITH, _WITHOUT = FALSE_ALARM, MISS
 
 
 @dataclass(frozen=True)
@@ -296,7 +298,8 @@ def _larger(png: bytes) -> bytes:
 def _add_dots(slide: Any, brief: Brief) -> None:
     for number, (count, words) in enumerate(_counts(brief)):
         left = 0.5 + 6.3 * number
-        _add_png(slide, dots_png(count), left, 1.9, 5.9, f"{count} of 100 dots")
+        colour = _WITH if number else _WITHOUT
+        _add_png(slide, dots_png(count, colour), left, 1.9, 5.9, f"{count} of 100 dots")
         add_text(slide, [f"{count} of 100 {words}"], Box(left, 3.7, 5.9, 0.6), 22, bold=True)
 
 
@@ -305,14 +308,14 @@ def _counts(brief: Brief) -> tuple[tuple[int, str], ...]:
     return (without, "accuse her without her data"), (with_her, "accuse her with her data, at most")
 
 
-def dots_png(count: int) -> bytes:
+def dots_png(count: int, colour: str) -> bytes:
     """A hundred dots, so many of them filled."""
     side, file = 80, BytesIO()
     picture = Image.new("RGB", (20 * side, 5 * side), "#ffffff")
     draw = ImageDraw.Draw(picture)
     for n in range(100):
         x, y = side * (n % 20), side * (n // 20)
-        fill = "#D55E00" if n < count else "#ffffff"
+        fill = colour if n < count else "#ffffff"
         draw.ellipse((x + 10, y + 10, x + side - 10, y + side - 10), fill, _INK, 3)
     picture.resize((10 * side, 5 * side // 2), Image.Resampling.LANCZOS).save(file, "PNG")
     return file.getvalue()
