@@ -96,6 +96,8 @@ RESULTS: dict[str, Callable[..., list[Charge]]] = {
     "caches.rows": lambda found, spec: of_rows(found),
     "caches.first_rows": lambda found, spec: of_rows(found[0]),
     "caches.subspaces": of_subspaces,
+    # Ten people rebuilt from one run.
+    "caches.levels": lambda found, spec, run: of_subspaces(caches.subspaces(spec, run), spec, run),
     # What releases say of themselves is made of what they are.
     "caches.self_assessed": lambda found, spec: of_subspaces(caches.subspaces(spec), spec),
     "caches.frame": lambda found, *_: of_rows(found.rows),
