@@ -267,6 +267,35 @@ BUGS: tuple[PlantedBug, ...] = (
         "return repr(number)",
         ("tests/releases/test_cells.py",),
     ),
+    # Denoisers that read what they may not.
+    PlantedBug(
+        "denoiser-reads-the-diagonal",
+        "a site's denoiser reads its noisy matrix alone",
+        "dpcore/pca/draw.py",
+        "        return NoisySite(noisy, people, sigma",
+        "        if self.settings.denoise:\n"
+        "            exact = self.moment_around(self.centre, site)\n"
+        "            np.fill_diagonal(noisy, np.diagonal(exact))\n"
+        "        return NoisySite(noisy, people, sigma",
+        ("tests/pca/test_denoising.py", _AUDIT),
+    ),
+    PlantedBug(
+        "denoiser-reads-the-mean",
+        "the centre is denoised from the noisy mean alone",
+        "dpcore/pca/draw.py",
+        "mean, rows = weights @ self.noisy_means, self.moments",
+        "mean, rows = weights @ self.moments.means, self.moments",
+        ("tests/pca/test_denoising.py", _AUDIT),
+    ),
+    PlantedBug(
+        "denoiser-reads-another-site",
+        "what a site sends is made of its own noisy matrix",
+        "dpcore/pca/draw.py",
+        "noisy.proxy(n_directions, kind.ranking, kind.denoise) if n_directions else noisy.whole()",
+        "self.noisy_site(0).proxy(n_directions, kind.ranking, kind.denoise)\n"
+        "            if n_directions\n            else noisy.whole()",
+        ("tests/pca/test_denoising.py", _AUDIT),
+    ),
     # New ones.
     PlantedBug(
         "zero-out-sensitivity",

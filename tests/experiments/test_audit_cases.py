@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -17,13 +22,23 @@ from dpcore.experiments.audit.flawed import (
     flawed_cases,
     wrongly_accepted,
 )
-from dpcore.pca import Draw, ReleaseSettings
+from dpcore.experiments.audit.pca_cases import (
+    DENOISED,
+    SETTINGS,
+    along,
+    matrix_case,
+    prepared_sites,
+    protocol_case,
+    sphere_cases_of,
+)
+from dpcore.pca import Draw, ReleaseSettings, site
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import noise_of
+from dpcore.pca.site import NoisySite
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, audit
-from dpcore.spectra import SiteRows, site_moments
+from dpcore.spectra import SiteRows, Spectrum, denoise, eigen, site_moments
 from dpcore.streams import Repetition, root_of_release
 
 SOUND = audit_cases(include_flawed=False)
@@ -166,6 +181,98 @@ def test_sound_mechanisms_keep_their_claims(case):
     assert not result.breaks_claim, result.row()
     if case.is_gaussian:
         assert result.epsilon > 0.25 * case.epsilon, result.row()
+
+
+def on_the_sphere(key: str) -> AuditCase:
+    """Of the reader of the result: mean and matrix are denoised."""
+    return sphere_cases_of(PROTOCOLS[key])[0]
+
+
+def messages_of_two_sites() -> AuditCase:
+    """What the second of two sites sends, with which the first site's person has nothing to do."""
+    entry, pair = PROTOCOLS["dpdis"], [prepared_sites(axis, 2) for axis in np.eye(3)[:2]]
+    turn = pair[0].second_moments[0] - pair[1].second_moments[0]
+
+    def second_message(draw: Draw) -> np.ndarray:
+        proxy = draw.proxies().proxies[1]
+        return proxy.T @ proxy
+
+    return protocol_case(
+        entry,
+        replace(SETTINGS, denoise=DENOISED),
+        tuple(pair),
+        second_message,
+        Adversary.AGGREGATOR,
+        statistic=along(turn),
+        is_gaussian=True,
+    )
+
+
+def with_diagonal_of(whose: Callable[[int], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a site's denoiser take variances of somebody's rows as they were before the noise."""
+    sound = Draw.noisy_site
+
+    def planted(draw: Draw, number: int) -> NoisySite:
+        found = sound(draw, number)
+        exact = draw.moment_around(draw.centre, whose(number))
+
+        def denoised(sigma: float, **how: Any) -> Spectrum:
+            answer = denoise(found.noisy, sigma, **how)
+            np.fill_diagonal(answer, np.diagonal(exact))
+            return Spectrum(answer)
+
+        found.spectrum.denoised = denoised
+        return found
+
+    monkeypatch.setattr(Draw, "noisy_site", planted)
+
+
+def with_exact_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hand the denoiser of means the mean as it was before the noise."""
+    monkeypatch.setattr(Draw, "_noisy_means", lambda draw: draw.moments.means)
+
+
+BUGS_OF_DENOISERS = {
+    "the exact diagonal": (
+        partial(with_diagonal_of, lambda number: number),
+        lambda: matrix_case(PROTOCOLS["dpdis"], bases=DENOISED),
+    ),
+    "the exact mean": (
+        with_exact_mean,
+        # The row that turns around lies along the first axis; the centre is the last column.
+        lambda: replace(on_the_sphere("dpdis"), statistic=lambda views: views[:, 0, -1]),
+    ),
+    "another site's matrix": (partial(with_diagonal_of, lambda _: 0), messages_of_two_sites),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS_OF_DENOISERS)
+def test_a_denoiser_that_reads_what_it_may_not_is_caught(bug, monkeypatch):
+    """And the one that stands there is not: false alarm FALSE_ALARM at most, for each. What is
+    exact tells the two data sets apart at every trial, which no bound misses."""
+    plant, case = BUGS_OF_DENOISERS[bug]
+    judged = partial(audit, n_trials=400, confidence=1 - FALSE_ALARM)
+    sound = judged(case(), rng=np.random.default_rng())
+    assert not sound.breaks_claim, sound.row()
+    plant(monkeypatch)
+    assert judged(case(), rng=np.random.default_rng()).breaks_claim
+
+
+@pytest.mark.parametrize("key", ["dpdis", "full", "pooled", "cape", "securesum"])
+def test_what_is_attacked_on_the_sphere_is_denoised(key, monkeypatch):
+    case, called = on_the_sphere(key), set()
+
+    def noted(name, function):
+        def call(*arguments, **keywords):
+            called.add(name)
+            return function(*arguments, **keywords)
+
+        return call
+
+    monkeypatch.setattr(eigen, "denoise", noted("matrix", eigen.denoise))
+    monkeypatch.setattr(site, "denoise_mean", noted("mean", site.denoise_mean))
+    case.sampler_d(np.random.default_rng(), 1)
+    assert called == {"matrix", "mean"}
 
 
 @pytest.mark.parametrize("case", flawed_cases(), ids=lambda case: case.name)

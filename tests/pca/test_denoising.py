@@ -10,10 +10,20 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, site_message
+from dpcore.pca import draw as draw_of_sites
+from dpcore.pca import site as at_site
+from dpcore.pca.protocols import distributed
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import bases_to_denoise_in, noise_of
 from dpcore.pca.site import NoisySite
-from dpcore.spectra import COLUMNS, Spectrum, cosine_basis, denoise, leading_eigenpairs
+from dpcore.spectra import (
+    COLUMNS,
+    SiteRows,
+    Spectrum,
+    cosine_basis,
+    denoise,
+    leading_eigenpairs,
+)
 from dpcore.streams import Purpose, Repetition
 
 BASES = (cosine_basis((3, 4)), COLUMNS)
@@ -92,6 +102,34 @@ def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
         for each in (settings, replace(settings, denoise=()))
     )
     np.testing.assert_array_equal(with_it, without)
+
+
+@pytest.mark.parametrize("key", [*AT_SITES, "full", "pooled", "cape", "securesum", "local"])
+def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settings, key):
+    """Other rows under the same noisy means and matrices: the same release, to the last digit.
+
+    A denoiser that reads an exact diagonal, an exact mean or another site's rows fails here.
+    """
+    held = [np.flatnonzero(labels == number) for number in range(3)]
+    settings = replace(settings, on_sphere=True, mean_share=0.1)
+
+    def of_noise_alone(exact, noise):
+        return noise + np.diag(np.linspace(1, 0.1, len(noise))).astype(noise.dtype)
+
+    def mean_of_noise_alone(mean, sigma, *, rng):
+        return 0.1 + sigma * rng.standard_normal(len(mean))
+
+    for module in (at_site, distributed):
+        monkeypatch.setattr(module, "add_noise", of_noise_alone)
+    for module in (draw_of_sites, distributed):
+        monkeypatch.setattr(module, "noisy_mean", mean_of_noise_alone)
+    released = [
+        PROTOCOLS[key].release(drawn(key, SiteRows.of(each, held, image_shape=(3, 4)), settings))
+        for each in (rows, -0.5 * rows[::-1] ** 2)
+    ]
+    np.testing.assert_array_equal(released[0].components, released[1].components)
+    np.testing.assert_array_equal(released[0].eigenvalues, released[1].eigenvalues)
+    np.testing.assert_array_equal(released[0].centre, released[1].centre)
 
 
 @pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS])

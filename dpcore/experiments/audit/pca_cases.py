@@ -16,6 +16,8 @@ Of rows at length 1 they are the noisy mean and the matrix that is taken around 
 move the mean the most, and the matrix too where everybody else's mean is at a right angle to them
 and as long (`dpcore.privacy.l2_sensitivity_on_sphere`). Whoever knows everybody else's rows and
 the released mean knows both matrices it may have been, and weighs them by the likelihood ratio.
+Both are denoised there, the three columns being pixels of one row: the attack looks at the answer
+that is released, or at the message cut from it.
 
 CAPE and secure sum before those who take part: the aggregator with its friends, and a site.
 
@@ -60,7 +62,15 @@ from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, CapeScales, Guarantee, PrivacyBudget, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic
-from dpcore.spectra import SiteMoments, SiteRows, site_moments
+from dpcore.spectra import (
+    COLUMNS,
+    PublicBasis,
+    SiteMoments,
+    SiteRows,
+    cosine_basis,
+    denoise,
+    site_moments,
+)
 from dpcore.spectra.moments import WHOLE, Parts
 from dpcore.streams import Purpose, Repetition
 
@@ -302,12 +312,14 @@ def sent(
     return message @ message.T if entry.wants_proxies else message
 
 
-def matrix_case(entry: Protocol, *, on_sphere: bool = False) -> AuditCase:
+def matrix_case(
+    entry: Protocol, *, on_sphere: bool = False, bases: tuple[PublicBasis, ...] = ()
+) -> AuditCase:
     """A protocol that releases a noisy matrix, from raw rows on; on the sphere around zero."""
     neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=on_sphere),
+        replace(settings_of(entry), on_sphere=on_sphere, denoise=bases),
         neighbours,
         lambda draw: rebuilt(entry.release(draw)),
         statistic=_along_the_turn(neighbours),
@@ -446,7 +458,10 @@ def rebuilt(subspace: Subspace) -> FloatArray:
 
 SHARE, _D_WITH_MEAN = 0.1, 3
 _BOUNDED = replace(SETTINGS, mean_share=SHARE)
-WITH_MEAN = replace(_BOUNDED, on_sphere=True)
+# On the sphere columns are pixels, since only the mean of pictures is denoised.
+PICTURE = (1, _D_WITH_MEAN)
+DENOISED = (COLUMNS,)
+WITH_MEAN = replace(_BOUNDED, on_sphere=True, denoise=DENOISED)
 TURN_FROM_MEAN = "One person's row turns around, at a right angle to everybody else's mean."
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 # Matrices, the centres they are taken around and the noisy means -> log-likelihood ratios, up to
@@ -564,8 +579,13 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
     if entry.noise is None:
         return ()
     if entry.neighbours.noisy_mean is None:
-        around_zero = direction_case if entry.kind is Kind.PURE else matrix_case
-        case = around_zero(entry, on_sphere=True)
+        if entry.kind is Kind.PURE:
+            case = direction_case(entry, on_sphere=True)
+        else:
+            # In columns a turn from one to another drowns: what is on the diagonal is drawn to
+            # its mean.
+            bases = (cosine_basis(PICTURE), *DENOISED)
+            case = matrix_case(entry, on_sphere=True, bases=bases)
         case = replace(case, name=_named(entry), preparation=SPHERE)
     else:
         case = sphere_case(entry, parts)
@@ -593,7 +613,7 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
 
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=True, mean_share=SHARE),
+        replace(settings_of(entry), on_sphere=True, mean_share=SHARE, denoise=DENOISED),
         pair,
         view,
         name=_named(entry),
@@ -628,7 +648,10 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
             views[:, _D_WITH_MEAN : 2 * _D_WITH_MEAN],
             views[:, 2 * _D_WITH_MEAN :],
         )
-        centres = [centre_of_sphere(weights @ both, sigma=left) for both in means]
+        picture = pair[0].image_shape
+        centres = [
+            centre_of_sphere(weights @ both, sigma=left, image_shape=picture) for both in means
+        ]
         return score((result - weights[1] * own) / weights[0], np.array(centres), means[:, 0])
 
     return protocol_case(
@@ -697,7 +720,9 @@ def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteR
     def held(row: FloatArray) -> SiteRows:
         at_sites = [np.vstack([each, others]) for each in (row, *[top] * (n_sites - 1))]
         rows = as_prepared(np.vstack(at_sites), "sphere")
-        return SiteRows.of(rows, np.split(np.arange(len(rows)), n_sites), parts=parts)
+        picture = PICTURE if parts == WHOLE else None
+        at = np.split(np.arange(len(rows)), n_sites)
+        return SiteRows.of(rows, at, parts=parts, image_shape=picture)
 
     return held(np.eye(_D_WITH_MEAN)[:1]), held(-np.eye(_D_WITH_MEAN)[:1])
 
@@ -713,7 +738,7 @@ _SITES_SETTINGS = ReleaseSettings(BUDGET, 1, _D_OF_SITES)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SITES_SETTINGS, masks="wide", honest_sites=_N_SITES)
 _WITH_MEAN = replace(_SITES_SETTINGS, mean_share=SHARE, intermediate_dim=1)
-_ON_SPHERE = replace(_WITH_MEAN, on_sphere=True)
+_ON_SPHERE = replace(_WITH_MEAN, on_sphere=True, denoise=DENOISED)
 _SUM = "pca.securesum"
 _SEES = {
     (True, True): "the result, and its own masks and noise",
@@ -810,9 +835,15 @@ def masked_case(
         if weight == 0:
             return seen(_matrices(at_sites, np.zeros(_D_OF_SITES), scales, settings, repetition))
         means = masked_mean_round(at_sites, scales, weight=weight, repetition=repetition)
-        centre = centre_of_sphere(means.messages.mean(axis=0), sigma=left)
-        matrices = _matrices(at_sites, centre, scales, settings, repetition)
-        return np.concatenate([seen(matrices), seen(means)[:, :, None]], axis=2)
+        picture = at_sites.image_shape if isinstance(at_sites, SiteRows) else None
+        centre = centre_of_sphere(means.messages.mean(axis=0), sigma=left, image_shape=picture)
+        matrices = seen(_matrices(at_sites, centre, scales, settings, repetition))
+        if has_result and settings.denoise:
+            noise_left = scales.noise_sigma / math.sqrt(_N_SITES)
+            matrices[0] = denoise(
+                matrices[0], noise_left, bases=settings.denoise, noise=settings.noise
+            )
+        return np.concatenate([matrices, seen(means)[:, :, None]], axis=2)
 
     def of_the_result(views: FloatArray) -> FloatArray:
         found: FloatArray = views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
@@ -886,7 +917,8 @@ def _score_on_sphere(
 ) -> FloatArray:
     """A view's own mean says what its matrices may have been."""
     means = views[:, :n_sent, :, -1].mean(axis=1)
-    centres = np.array([centre_of_sphere(mean, sigma=left) for mean in means])
+    picture = pair[0].image_shape
+    centres = np.array([centre_of_sphere(mean, sigma=left, image_shape=picture) for mean in means])
     middles, changes = expected(pair, centres)
     less = views.copy()
     less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
