@@ -1,19 +1,22 @@
 """What denoising keeps, beside what is kept without it, on the same draws of noise.
 
     python tests/benchmarks/bench_denoise.py [--datasets digits,insurance] [--runs 10] [--sites 5]
-        [--protocols dpdis,pooled,full,securesum] [--epsilons 0.1,0.3,1,3]
+        [--protocols dpdis,pooled,full,securesum] [--epsilons 0.1,0.3,1,3] [--seconds 60]
 
-Every data set at hand, fully private on the sphere at delta = 1e-5, K the data set's default and
-R = 2 K. A line a data set and epsilon, as a row of a table: without -> with, captured energy over
-the exact optimum, means over the runs. A cell where denoising loses by more than a standard error
-of the paired difference is marked with *; they are listed at the end with that error, and the
-script ends with code 1 if one loses by more than three of them.
+Every data set at hand, small ones first, fully private on the sphere at delta = 1e-5, K the data
+set's default and R = 2 K. A line a data set and epsilon, as a row of a table: without -> with,
+captured energy over the exact optimum, means over the runs, and the standard error of the paired
+difference in units of the last digit. A row that takes longer than `--seconds` for each protocol
+stops after fewer runs, three at least, and says how many. A cell where denoising loses by more than
+a standard error is marked with *; they are listed at the end, and the script ends with code 1 if
+one loses by more than three of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 
 import numpy as np
 
@@ -22,6 +25,7 @@ from dpcore.experiments.pca import RunSpec, local_problem, run_repetitions
 
 _PROTOCOLS = ("dpdis", "pooled", "full", "securesum")
 _MANY = 3.0
+_FEWEST = 3
 
 
 def ratios(dataset: str, epsilon: float, arguments: argparse.Namespace) -> np.ndarray:
@@ -41,7 +45,12 @@ def ratios(dataset: str, epsilon: float, arguments: argparse.Namespace) -> np.nd
         for choice in ("none", "auto")
     ]
     problem = local_problem(specs[0].problem_key())
-    runs = [run_repetitions(specs, problem, index) for index in range(arguments.runs)]
+    runs = []
+    until = time.perf_counter() + arguments.seconds * len(protocols)
+    for index in range(arguments.runs):
+        if len(runs) >= _FEWEST and time.perf_counter() > until:
+            break
+        runs.append(run_repetitions(specs, problem, index))
     # One run, two specs on one draw, a row a protocol.
     return np.array(
         [[[row["energy_ratio"] for row in rows] for rows in both] for both in runs]
@@ -56,8 +65,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--sites", type=int, default=5)
     parser.add_argument("--seed", type=int, default=26)
+    parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
     at_hand = [each for each in list_datasets() if each.ready and each.default_components]
+    at_hand.sort(key=lambda each: each.n_samples * each.n_features**2)
     names = arguments.datasets.split(",") if arguments.datasets else [each.name for each in at_hand]
     protocols = arguments.protocols.split(",")
     print(f"| data set | ε | {' | '.join(protocols)} |")
@@ -70,12 +81,14 @@ def main() -> int:
             error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
             cells = []
             for at, protocol in enumerate(protocols):
-                is_lost = gain[:, at].mean() < -max(error[at], 5e-4)
+                is_lost = gain[:, at].mean() < -error[at]
                 before, after = without[:, at].mean(), denoised[:, at].mean()
-                cells.append(f"{before:.3f} → {after:.3f}{' *' if is_lost else ''}")
+                star = " *" if is_lost else ""
+                cells.append(f"{before:.4f} → {after:.4f} ({1e4 * error[at]:.0f}){star}")
                 if is_lost:
                     lost.append((name, epsilon, protocol, gain[:, at].mean(), error[at]))
-            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
+            runs = "" if len(gain) == arguments.runs else f" ({len(gain)} runs)"
+            print(f"| {name}{runs} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
     for name, epsilon, protocol, mean, error in lost:
         print(f"lost: {name}, ε = {epsilon:g}, {protocol}: {mean:+.4f} ± {error:.4f}")
     return int(any(-mean > _MANY * error for *_, mean, error in lost))
