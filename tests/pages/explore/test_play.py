@@ -77,6 +77,11 @@ def test_the_start_page_shows_a_result_at_once():
     assert "delivered" not in said
     energies = frame_of(at, 1.0)["energies"]
     assert [len(runs) for runs in energies.values()] == [10] * 3
+    # Both numbers of the pair are of one draw of noise, and the second is that of the curve.
+    spec = replace(at.session_state["_selection"].spec, repetitions=1)
+    before = caches.rows(replace(spec, protocols=("dpdis",), denoise="none"))[0]["energy_ratio"]
+    pair = f"{percent(before)} as the noise left it → **{percent(energies['dpdis'][0])} denoised**"
+    assert [each.value for each in at.caption if pair in each.value]
     at.select_slider(key="epsilon").set_value(0.1).run()
     assert " ε = 0.1" in frame_of(at, 0.1)["alt"]
 
