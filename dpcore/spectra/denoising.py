@@ -229,12 +229,16 @@ class _Curves(NamedTuple):
 
 
 def _rotated(matrix: FloatArray, factors: Sequence[FloatArray]) -> FloatArray:
-    # One axis at a time, last first, each product putting its axis in front: after a round over
-    # rows and columns all are in place again, and every product is of contiguous matrices. For
-    # pictures of 28 x 28 that is a fifth of the time of two products of 784 x 784.
-    for factor in (*reversed(factors), *reversed(factors)):
-        matrix = factor @ matrix.reshape(-1, factor.shape[1]).T
-    return matrix.reshape(math.prod(map(len, factors)), -1)
+    # Rows, one axis at a time, then by symmetry columns as the rows of the transpose: every product
+    # is of contiguous matrices, each with all that follows its axis. For pictures of 28 x 28 that
+    # is less than a fifth of the time of two products of 784 x 784.
+    for _ in range(2):
+        before = 1
+        for factor in factors:
+            matrix = np.matmul(factor, matrix.reshape(before, factor.shape[1], -1))
+            before *= len(factor)
+        matrix = np.ascontiguousarray(matrix.reshape(before, -1).T)
+    return matrix
 
 
 COLUMNS = PublicBasis("columns")
