@@ -230,9 +230,9 @@ def show_correlations(draws: list[FoundPairs], problem: CcaProblem, protocol: st
 def show_promises(draws: Draws, spec: CcaSpec) -> None:
     """The guarantee card of each protocol, in tabs where there are several."""
     tabs = st.tabs([TITLES[key] for key in draws]) if len(draws) > 1 else [st.container()]
-    for tab, found in zip(tabs, draws.values(), strict=True):
+    for tab, (key, found) in zip(tabs, draws.items(), strict=True):
         with tab:
-            guarantee_card(_promised(found), preparation=spec.preparation)
+            guarantee_card(_promised(found), preparation=spec.preparation, where=key)
             if said := mean_in_words(spec.preparation, has_mean=found[0][0].has_mean):
                 st.caption(said)
 

@@ -307,9 +307,9 @@ def cards(spec: ClassificationSpec) -> None:
     outcome, together = family_caches.outcome(spec), family_caches.guarantee_of(spec)
     titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
     stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
-    for tab, guarantee in zip(st.tabs(titles), (together, *stages), strict=True):
+    for tab, title, guarantee in zip(st.tabs(titles), titles, (together, *stages), strict=True):
         with tab:
-            guarantee_card(guarantee, preparation=spec.preparation)
+            guarantee_card(guarantee, preparation=spec.preparation, where=title)
     if said := mean_in_words(spec.preparation, has_mean=CENTRING in outcome.guarantees):
         st.caption(said)
 

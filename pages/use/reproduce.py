@@ -562,9 +562,9 @@ def show_tutorials() -> None:
         st.markdown("## What it promises")
         several = len(promises) > 1
         places = st.tabs([f"`{name}`" for name in promises]) if several else [st.container()]
-        for place, guarantee in zip(places, promises.values(), strict=True):
+        for place, (name, guarantee) in zip(places, promises.items(), strict=True):
             with place:
-                guarantee_card(guarantee)
+                guarantee_card(guarantee, where=name)
     st.caption(
         "Examples do not enter the ledger. To run the notebook elsewhere: put it in the folder "
         "that "

@@ -26,17 +26,17 @@ from pages.widgets.charts import promise
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
-def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere") -> None:
+def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere", where: str = "") -> None:
     """What one release promises, in words first and numbers after.
 
     Under the published preparation the card says that centring and scaling came before the
-    promise and are not part of it.
+    promise and are not part of it. `where` tells cards of one page apart.
     """
     promise(guarantee, preparation)
-    _card(guarantee, preparation)
+    _card(guarantee, preparation, where)
 
 
-def _card(guarantee: Guarantee, preparation: str) -> None:
+def _card(guarantee: Guarantee, preparation: str, where: str) -> None:
     card = caches.shown(guarantee, lambda: describe(guarantee))
     badges, said = card.badges, card.headline
     if preparation == "published" and guarantee.is_private:
@@ -59,16 +59,16 @@ def _card(guarantee: Guarantee, preparation: str) -> None:
                 st.markdown("\n".join(f"- {assumed(each, page)}" for each in card.assumptions))
                 if card.sights:
                     st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
-    _label(guarantee, preparation)
+    _label(guarantee, preparation, where)
 
 
 _SPENT = "Simulations cost nobody anything: What was spent adds up what they would have cost."
 _AUDITED = "The register's tests attack this mechanism; Break it runs the attack live."
 
 
-def _label(guarantee: Guarantee, preparation: str) -> None:
+def _label(guarantee: Guarantee, preparation: str, where: str) -> None:
     """The label of a simulation, which is what every page shows; drawn where it is opened."""
-    key = sha256(f"{guarantee!r} {preparation}".encode()).hexdigest()[:12]
+    key = sha256(f"{guarantee!r} {preparation} {where}".encode()).hexdigest()[:12]
     with st.expander("Privacy label", on_change="rerun", key=f"label_{key}") as opened:
         if not opened.open:
             return
@@ -130,10 +130,10 @@ def guarantee_tabs(
     for title, guarantee in guarantees.items():
         promise(guarantee, preparation, title)
     tabs = st.tabs(list(guarantees), on_change="rerun", key=key)
-    for tab, guarantee in zip(tabs, guarantees.values(), strict=True):
+    for tab, (title, guarantee) in zip(tabs, guarantees.items(), strict=True):
         if tab.open:
             with tab:
-                _card(guarantee, preparation)
+                _card(guarantee, preparation, f"{key} {title}")
 
 
 def promised_cards(

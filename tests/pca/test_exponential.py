@@ -92,7 +92,7 @@ def test_nothing_is_promised_without_convergence():
     release = draw_ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
     assert not release.draw.converged
     assert math.isinf(release.guarantee.epsilon) and not release.guarantee.keeps_asked
-    assert describe(release.guarantee).headline.endswith("this sentence is for their holder alone.")
+    assert describe(release.guarantee).headline.endswith("so only the data holder may see it.)")
 
 
 def test_the_verdict_on_chains_depends_on_the_rows_and_the_guarantee_says_so():

@@ -91,7 +91,7 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
     # Everything asked for is in the store: the cluster need not be there.
     at.run()
     run_to_the_end(at)
-    assert not at.error and "4 draws, kept on disk from earlier runs." in captions(at)
+    assert not at.error and "4 runs, kept on disk from earlier runs." in captions(at)
     box = next(each for each in at.text_input if each.key == "tradeoffs_values_epsilon")
     box.set_value("0.1, 1, 10").run()
     run_to_the_end(at)
@@ -100,5 +100,5 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
     assert error.value.startswith(
         "scheduler must be the address of a running Dask scheduler, got `'tcp://127.0.0.1:9'`. "
     )
-    assert error.value.endswith("draws had arrived and are kept; Run goes on from there.")
+    assert error.value.endswith("runs had arrived and are kept; Run goes on from there.")
     assert at.get("plotly_chart")
