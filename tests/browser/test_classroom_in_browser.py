@@ -101,5 +101,5 @@ def test_answers_guesses_and_a_budget_go_from_phones_to_the_wall(lesson):
     assert faults(ana) == []
     teacher.get_by_text("The room itself").click()
     teacher.get_by_role("button", name="End the room").click()
-    for page in (wall, ana):
+    for page in (teacher, wall, ana):
         page.get_by_text("No room has this code").wait_for()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpcore.privacy import ASSUMED, STATED, Assumption
-from tests.browser.conftest import settle
 
 LATE = """() => {
     document.querySelector('.stMain').style.overflowAnchor = 'none'
@@ -15,11 +14,19 @@ def top_of(page, anchor: str) -> float:
     return page.locator(f"#{anchor}").bounding_box()["y"]
 
 
+def wait_at(page, anchor: str) -> None:
+    """Until the page has jumped to an anchor."""
+    page.wait_for_function(
+        "anchor => { const top = document.getElementById(anchor)?.getBoundingClientRect().top\n"
+        "            return 0 <= top && top < 200 }",
+        arg=anchor,
+    )
+
+
 def test_a_link_to_an_explanation_jumps_there_on_a_cold_server(fresh_server, open_page):
     anchor = ASSUMED[Assumption.ONE_ROW_A_PERSON].anchor
     page, watched = open_page(f"{fresh_server}/promise#{anchor}")
-    page.wait_for_timeout(1000)
-    assert 0 <= top_of(page, anchor) < 200
+    wait_at(page, anchor)
     assert page.get_by_text(ASSUMED[Assumption.ONE_ROW_A_PERSON].text[:40]).is_visible()
     # What comes late above it does not carry it away, until somebody moves; nor where the browser
     # itself, unlike this one, holds nothing in its place.
@@ -44,8 +51,6 @@ def test_the_card_leads_there_in_a_tab_of_its_own(server, open_page):
     title = ASSUMED[Assumption.PUBLIC_RANGE].title
     with page.context.expect_page() as opened:
         page.get_by_role("link", name=title).click()
-    settle(opened.value)
-    opened.value.wait_for_timeout(1000)
     anchor = ASSUMED[Assumption.PUBLIC_RANGE].anchor
-    assert opened.value.url.endswith(f"/promise#{anchor}")
-    assert 0 <= top_of(opened.value, anchor) < 300
+    opened.value.wait_for_url(f"**/promise#{anchor}")
+    wait_at(opened.value, anchor)

@@ -495,8 +495,9 @@ def answer() -> None:
         if not is_alone():  # whoever let the slider go has seen the number
             turns.breath()
         everything = caches.subspaces(spec)
-        if worth := worth_of_denoising(spec, rows):
-            st.caption(worth)
+        if as_it_came := without_denoising(spec):
+            session_ledger.pay_run(as_it_came, 1)
+            st.caption(worth_of_denoising(spec, rows, caches.rows(as_it_came)))
         if selection.compare:
             lead = spread_of(rows, spec.protocols[0])
             st.markdown(against_published(spec, lead.mean))
@@ -519,20 +520,22 @@ def answer() -> None:
         how_computed("play", "pca")
 
 
-def worth_of_denoising(spec: RunSpec, rows: Sequence[Row]) -> str:
-    """What the first protocol keeps in its first run, as the noise left it and denoised; nothing
-    where nothing is denoised."""
+def without_denoising(spec: RunSpec) -> RunSpec | None:
+    """The first run of the first protocol, as the noise left it; nothing if it is not denoised."""
     problem, lead = caches.problem_of(spec.problem_key()), spec.protocols[0]
     if not spec.settings(problem.n_features, problem.default_components).denoise:
-        return ""
-    as_it_came = replace(spec, protocols=(lead,), repetitions=1, denoise="none")
-    session_ledger.pay_run(as_it_came, 1)
-    before = caches.rows(as_it_came)[0]["energy_ratio"]
+        return None
+    return replace(spec, protocols=(lead,), repetitions=1, denoise="none")
+
+
+def worth_of_denoising(spec: RunSpec, rows: Sequence[Row], as_it_came: Sequence[Row]) -> str:
+    """What the first protocol keeps in its first run, as the noise left it and denoised."""
+    lead, before = spec.protocols[0], as_it_came[0]["energy_ratio"]
     after = next(
         row["energy_ratio"] for row in rows if (row["protocol"], row["repetition"]) == (lead, 0)
     )
     if before == after:
-        return ""
+        return f"{PROTOCOLS[lead].title}, first run: {percent(after)}, denoised or not."
     return (
         f"{PROTOCOLS[lead].title}, first run: {percent(before)} as the noise left it → "
         f"**{percent(after)} denoised**. Same noise, same ε, same bytes."
