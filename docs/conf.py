@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from dpcore.params import params_in_markdown
 
 project = "DP-PCA Lab"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -50,8 +54,19 @@ def _bars(*event: Any) -> None:
     text[:] = [line.replace("|", r"\|") for line in text]
 
 
+class _Parameters(SphinxDirective):
+    """The table of what a spec declares of its fields."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        table = params_in_markdown(resolve_name(self.arguments[0]))
+        return self.parse_text_to_nodes(table)
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML here, so that a reader's browser needs no script for them."""
+    app.add_directive("parameters", _Parameters)
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.connect("autodoc-skip-member", _is_routing)
     app.connect("autodoc-process-docstring", _bars)

@@ -127,7 +127,7 @@ def test_values_are_of_their_fields_kind(text, expected):
     ("text", "message"),
     [
         ("epsilon", "vary must be FIELD=VALUE"),
-        ("epsilo=1", "with one of dataset, epsilon"),
+        ("epsilo=1", "with one of epsilon, delta"),
         ("sites=2.5", "whole numbers for sites, got '2.5'"),
         ("epsilon=many", "numbers for epsilon, got 'many'"),
         ("resample=1", "true or false for resample"),

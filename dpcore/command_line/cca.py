@@ -71,16 +71,7 @@ def add_cca_command(commands: Commands) -> None:
     add("--shared", type=int, default=drawn.shared, help=f"shared dimension of {SYNTHETIC}")
     add("--view-noise", type=float, default=drawn.noise, help=f"of each view of {SYNTHETIC}")
     add_release_options(parser, default, PROTOCOLS)
-    add("--components", type=int, default=default.components, help="K, canonical pairs")
-    add("--intermediate-dim", type=int, help="R, directions a site sends (default: 4 K)")
     add("--floor", type=_floor, default=default.floor, help="eigenvalue floor: auto or a number")
-    add("--x-share", type=float, default=default.x_share, help="squared length of the first view")
-    for view in "xy":
-        add(
-            f"--{view}-norm-bound",
-            type=float,
-            help=f"public bound on a row of {view} (default: the data set's own)",
-        )
     add("--over", choices=AXES, help="run a curve along this")
     add("--values", help="of the curve, separated by commas")
     add_sweep_options(parser)

@@ -20,18 +20,13 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from tqdm import tqdm
 
 from dpcore.data.dataset import ColumnRange
-from dpcore.data.preparation import RENAMED
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.engine import Finished, Row, gathered
-from dpcore.experiments.pca import GIVEN, PREPARATIONS, PUBLISHED, REFERENCES, SPLITS, RunSpec
+from dpcore.experiments.pca import PUBLISHED, PrivateSpec, ReleaseSpec, RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
-from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.pca import MASKS, TRUNCATIONS
+from dpcore.params import kind_of, params
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
-from dpcore.pca.settings import DENOISING, NATIVE, PRECISIONS, ROUNDED
-from dpcore.privacy import CALIBRATIONS
 
 if TYPE_CHECKING:
     from dpcore.releases.tables import TableFile
@@ -180,132 +175,53 @@ _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 _MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Every field of a spec as an option, with the spec's own default."""
-    default = KEEPS_MOST
-    add = parser.add_argument
-    add("--dataset", default=default.dataset, help="see the 'datasets' command")
-    add_release_options(parser, default, PROTOCOLS)
-    add(
-        "--as-printed",
-        action="store_true",
-        help="calibration, noise, truncation, denoising and preparation of Algorithm 1 as printed, "
-        "but for those that are given: its numbers, not always its promise",
-    )
-    # Which of them were given is told by their being there.
-    parser.set_defaults(**dict.fromkeys(_PRINTED))
-    add("--components", type=int, help="K (default: the data set's own)")
-    add("--intermediate-dim", type=int, help="R, directions a site sends (default: 2 K)")
-    add(
-        "--norm-bound",
-        type=float,
-        help="public bound on a row's norm (default: the data set's own)",
-    )
-    add(
-        "--limits",
-        default=default.limits,
-        help="public limits of columns, as in 'pixels=0:16' or in a TOML file as for 'release'",
-    )
-    add(
-        "--knowledge",
-        default=default.knowledge,
-        help="public subspace that pictures are projected onto first: none, dct:P (the lowest P "
-        "percent of frequencies) or DATASET:P (leading directions of another data set)",
-    )
-    add(
-        "--dropped-sites",
-        type=int,
-        default=default.dropped_sites,
-        help="how many of the sites never answer (default: none)",
-    )
-    add(
-        "--encoding",
-        default=default.encoding,
-        help=f"how messages travel: {NATIVE}, {', '.join(PRECISIONS)}, or for whole matrices "
-        f"{ROUNDED}K with a step of K sigma (default: %(default)s)",
-    )
-    add(
-        "--reference",
-        choices=REFERENCES,
-        default=default.reference,
-        help="whose second moment the energy is measured on",
-    )
-    add("--resample", action="store_true", help="draw the people anew in every repetition")
-
-
 # What is private from the first row and captures most.
-KEEPS_MOST = RunSpec(denoise="auto")
+KEEPS_MOST = RunSpec()
 _PRINTED = (*PUBLISHED, "preparation")
 
 
+def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MOST) -> None:
+    """Every field of a spec as an option, with the spec's own default."""
+    parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
+    add_release_options(parser, default, PROTOCOLS)
+    parser.add_argument(
+        "--as-printed",
+        action="store_true",
+        help=f"{', '.join(_PRINTED)} of Algorithm 1 as printed, but for those that are given: its "
+        "numbers, not always its promise",
+    )
+    # Which of them were given is told by their being there.
+    parser.set_defaults(**dict.fromkeys(_PRINTED))
+
+
 def add_release_options(
-    parser: argparse.ArgumentParser, default: RunSpec | CcaSpec, protocols: Iterable[str]
+    parser: argparse.ArgumentParser, default: ReleaseSpec, protocols: Iterable[str]
 ) -> None:
-    """The fields that specs of private releases at sites share, and a table of one's own."""
+    """A table of one's own, the protocols of a spec, and every field it declares."""
     add_table_options(parser, required=False)
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "--protocol",
         dest="protocols",
         default=",".join(default.protocols),
         help=f"one or more, separated by commas: {', '.join(protocols)} (default: %(default)s)",
     )
-    add("--epsilon", type=float, default=default.epsilon, help="asked ε; inf for no noise")
-    add("--delta", type=float, default=default.delta)
-    add("--sites", type=int, default=default.sites, help="S, number of sites")
-    add("--samples", type=int, help="N, people in all sites together (default: everybody)")
-    add(
-        "--calibration",
-        choices=CALIBRATIONS,
-        default=default.calibration,
-        help=f"(default: {default.calibration})",
-    )
-    add(
-        "--noise",
-        choices=NOISE_SHAPES,
-        default=default.noise,
-        help=f"shape of the noise (default: {default.noise})",
-    )
-    add(
-        "--truncation",
-        choices=TRUNCATIONS,
-        default=default.truncation,
-        help=f"(default: {default.truncation})",
-    )
-    add(
-        "--denoise",
-        choices=DENOISING,
-        default=default.denoise,
-        help="public bases in which noise is taken out of a noisy matrix before it is decomposed: "
-        "auto is cosines for pictures, columns for other tables, none for what is as printed "
-        f"(default: {default.denoise})",
-    )
-    add(
-        "--preparation",
-        choices=PREPARATIONS,
-        type=lambda name: RENAMED.get(name, name),
-        default=default.preparation,
-        help="sphere: rows at length 1 around a private mean; bounded: rows clipped to a public "
-        "bound, a private mean; none: clipped, not centred; published: not private "
-        f"(default: {default.preparation})",
-    )
-    add(
-        "--mean-share",
-        type=float,
-        default=default.mean_share,
-        help="share of the budget for the private mean (default: a rule finds it)",
-    )
-    splits = [split for split in SPLITS if split != GIVEN]
-    add("--split", choices=splits, default=default.split, help="how people are spread over sites")
-    add("--concentration", type=float, default=default.concentration, help="of --split dirichlet")
-    add("--masks", choices=MASKS, default=default.masks, help="CAPE's zero-sum masks")
-    add(
-        "--honest-sites",
-        type=int,
-        help="sites CAPE counts on to keep their noise to themselves (default: all but one)",
-    )
-    add("--repetitions", type=int, default=default.repetitions)
-    add("--seed", type=int, default=default.seed)
+    add_param_options(parser, default)
+
+
+def add_param_options(parser: argparse.ArgumentParser, default: PrivateSpec) -> None:
+    """An option for each parameter that a spec declares."""
+    for name, declared in params(type(default)).items():
+        usual, kind = getattr(default, name), kind_of(type(default), name)
+        flag, told = f"--{name.replace('_', '-')}", declared.explained.replace("%", "%%")
+        if kind is bool:
+            parser.add_argument(flag, action="store_true", help=told)
+            continue
+        if usual not in (None, ""):
+            told = f"{told} (default: {usual})"
+        read = declared.present if declared.renamed else kind
+        parser.add_argument(
+            flag, type=read, default=usual, choices=declared.choices or None, help=told
+        )
 
 
 def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -448,16 +364,16 @@ def _limits(written: str) -> str:
     return "; ".join(str(ColumnRange(each.name, 1, each.lower, each.upper)) for each in columns)
 
 
-def spec_from(arguments: argparse.Namespace) -> RunSpec:
+def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> RunSpec:
     """The spec the options describe.
 
     Raises `ParameterError` if a value breaks its constraint.
     """
-    values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
-    others = RunSpec.published() if arguments.as_printed else KEEPS_MOST
+    values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
+    others = kind.published() if arguments.as_printed else KEEPS_MOST
     values |= {name: getattr(others, name) for name in _PRINTED if values[name] is None}
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:
         protocol(key)
-    return RunSpec(**values)
+    return kind(**values)

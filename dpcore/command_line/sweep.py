@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from dpcore.command_line.options import (
     ASIDE,
+    KEEPS_MOST,
     Commands,
     add_run_options,
     add_sweep_options,
@@ -27,7 +28,7 @@ from dpcore.command_line.options import (
 )
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import RECOMMENDED, VARIABLE_FIELDS, RunSpec
+from dpcore.experiments.pca import PCA, RECOMMENDED, VARIABLE_FIELDS, RunSpec
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.experiments.sweep import Sweep
@@ -48,6 +49,7 @@ from dpcore.experiments.targets import (
     search,
     ways_for,
 )
+from dpcore.params import axes, kind_of
 
 # `sweep`: rows over a grid; `plan`: what a target costs; `rate`: energy per byte; `cache`.
 
@@ -99,25 +101,28 @@ def _add_sweep(commands: Commands) -> None:
     parser.set_defaults(command=_sweep)
 
 
-def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def parse_vary(
+    texts: Sequence[str], spec: RunSpec = KEEPS_MOST
+) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """ "epsilon=0.1,1,10" as a field and its values.
 
     Raises `ParameterError` if the field is unknown or a value is not of its kind.
     """
-    varied = []
+    varied, fields = [], PCA.variable_fields(spec)
     for text in texts:
         name, found, values = text.partition("=")
         field = name.strip().replace("-", "_")
-        if not found or field not in VARIABLE_FIELDS:
-            raise ParameterError(
-                "vary", f"FIELD=VALUE,… with one of {', '.join(VARIABLE_FIELDS)}", text
-            )
-        varied.append((field, tuple(_value(field, value.strip()) for value in values.split(","))))
+        if not found or field not in fields:
+            raise ParameterError("vary", f"FIELD=VALUE,… with one of {', '.join(fields)}", text)
+        varied.append(
+            (field, tuple(_value(spec, field, value.strip()) for value in values.split(",")))
+        )
     return tuple(varied)
 
 
-def _value(field: str, text: str) -> object:
-    kind = _kind(field)
+def _value(spec: RunSpec, field: str, text: str) -> object:
+    along = axes(type(spec))
+    kind = along[field].kind if field in along else kind_of(type(spec), field)
     if kind is bool:
         if text not in ("true", "false"):
             raise ParameterError("vary", f"true or false for {field}", text)
@@ -127,13 +132,6 @@ def _value(field: str, text: str) -> object:
     except ValueError as error:
         kinds = {int: "whole numbers", float: "numbers"}
         raise ParameterError("vary", f"{kinds[kind]} for {field}", text) from error
-
-
-def _kind(field: str) -> type:
-    """Of a field that varies, as the spec declares it: "int | None" is a whole number."""
-    declared = {"intermediate_ratio": "float", "people_per_site": "int"}
-    declared |= {each.name: str(each.type) for each in fields(RunSpec)}
-    return {"int": int, "float": float, "bool": bool}.get(declared[field].split(" ")[0], str)
 
 
 def _sweep(arguments: argparse.Namespace) -> int:

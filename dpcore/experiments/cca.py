@@ -35,12 +35,11 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import RECOMMENDED, AskedRow, TwoWorlds, check_asked, release_settings
+from dpcore.experiments.pca import AskedRow, ReleaseSpec, release_settings
 from dpcore.experiments.summaries import counted, crossing, percent
 from dpcore.experiments.sweep import Sweep, collect
-from dpcore.params import require_counts
+from dpcore.params import again, param
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.settings import DENOISING
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
 from dpcore.streams import Purpose, Repetition, stream
@@ -146,74 +145,58 @@ _BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class CcaSpec(TwoWorlds):
+class CcaSpec(ReleaseSpec):
     """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
     source: Which two views of which people.
     protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
-    epsilon, delta: Asked of each protocol, under replace-one.
-    sites: S.
-    split, concentration: How people are spread over sites, as in `dpcore.data.split_sites`; the
-        concentration is of the Dirichlet split.
-    samples: N, people in all; None takes everybody.
-    components: K, pairs of directions.
-    intermediate_dim: R of "dpdis"; None takes 4 K, or the number of columns if that is smaller.
-    calibration, noise, truncation, masks, honest_sites: As in `dpcore.pca.ReleaseSettings`;
-        "published" is the poster's tau.
-    denoise: {"auto", "columns", "none"}. As in `dpcore.experiments.pca.RunSpec`; of the joint
-        moment, before its blocks are taken.
+    calibration: "published" is the poster's tau.
+    denoise: Of the joint moment, before its blocks are taken.
     floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
-    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings each view of a person to
-        a length of its own around a private mean. Bounded clips joined rows to public bounds and
-        centres by a private mean, none clips them and centres by nothing. Published centring and
-        scaling read the rows and are not private. Correlations are measured on the centred rows: on
-        the sphere on those that are neither clipped nor at that length yet.
-    x_norm_bound, y_norm_bound: Public bounds, about the data set's public centres; None takes the
-        data set's.
-    x_share: Part of the squared length of a joined row given to the first view.
-    mean_share: As in `dpcore.experiments.pca.RunSpec`.
+    preparation: On the sphere each view of a person has a length of its own. Correlations are
+        measured on the centred rows: on the sphere on those that are neither clipped nor at that
+        length yet.
+    x_norm_bound, y_norm_bound: About the data set's public centres.
+    The other fields say of themselves what they are, and so do these.
     """
 
     experiment = "dpcore.experiments.cca:CCA"
 
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)
-    epsilon: float = 1.0
-    delta: float = 0.01
-    sites: int = 1
-    samples: int | None = None
-    components: int = 3
-    intermediate_dim: int | None = None
-    calibration: str = RECOMMENDED["calibration"]
-    noise: str = RECOMMENDED["noise"]
-    truncation: str = RECOMMENDED["truncation"]
+    sites: int = again(ReleaseSpec, "sites", 1)
+    components: int = again(ReleaseSpec, "components", 3, title="Canonical pairs K", note="")
+    intermediate_dim: int | None = again(
+        ReleaseSpec,
+        "intermediate_dim",
+        note="Default: 4 K, or the number of columns if that is smaller",
+    )
     # Views of like columns lose by it: correlations of digits' halves .75 without, .62 with.
-    denoise: str = "none"
-    masks: str = "published"
-    honest_sites: int | None = None
+    denoise: str = again(ReleaseSpec, "denoise", "none", choices=("auto", "columns", "none"))
     floor: float | str = "auto"
-    preparation: str = "sphere"
-    x_norm_bound: float | None = None
-    y_norm_bound: float | None = None
-    x_share: float = 0.5
-    mean_share: float | None = None
-    split: str = "equal"
-    concentration: float = 1.0
-    repetitions: int = 10
-    seed: int = 0
+    x_norm_bound: float | None = param(
+        None, "Public bound on a row of x", note="Default: the data set's own"
+    )
+    y_norm_bound: float | None = param(
+        None, "Public bound on a row of y", note="Default: the data set's own"
+    )
+    # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
+    x_share: float = param(
+        0.5,
+        "Part of the squared length of a joined row given to the first view",
+        low=1e-9,
+        high=1 - 1e-9,
+        constraint="in [1e-9, 1 - 1e-9]",
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.protocols or not set(self.protocols) <= set(PROTOCOLS):
             raise ParameterError("protocols", f"out of {', '.join(PROTOCOLS)}", self.protocols)
-        check_asked(self, denoise=[choice for choice in DENOISING if choice != "cosines"])
-        require_counts(self, sites=1, repetitions=1, seed=0)
         if self.floor != "auto" and not (
             isinstance(self.floor, int | float) and 0 <= self.floor < math.inf
         ):
             raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
-        # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
-        if not 1e-9 <= self.x_share <= 1 - 1e-9:
-            raise ParameterError("x_share", "in [1e-9, 1 - 1e-9]", self.x_share)
 
     def problem_key(self, repetition: int = 0) -> CcaSpec:
         """The data side alone: specs that are equal in it share their site moments."""

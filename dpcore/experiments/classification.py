@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,14 +32,14 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import BUYING, check_asked
+from dpcore.experiments.pca import BUYING, PUBLISHED, PrivateRow, PrivateSpec, noise_settings
 from dpcore.experiments.statistics import StatisticSpec, release
 from dpcore.experiments.sweep import Points, collect
-from dpcore.params import require_counts
+from dpcore.params import again, param
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca.protocols.protocol import EVERY_SITE, HOLDER, Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
-from dpcore.pca.settings import DENOISING, bases_to_denoise_in, with_mean_share
+from dpcore.pca.settings import with_mean_share
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import (
     Guarantee,
@@ -70,6 +70,8 @@ EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
 )
 PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
 MODELS = ("svm", "logistic")
+# Of epsilon, as far as a control goes.
+SHARES = tuple(step / 20 for step in range(20))
 
 # Bounded rows are cut to this once a private mean has been taken from them: what is left of a row
 # is shorter than the row was. One number for every data set, so that none is read for it.
@@ -89,63 +91,59 @@ class LearningKey:
 
 
 @dataclass(frozen=True)
-class ClassificationSpec:
+class ClassificationSpec(PrivateSpec):
     """One pipeline: centre, find a subspace, train in it.
 
     classes: Positions in the label names: none takes all classes, one against another each; one is
         that class against the rest; two are those two classes' people only.
-    pipeline: {"exact", "subspace", "private", "random", "random-private"}. Nothing private; a
-        private subspace and a classifier that is not; everything private; a random subspace and a
-        classifier that is not, or one that has the whole budget.
+    pipeline: Nothing private; a private subspace and a classifier that is not; everything private;
+        a random subspace and a classifier that is not, or one that has the whole budget.
     protocol: Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
-    epsilon, delta: Asked of everything released together, under replace-one.
-    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
-        around a private mean of all classes together. Bounded takes that mean from clipped rows and
-        cuts what is left; none only clips. Published centring and scaling read everybody's rows and
-        are not private.
-    pca_share: Share of epsilon for the subspace; at 0 it is a random one. Training has the rest.
-    centring_share: Share of epsilon for that mean, which is of nobody's label; 0 buys none, and
-        rows are taken around the public middle. None leaves it to the rule of
-        `dpcore.pca.settings`, which reads public numbers alone, and takes it out of PCA's share.
-    components: K; None takes the data set's default.
-    sites, samples: Sites of a distributed protocol; people who learn, None for everybody.
-    model: {"svm", "logistic"}
+    epsilon, delta: Of everything released together.
+    denoise: A denoised subspace keeps more of the variation and tells the classes apart no better,
+        at small epsilon worse: the direction between them is often one of small variance, which
+        shrinkage gives up. Hence "none" unless asked for.
+    preparation: The mean is of all classes together; bounded cuts what is left of clipped rows.
+    pca_share: Of epsilon; at 0 the subspace is a random one. Training has the rest.
+    centring_share: Of epsilon, for a mean that is of nobody's label; 0 buys none, and rows are
+        taken around the public middle. None leaves it to the rule of `dpcore.pca.settings`, which
+        reads public numbers alone, and takes it out of PCA's share.
     regularization: Lambda of the classifier.
-    calibration, noise, truncation: As in `dpcore.pca.ReleaseSettings`.
-    denoise: As in `dpcore.experiments.pca.RunSpec`, of the subspace's noisy matrices. A denoised
-        subspace keeps more of the variation and tells the classes apart no better, at small epsilon
-        worse: the direction between them is often one of small variance, which shrinkage gives up.
-        Hence "none" unless asked for.
+    The other fields say of themselves what they are.
     """
 
     experiment = "dpcore.experiments.classification:CLASSIFICATION"
 
     dataset: str = "digits"
     classes: tuple[int, ...] = (0, 1)
-    pipeline: str = PRIVATE
+    pipeline: str = param(PRIVATE, "Pipeline", choices=PIPELINES)
     protocol: str = "ag"
-    epsilon: float = 1.0
-    delta: float = 0.01
-    preparation: str = "sphere"
-    pca_share: float = 0.3
-    centring_share: float | None = None
-    components: int | None = None
-    sites: int = 5
-    samples: int | None = None
-    model: str = "svm"
+    denoise: str = again(PrivateSpec, "denoise", "none")
+    preparation: str = again(
+        PrivateSpec,
+        "preparation",
+        help="Sphere brings every row to length 1 around a private mean of all classes together. "
+        "Bounded clips rows to a public bound and centres by such a mean; none only clips. "
+        "Published centring and scaling read everybody's rows and are not private.",
+    )
+    pca_share: float = param(
+        0.3, "Share of ε for PCA", low=0, high=1, constraint="in [0, 1]", steps=SHARES
+    )
+    centring_share: float | None = param(
+        None,
+        "Share of ε for the private mean",
+        "By rule it is taken out of PCA's, as public numbers decide: nothing where so few "
+        "people make a mean cost more than it is worth.",
+        low=0,
+        high=1,
+        constraint="in [0, 1]",
+        steps=SHARES,
+    )
+    model: str = param("svm", "Classifier", choices=MODELS)
     regularization: float = 1e-3
-    calibration: str = "analytic"
-    noise: str = "isometric"
-    truncation: str = "psd"
-    denoise: str = "none"
-    repetitions: int = 10
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        check_asked(self, pipeline=PIPELINES, model=MODELS, denoise=DENOISING)
-        for name in ("pca_share", "centring_share"):
-            if not 0 <= (getattr(self, name) or 0.0) <= 1:
-                raise ParameterError(name, "in [0, 1]", getattr(self, name))
+        super().__post_init__()
         if self.pipeline == PRIVATE and not self.training_share > 0:
             raise ParameterError(
                 "pca_share",
@@ -155,7 +153,6 @@ class ClassificationSpec:
         self._check_centring()
         if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
             raise ParameterError("classes", "at most two different ones", self.classes)
-        require_counts(self, sites=1, repetitions=1, seed=0)
         if protocol(self.protocol).kind is Kind.NONE:
             raise ParameterError("protocol", "one that keeps a promise", self.protocol)
         if protocol(self.protocol).is_alone:
@@ -205,8 +202,8 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
         paid = spec.pca_share + spec.centring_share
         centring = spec.centring_share / paid if paid > 0 else 0.0
         return replace(spec, pca_share=1.0 - centring, centring_share=centring)
-    spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, noise="isometric", truncation="psd")
-    spec = replace(spec, denoise="none")
+    unread = {name: getattr(ClassificationSpec, name) for name in PUBLISHED}
+    spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, **unread)
     if spec.pipeline == EXACT:
         # Exact centring or none; what it would cost does not matter.
         centred = spec.may_buy_mean and spec.centring_share != 0
@@ -477,16 +474,7 @@ def pca_settings(
         budget=budget,
         n_components=n_components,
         intermediate_dim=min(2 * n_components, problem.X.shape[1]),
-        calibration=spec.calibration,
-        noise=spec.noise,
-        truncation=spec.truncation,
-        denoise=bases_to_denoise_in(
-            spec.denoise,
-            entry_of(spec.dataset).image_shape,
-            calibration=spec.calibration,
-            noise=spec.noise,
-            truncation=spec.truncation,
-        ),
+        **noise_settings(spec, entry_of(spec.dataset).image_shape),
         row_norm_bound=row_norm_bound(spec),
     )
 
@@ -494,31 +482,20 @@ def pca_settings(
 # Centre, find a subspace, train in it, count the mistakes: tidy rows, one a repetition.
 
 
-class ClassificationRow(TypedDict):
+class ClassificationRow(PrivateRow):
     """One repetition of a pipeline: its spec with K and N filled in, and the test error.
 
     `chance_error` is that of always saying the commonest class; `tested` how many people tested.
     """
 
-    dataset: str
     classes: str
     pipeline: str
-    protocol: str
-    epsilon: float
-    delta: float
     preparation: str
     pca_share: float
     centring_share: float | None
     training_share: float
-    components: int
-    sites: int
-    samples: int
     model: str
     regularization: float
-    calibration: str
-    noise: str
-    truncation: str
-    denoise: str
     seed: int
     repetition: int
     tested: int

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -37,21 +38,36 @@ from dpcore.data import Prepared, dataset_status, prepare, split_sites
 from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
 from dpcore.data.preparation import MODES, RENAMED, shorten
-from dpcore.errors import DataUnavailable, ParameterError, require_one_of
+from dpcore.data.splits import MOST_SITES
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine import Experiment, one_blas_thread, row_from
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.store import Store, versions
-from dpcore.params import LARGEST_CONCENTRATION, SMALLEST_CONCENTRATION, require_counts
-from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.params import (
+    DELTAS,
+    EPSILONS,
+    LARGEST_CONCENTRATION,
+    LARGEST_SEED,
+    MOST_REPETITIONS,
+    SMALLEST_CONCENTRATION,
+    USUAL_DELTA,
+    Axis,
+    after_noise,
+    check_params,
+    param,
+    params,
+)
+from dpcore.pca import MASKS, TRUNCATIONS, Draw, ReleaseSettings, Subspace
 from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.assessment import Assessment
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.messages import check_encoding
 from dpcore.pca.protocols.protocol import Protocol, raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
-from dpcore.pca.settings import DENOISING, bases_to_denoise_in
+from dpcore.pca.settings import DENOISING, NATIVE, PRECISIONS, ROUNDED, bases_to_denoise_in
 from dpcore.pca.site import SiteAtWork
-from dpcore.privacy import PrivacyBudget
+from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 from dpcore.spectra import (
     SiteMoments,
     SiteRows,
@@ -239,7 +255,6 @@ def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[Kn
 
 # What is run: a frozen specification, complete enough to run again elsewhere.
 
-PREPARATIONS = MODES
 # Those that centre by a private mean.
 BUYING = ("sphere", "bounded")
 # As the table's own site column says: of the catalogue's data sets none has one.
@@ -289,8 +304,112 @@ class ProblemKey:
 
 
 @dataclass(frozen=True)
-class TwoWorlds:
-    """What a spec of private releases has beside its fields."""
+class PrivateSpec:
+    """What specs of everything private have in common: the budget, the people, the noise.
+
+    epsilon, delta: Asked of each protocol, under replace-one.
+    """
+
+    epsilon: float = param(
+        1.0, "Privacy parameter ε (smaller is more private)", note="As inf there is no noise",
+        place="first", steps=EPSILONS,
+        axis=Axis(
+            "ε", "← more private     asked ε     less private →", "ε = {:g}",
+            "0.01, 0.05, 0.1, 0.5, 1, 5, 10"
+        ),
+    )  # fmt: skip
+    delta: float = param(
+        0.01,
+        "δ: how far the promise may fail (keep below 1 in the number of people)",
+        "A conclusion may become likelier by a factor of e^ε, plus δ. It is not the chance "
+        "that the odds move further: under Gaussian noise they do more often.",
+        place="first",
+        usual=USUAL_DELTA,
+        steps=DELTAS,
+        axis=Axis(
+            "δ", "← more private     asked δ     less private →", "δ = {:g}",
+            "0.000001, 0.00001, 0.0001, 0.001, 0.01, 0.1"
+        ),
+    )  # fmt: skip
+    sites: int = param(
+        5, "Sites S", low=1, place="first", up_to=MOST_SITES,
+        axis=Axis(
+            "sites S", "sites S, with the people in all held", "{:g} sites",
+            "1, 2, 4, 8, 16, 32", whole=True, grows=False
+        ),
+    )  # fmt: skip
+    samples: int | None = param(
+        None, "People in all sites together, N", note="Default: everybody",
+        low=1, place="first", address="people",
+        axis=Axis(
+            "people per site", "people at each site", "{:,g} people a site",
+            "20, 50, 100, 200, 350", "people_per_site", whole=True
+        ),
+    )  # fmt: skip
+    components: int | None = param(
+        None, "Components K", note="Default: the data set's own",
+        low=1, place="first", up_to=100,
+        words="a whole number from 1 to 100 or to the number of features",
+        axis=Axis(
+            "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
+            whole=True, logarithmic=False, grows=False
+        ),
+        after_noise=True,
+    )  # fmt: skip
+    calibration: str = param(
+        RECOMMENDED["calibration"],
+        "Noise calibration",
+        "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is the "
+        "paper's formula: generous at small ε, broken above about 2.",
+        choices=CALIBRATIONS[::-1],
+        place="advanced",
+        compared="Calibrations",
+    )
+    noise: str = param(
+        RECOMMENDED["noise"],
+        "Noise shape",
+        "Triangle is as published. Isometric keeps the same promise with less noise.",
+        choices=NOISE_SHAPES[::-1],
+        place="advanced",
+        compared="Noise shapes",
+    )
+    truncation: str = param(
+        RECOMMENDED["truncation"],
+        "Truncation",
+        "svd is as published and lets strongly negative noise in; psd cuts it.",
+        choices=TRUNCATIONS[::-1],
+        place="advanced",
+        compared="Truncations",
+        after_noise=True,
+    )
+    denoise: str = param(
+        RECOMMENDED["denoise"],
+        "Denoising",
+        "Auto takes noise out of a noisy matrix before it is decomposed: in cosines for "
+        "pictures, in columns for tables. It costs no ε. As printed, nothing is denoised.",
+        choices=DENOISING,
+        place="advanced",
+        offered=("auto", "none"),
+        after_noise=True,
+    )
+    preparation: str = param(
+        "sphere",
+        "Preparation",
+        "Sphere brings every row to length 1 around a private mean. Bounded clips rows to a "
+        "public bound and centres by a private mean; none only clips. Published centring and "
+        "scaling read everybody's rows and are not private.",
+        choices=MODES,
+        renamed=RENAMED,
+        place="advanced",
+    )
+    repetitions: int = param(10, "Runs", low=1, place="runs", up_to=MOST_REPETITIONS)
+    seed: int = param(
+        0, "Seed", low=0, high=2**63 - 1, place="last", control="number_input", up_to=LARGEST_SEED
+    )
+
+    def __post_init__(self) -> None:
+        PrivacyBudget(self.epsilon, self.delta)
+        check_params(self)
 
     @classmethod
     def published(cls, **fields: Any) -> Self:
@@ -304,20 +423,82 @@ class TwoWorlds:
         return cls(**fields)
 
 
-def check_asked(spec: Any, **choices: Sequence[str]) -> None:
-    """Refuse a budget, a preparation or another choice that there is none of.
+@dataclass(frozen=True)
+class ReleaseSpec(PrivateSpec):
+    """What specs of private releases at sites have beside: protocols, splits, masks, the mean."""
 
-    A preparation under a former name gets its present one.
-    Raises `ParameterError` naming the first of them.
-    """
-    PrivacyBudget(spec.epsilon, spec.delta)
-    object.__setattr__(spec, "preparation", RENAMED.get(spec.preparation, spec.preparation))
-    for name, offered in {"preparation": PREPARATIONS, **choices}.items():
-        require_one_of(name, getattr(spec, name), offered)
+    protocols: tuple[str, ...] = ()
+    intermediate_dim: int | None = param(
+        None,
+        "Directions each site sends, R",
+        note="Default: 2 K, or the number of features if that is smaller",
+        low=1,
+        place="first",
+        address="intermediate",
+        up_to=max(entry.n_features for entry in CATALOG.values()),
+        words="a whole number from 1 to the number of features",
+        axis=Axis(
+            "directions each site sends",
+            "directions a site sends for each one wanted, R : K", "R = {:g} K",
+            "0.5, 1, 1.5, 2, 3, 4", "intermediate_ratio", logarithmic=False
+        ),
+        after_noise=True,
+    )  # fmt: skip
+    split: str = param(
+        "equal",
+        "People over sites",
+        "Dirichlet gives each site its own mix of labels. Given: as the table itself says.",
+        choices=SPLITS,
+        place="advanced",
+    )
+    concentration: float = param(
+        1.0,
+        "Dirichlet concentration (small is skewed)",
+        low=SMALLEST_CONCENTRATION,
+        high=LARGEST_CONCENTRATION,
+        place="advanced",
+        steps=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
+    )
+    masks: str = param(
+        "published",
+        "CAPE's masks",
+        "Wide ones stand for secure aggregation. All sites but one are counted on.",
+        choices=MASKS,
+        place="advanced",
+    )
+    honest_sites: int | None = param(
+        None,
+        "Sites that CAPE counts on to keep their noise to themselves",
+        note="Default: all but one",
+    )
+    mean_share: float | None = param(
+        None,
+        "Share of the budget (in mu squared) for the private mean",
+        note="Default: a rule that reads public numbers alone finds it",
+    )
+
+
+def same_fields(spec: ReleaseSpec, other: type[PrivateSpec]) -> dict[str, Any]:
+    """The values of a spec's fields that another kind of spec declares alike."""
+    ours, theirs = type(spec).__dataclass_fields__, other.__dataclass_fields__
+    return {
+        name: getattr(spec, name)
+        for name in params(type(spec))
+        if name in theirs and ours[name].metadata == theirs[name].metadata
+    }
+
+
+def noise_settings(spec: PrivateSpec, image_shape: tuple[int, int] | None) -> dict[str, Any]:
+    """The settings of noise, and of what is done against it."""
+    noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
+    # As printed throughout, where the rows are prepared as printed.
+    as_printed = spec.denoise == "auto" and spec.preparation == "published"
+    denoise = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
+    return noise | {"denoise": denoise}
 
 
 def release_settings(
-    spec: Any,
+    spec: ReleaseSpec,
     n_components: int,
     intermediate_dim: int,
     image_shape: tuple[int, int] | None = None,
@@ -327,18 +508,12 @@ def release_settings(
 
     image_shape: Where the columns are the pixels of pictures.
     """
-    buys_mean = spec.preparation in BUYING
-    noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
-    # As printed throughout, where the rows are prepared as printed.
-    as_printed = spec.denoise == "auto" and spec.preparation == "published"
-    denoise = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
     return ReleaseSettings(
         budget=PrivacyBudget(spec.epsilon, spec.delta),
         n_components=n_components,
         intermediate_dim=intermediate_dim,
-        **noise,
-        denoise=denoise,
-        mean_share=spec.mean_share if buys_mean else 0.0,
+        **noise_settings(spec, image_shape),
+        mean_share=spec.mean_share if spec.preparation in BUYING else 0.0,
         on_sphere=spec.preparation == "sphere",
         masks=spec.masks,
         honest_sites=spec.honest_sites,
@@ -347,95 +522,93 @@ def release_settings(
 
 
 @dataclass(frozen=True)
-class RunSpec(TwoWorlds):
+class RunSpec(ReleaseSpec):
     """One cell of an experiment; `published` and `recommended` name the two worlds.
 
     protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
-    epsilon, delta: Asked of each protocol, under replace-one.
-    sites: S.
-    samples: N, people in all; None takes everybody.
-    components: K; None takes the data set's default.
-    intermediate_dim: R; None takes 2 K, or the number of features if that is smaller.
-    calibration, noise, truncation, masks, honest_sites, encoding, dropped_sites: As in
-        `dpcore.pca.ReleaseSettings`.
-    denoise: {"auto", "columns", "cosines", "none"}. Public bases in which noise is taken out of a
-        noisy matrix before it is decomposed (`dpcore.pca.settings.bases_to_denoise_in`).
-    preparation: {"sphere", "bounded", "none", "published"}. Sphere brings every row to length 1
-        around a private mean. Bounded clips rows to a public bound and centres by a private mean,
-        none clips them and centres by nothing. Published centring and scaling read the rows and are
-        not private. Energy is measured on the centred second moment of the rows: on the sphere of
+    denoise: Public bases in which noise is taken out of a noisy matrix before it is decomposed
+        (`dpcore.pca.settings.bases_to_denoise_in`).
+    preparation: Energy is measured on the centred second moment of the rows: on the sphere of
         those that are neither clipped nor at length 1 yet.
-    norm_bound: The public bound on a row's length, in the units of the raw rows; None takes the
-        data set's.
-    limits: Public limits of columns in place of the catalogue's (`dpcore.data.dataset`);
-        empty takes these. Energy is that of rows within them.
-    mean_share: Share of the budget (in mu squared) for the private mean; None leaves it to a rule
-        that reads public numbers alone (`dpcore.pca.settings`).
-    knowledge: Public subspace that rows are projected onto first: "none", "dct:20" (the lowest 20 %
-        of frequencies) or "fashion-mnist:20" (leading directions of another data set). Energy is
-        measured against the exact optimum without it.
-    split: {"equal", "random", "dirichlet", "given"}. Given: by the table's own site column;
-        everybody takes part.
-    concentration: Of the Dirichlet split: small is skewed.
-    reference: {"sites", "all"}. Whose second moment the captured energy is measured on: the people
-        at the sites, or the whole data set they were drawn from, as the DPdisPCA authors do.
-    resample: Draw the people anew in every repetition.
+    limits: Energy is that of rows within them.
+    knowledge: Energy is measured against the exact optimum without it.
+    The other fields say of themselves what they are, and so do these.
     """
 
     experiment = "dpcore.experiments.pca:PCA"
 
     dataset: str = "digits"
     protocols: tuple[str, ...] = ("dpdis", "full", "local", "pooled")
-    epsilon: float = 1.0
-    delta: float = 0.01
-    sites: int = 5
-    samples: int | None = None
-    components: int | None = None
-    intermediate_dim: int | None = None
-    calibration: str = RECOMMENDED["calibration"]
-    noise: str = RECOMMENDED["noise"]
-    truncation: str = RECOMMENDED["truncation"]
-    denoise: str = RECOMMENDED["denoise"]
-    preparation: str = "sphere"
-    norm_bound: float | None = None
-    limits: str = ""
-    mean_share: float | None = None
-    knowledge: str = NO_KNOWLEDGE
-    split: str = "equal"
-    concentration: float = 1.0
-    masks: str = "published"
-    honest_sites: int | None = None
-    encoding: str = "native"
-    dropped_sites: int = 0
-    reference: str = "sites"
-    resample: bool = False
-    repetitions: int = 10
-    seed: int = 0
+    norm_bound: float | None = param(
+        None,
+        "Public bound on a row's length, in the units of the raw rows",
+        note="Default: the data set's own",
+        low=math.ulp(0.0),
+        high=sys.float_info.max,
+        constraint="a positive finite number",
+    )
+    limits: str = param(
+        "",
+        "Limits of columns",
+        "Public limits in place of the catalogue's.",
+        note="As in 'pixels=0:16', or in a TOML file as for 'release'",
+    )
+    knowledge: str = param(
+        NO_KNOWLEDGE,
+        "Public knowledge",
+        "A public subspace that pictures are projected onto before noise is added: the lowest "
+        "frequencies (dct), or the leading directions of another data set, with their share. What "
+        "it leaves out is lost at every ε.",
+        note="As none, dct:P (the lowest P percent of frequencies) or DATASET:P",
+        place="advanced",
+        control="selectbox",
+        offered=CHOICES,
+        label=say_knowledge,
+    )
+    encoding: str = param(
+        NATIVE,
+        "How messages travel",
+        note=f"As {', '.join((NATIVE, *PRECISIONS))}, or for whole matrices {ROUNDED}K with a step "
+        "of K sigma",
+        after_noise=True,
+    )
+    dropped_sites: int = param(
+        0,
+        "Sites that drop out",
+        "So many never answer; which ones is drawn. A chain loses what they were handed; "
+        "a secure sum allows for so many with more noise.",
+        low=0,
+        place="advanced",
+        control="number_input",
+        up_to=MOST_SITES - 1,
+        axis=Axis(
+            "sites that drop out", "sites that never answer", "{:g} sites dropped out",
+            "0, 1, 2, 3, 4", whole=True, logarithmic=False, grows=False, least=0
+        ),
+    )  # fmt: skip
+    reference: str = param(
+        "sites",
+        "Whose second moment the energy is measured on",
+        "The people at the sites, or the whole data set they were drawn from, as the DPdisPCA "
+        "authors do.",
+        choices=REFERENCES,
+    )
+    resample: bool = param(False, "Draw the people anew in every repetition")
 
     def __post_init__(self) -> None:
-        check_asked(self, split=SPLITS, reference=REFERENCES, denoise=DENOISING)
+        super().__post_init__()
         check_knowledge(self.knowledge, self.dataset)
         read_limits(self.limits, CATALOG[self.dataset].ranges if self.dataset in CATALOG else ())
         if not self.protocols:
             raise ParameterError("protocols", "at least one", self.protocols)
-        require_counts(self, sites=1, repetitions=1, seed=0, dropped_sites=0)
         if self.dropped_sites >= self.sites:
             raise ParameterError(
                 "dropped_sites", f"fewer than the {self.sites} there are", self.dropped_sites
             )
-        if self.samples is not None:
-            if self.samples < 2 * self.sites:
-                raise ParameterError(
-                    "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
-                )
-            require_counts(self, samples=1)
-        if not self.concentration > 0:
-            raise ParameterError("concentration", "greater than 0", self.concentration)
-        if not SMALLEST_CONCENTRATION <= self.concentration <= LARGEST_CONCENTRATION:
-            reach = f"from {SMALLEST_CONCENTRATION:g} to {LARGEST_CONCENTRATION:g}"
-            raise ParameterError("concentration", reach, self.concentration)
-        if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
-            raise ParameterError("norm_bound", "a positive finite number", self.norm_bound)
+        if self.samples is not None and self.samples < 2 * self.sites:
+            raise ParameterError(
+                "samples", f"at least 2 people at each of the {self.sites} sites", self.samples
+            )
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
         same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
@@ -476,7 +649,7 @@ class RunSpec(TwoWorlds):
         return entry_of(self.dataset).image_shape
 
 
-S = TypeVar("S", bound=TwoWorlds)
+S = TypeVar("S", bound=PrivateSpec)
 
 
 def as_published(spec: S) -> S:
@@ -788,8 +961,8 @@ local_problem = Problems()
 # Running a spec: tidy rows, one a (protocol, repetition).
 
 
-class AskedRow(TypedDict):
-    """What rows of private releases at sites begin with."""
+class PrivateRow(TypedDict):
+    """What rows of everything private begin with."""
 
     dataset: str
     protocol: str
@@ -798,11 +971,16 @@ class AskedRow(TypedDict):
     sites: int
     samples: int
     components: int
-    intermediate_dim: int
     calibration: str
     noise: str
     truncation: str
     denoise: str
+
+
+class AskedRow(PrivateRow):
+    """What rows of private releases at sites begin with."""
+
+    intermediate_dim: int
 
 
 class PcaRow(AskedRow):
@@ -1066,7 +1244,7 @@ PCA: Experiment[RunSpec, ProblemKey, Problem] = Experiment(
     dataset=lambda spec: spec.dataset,
     data_of=lambda key: key.data,
     check=check_feasible,
-    after_draw=("components", "intermediate_dim", "truncation", "encoding", "denoise"),
+    after_draw=after_noise(RunSpec),
     derived_fields=("intermediate_ratio", "people_per_site"),
     with_values=_with_values,
     draw_seconds=_draw_seconds,

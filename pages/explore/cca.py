@@ -34,7 +34,7 @@ from dpcore.experiments.cca import (
 )
 from dpcore.experiments.charges import dataset_of, of_pairs
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import GIVEN, RunSpec, as_published
+from dpcore.experiments.pca import GIVEN, RunSpec, as_published, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
 from dpcore.experiments.sweep import Points
 from dpcore.figures.components import component_strip, people_scatter
@@ -169,27 +169,18 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
             intermediate = ask("cca_directions", max_value=columns, value=min(4 * pairs, columns))
         floor = ask("cca_floor")
         x_share = ask("cca_share")
-    spec = CcaSpec(
-        source=source,
-        protocols=protocols or ("pooled",),
-        epsilon=shared.epsilon,
-        delta=shared.delta,
-        sites=shared.sites,
-        samples=views.n_samples if people == EVERYBODY else people,
-        components=pairs,
-        intermediate_dim=intermediate,
-        calibration=shared.calibration,
-        noise=shared.noise,
-        truncation=shared.truncation,
-        masks=shared.masks,
-        floor=floor,
-        preparation=shared.preparation,
-        x_share=x_share,
-        split="equal" if shared.split == GIVEN else shared.split,
-        concentration=shared.concentration,
-        repetitions=shared.repetitions,
-        seed=shared.seed,
-    )
+    asked = {
+        "source": source,
+        "protocols": protocols or ("pooled",),
+        "sites": shared.sites,
+        "samples": views.n_samples if people == EVERYBODY else people,
+        "components": pairs,
+        "intermediate_dim": intermediate,
+        "floor": floor,
+        "x_share": x_share,
+        "split": "equal" if shared.split == GIVEN else shared.split,
+    }
+    spec = CcaSpec(**same_fields(shared, CcaSpec) | asked)
     return CcaChoice(spec, only_directions)
 
 

@@ -19,6 +19,7 @@ from dpcore.experiments.classification import (
     PRIVATE,
     RANDOM,
     RANDOM_PRIVATE,
+    SHARES,
     SUBSPACE,
     Best,
     ClassificationSpec,
@@ -39,7 +40,7 @@ from dpcore.experiments.classification import (
     with_centring_share,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import BUYING
+from dpcore.experiments.pca import BUYING, PUBLISHED
 from dpcore.experiments.summaries import counted, mean_in_words, percent
 from dpcore.figures.components import component_strip, picture_strip
 from dpcore.figures.families import (
@@ -56,7 +57,7 @@ from dpcore.privacy.guarantee_card import say_delta, say_number
 from dpcore.spectra import align_signs
 from pages.server import background_jobs, family_caches
 from pages.shell.controls import Selection, current, redraw_noise
-from pages.shell.parameters import ALL, BY_RULE, ERROR_VIEW, REST, SHARES, SPLIT_VIEW, ask
+from pages.shell.parameters import ALL, BY_RULE, ERROR_VIEW, REST, SPLIT_VIEW, ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark, under_pictures
@@ -95,10 +96,7 @@ def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
         components=components,
         model=model,
         seed=spec.seed,
-        calibration="published" if as_printed else "analytic",
-        noise="triangle" if as_printed else "isometric",
-        truncation="svd" if as_printed else "psd",
-        **values,
+        **(PUBLISHED if as_printed else {}) | values,
     )
 
 

@@ -28,7 +28,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress, SweepProgress
 from pages.shell.controls import Selection, current, n_components_of, set_controls
-from pages.shell.parameters import AXES, DEFAULTS, EVERYBODY, SETTINGS, ask
+from pages.shell.parameters import ADVANCED, AXES, DEFAULTS, EVERYBODY, SETTINGS, ask
 from pages.widgets import job_progress, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
@@ -250,8 +250,7 @@ def open_row(row: Row, **others: Any) -> None:
     everybody = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
     kept = {name: st.session_state[name] for name in DEFAULTS}
-    copied = ("dataset", "calibration", "noise", "truncation", "denoise", "preparation", "split",
-              "masks", "knowledge", "dropped_sites")  # fmt: skip
+    copied = ("dataset", *(name for name in ADVANCED if name in row))
     set_controls(
         **kept
         | {name: row[name] for name in copied}

@@ -16,33 +16,37 @@ from dpcore.data import dataset_status
 from dpcore.data.dataset import read_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.pictures import VIEWS
-from dpcore.data.preparation import RENAMED
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
 from dpcore.experiments.cca import SYNTHETIC, TITLES
-from dpcore.experiments.classification import EXACT, MODELS, PRIVATE, SUBSPACE
-from dpcore.experiments.pca import CHOICES, NO_KNOWLEDGE, PREPARATIONS, say_knowledge
+from dpcore.experiments.classification import (
+    EXACT,
+    MODELS,
+    PRIVATE,
+    SHARES,
+    SUBSPACE,
+    ClassificationSpec,
+)
+from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistics import HISTOGRAM, MEAN, usual_bounds
 from dpcore.experiments.teaching.adversary_test import REACH
 from dpcore.experiments.teaching.tutorials import TUTORIALS
-from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.papers.dpdispca import FIGURES
 from dpcore.papers.nips2012 import FIGURES_2012
 from dpcore.params import (
-    DELTAS,
     EPSILONS,
     LARGEST_BOUND,
     LARGEST_SEED,
-    MOST_REPETITIONS,
     PEOPLE_PER_SITE,
-    USUAL_DELTA,
+    axes,
+    kind_of,
+    params,
 )
-from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import PRECISIONS
-from dpcore.privacy import CALIBRATIONS, Adversary
+from dpcore.privacy import Adversary
 from pages.shell import own_table
 from pages.shell.lessons import NO_STORY, STORIES
 from pages.shell.streamlit_internals import DeltaGenerator
@@ -345,6 +349,59 @@ def _number(written: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+# Controls of parameters that a spec declares.
+
+
+def control_of(
+    spec: type, name: str, options: Callable[[], Sequence[Any]] | None = None
+) -> Parameter:
+    """The control of a parameter, as the field of a spec declares it.
+
+    options: Lists what is offered, where that is another thing at another time.
+    """
+    declared, kind = params(spec)[name], kind_of(spec, name)
+    usual = getattr(spec, name) if declared.usual is None else declared.usual
+    said: dict[str, Any] = {"help": declared.help or None, "words": declared.words}
+    if kind is bool:
+        return Switch(title=declared.title, default=usual, **said)
+    if declared.steps:
+        first, last = declared.steps[0], declared.steps[-1]
+        said["words"] = said["words"] or f"a step of its slider, {first:g} to {last:g}"
+        label = declared.label or plain
+        return OneOf("select_slider", declared.title, usual, declared.steps, label=label, **said)
+    if offered := options or declared.offered or declared.choices:
+        return OneOf(
+            declared.control or "segmented_control",
+            declared.title,
+            usual,
+            offered,
+            label=declared.label or str,
+            renamed=declared.renamed,
+            **said,
+        )
+    high = declared.high if declared.up_to is None else declared.up_to
+    if declared.low is None or high is None:
+        return Text("text_input", declared.title, usual, **said)
+    return Number(
+        declared.control or "slider",
+        declared.title,
+        usual,
+        low=declared.low,
+        high=high,
+        whole=kind is int,
+        **said,
+    )
+
+
+def controls_of(spec: type, place: str) -> dict[str, Parameter]:
+    """The controls of one group, by their names in an address."""
+    return {
+        declared.address or name: control_of(spec, name)
+        for name, declared in params(spec).items()
+        if declared.place == place
+    }
+
+
 # The controls every page's address may set, in the order in which the sidebar draws them.
 
 FIRST: dict[str, Parameter] = {
@@ -366,25 +423,8 @@ FIRST: dict[str, Parameter] = {
         several=True,
         words="protocols of the list",
     ),
-    "epsilon": OneOf(
-        "select_slider",
-        "Privacy parameter ε (smaller is more private)",
-        1.0,
-        EPSILONS,
-        label=plain,
-        words=f"a step of its slider, {EPSILONS[0]:g} to {EPSILONS[-1]:g}",
-    ),
-    "delta": OneOf(
-        "select_slider",
-        "δ: how far the promise may fail (keep below 1 in the number of people)",
-        USUAL_DELTA,
-        DELTAS,
-        help="A conclusion may become likelier by a factor of e^ε, plus δ. It is not the chance "
-        "that the odds move further: under Gaussian noise they do more often.",
-        label=plain,
-        words=f"a step of its slider, {DELTAS[0]:g} to {DELTAS[-1]:g}",
-    ),
-    "sites": Number("slider", "Sites S", 5, low=1, high=MOST_SITES),
+    **controls_of(RunSpec, "first"),
+    # A spec has how many there are in all.
     "people": OneOf(
         "select_slider",
         "People at each site",
@@ -393,108 +433,11 @@ FIRST: dict[str, Parameter] = {
         help="“all” shares everybody out among the sites.",
         words=f"{EVERYBODY} or a step of its slider that the data set has people for",
     ),
-    "components": Number(
-        "slider",
-        "Components K",
-        low=1,
-        high=100,
-        words="a whole number from 1 to 100 or to the number of features",
-    ),
-    "intermediate": Number(
-        "slider",
-        "Directions each site sends, R",
-        low=1,
-        high=MOST_FEATURES,
-        words="a whole number from 1 to the number of features",
-    ),
 }
-ADVANCED: dict[str, Parameter] = {
-    "calibration": OneOf(
-        "segmented_control",
-        "Noise calibration",
-        "analytic",
-        ("analytic", "classic", "published"),
-        help="Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is the "
-        "paper's formula: generous at small ε, broken above about 2.",
-    ),
-    "noise": OneOf(
-        "segmented_control",
-        "Noise shape",
-        "isometric",
-        ("isometric", "triangle"),
-        help="Triangle is as published. Isometric keeps the same promise with less noise.",
-    ),
-    "truncation": OneOf(
-        "segmented_control",
-        "Truncation",
-        "psd",
-        ("psd", "svd"),
-        help="svd is as published and lets strongly negative noise in; psd cuts it.",
-    ),
-    "denoise": OneOf(
-        "segmented_control",
-        "Denoising",
-        "auto",
-        ("auto", "none"),
-        help="Auto takes noise out of a noisy matrix before it is decomposed: in cosines for "
-        "pictures, in columns for tables. It costs no ε. As printed, nothing is denoised.",
-    ),
-    "preparation": OneOf(
-        "segmented_control",
-        "Preparation",
-        "sphere",
-        PREPARATIONS,
-        help="Sphere brings every row to length 1 around a private mean. Bounded clips rows to a "
-        "public bound and centres by a private mean; none only clips. Published centring and "
-        "scaling read everybody's rows and are not private.",
-        renamed=RENAMED,
-    ),
-    "split": OneOf(
-        "segmented_control",
-        "People over sites",
-        "equal",
-        own_table.splits,
-        help="Dirichlet gives each site its own mix of labels. Given: as the table itself says.",
-    ),
-    "masks": OneOf(
-        "segmented_control",
-        "CAPE's masks",
-        "published",
-        ("published", "wide"),
-        help="Wide ones stand for secure aggregation. All sites but one are counted on.",
-    ),
-    "knowledge": OneOf(
-        "selectbox",
-        "Public knowledge",
-        NO_KNOWLEDGE,
-        CHOICES,
-        help="A public subspace that pictures are projected onto before noise is added: the lowest "
-        "frequencies (dct), or the leading directions of another data set, with their share. What "
-        "it leaves out is lost at every ε.",
-        label=say_knowledge,
-    ),
-    "dropped_sites": Number(
-        "number_input",
-        "Sites that drop out",
-        0,
-        help="So many never answer; which ones is drawn. A chain loses what they were handed; "
-        "a secure sum allows for so many with more noise.",
-        low=0,
-        high=MOST_SITES - 1,
-    ),
-    "concentration": OneOf(
-        "select_slider",
-        "Dirichlet concentration (small is skewed)",
-        1.0,
-        (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-        label=plain,
-    ),
-    "seed": Number("number_input", "Seed", 0, low=0, high=LARGEST_SEED),
-}
-DRAWS: dict[str, Parameter] = {
-    "repetitions": Number("slider", "Runs", 10, low=1, high=MOST_REPETITIONS),
-    "compare": Switch("Compare with the published choices"),
-}
+ADVANCED = controls_of(RunSpec, "advanced") | controls_of(RunSpec, "last")
+# Whether the table itself says who is where, is known when it is there.
+ADVANCED["split"] = control_of(RunSpec, "split", own_table.splits)
+DRAWS = controls_of(RunSpec, "runs") | {"compare": Switch("Compare with the published choices")}
 # The address's part of the table of limits on Play: never drawn where one can see it.
 LIMITS: dict[str, Parameter] = {
     "limits": Limits(
@@ -572,7 +515,6 @@ STATISTICS: dict[str, Parameter] = {
 }
 ERROR_VIEW, SPLIT_VIEW, INSIDE_VIEW = "error", "split", "inside"
 TWO, REST, ALL = "two", "rest", "all"
-SHARES = tuple(step / 20 for step in range(20))
 # A rule that reads public numbers alone.
 BY_RULE = "by rule"
 CLASSIFICATION: dict[str, Parameter] = {
@@ -602,22 +544,13 @@ CLASSIFICATION: dict[str, Parameter] = {
         for key, title in (("class_one", "Class"), ("class_other", "From"))
     },
     "class_pca_share": OneOf("select_slider", "Share of ε for PCA", 0.3, SHARES, label=percent),
-    "class_preparation": OneOf(
-        "segmented_control",
-        "Preparation",
-        "sphere",
-        PREPARATIONS,
-        help="Sphere brings every row to length 1 around a private mean of all classes together. "
-        "Bounded clips rows to a public bound and centres by such a mean; none only clips. "
-        "Published centring and scaling read everybody's rows and are not private.",
-    ),
+    "class_preparation": control_of(ClassificationSpec, "preparation"),
     "class_centring_share": OneOf(
         "select_slider",
         "Share of ε for the private mean",
         BY_RULE,
         (BY_RULE, *SHARES),
-        help="By rule it is taken out of PCA's, as public numbers decide: nothing where so few "
-        "people make a mean cost more than it is worth.",
+        help=params(ClassificationSpec)["centring_share"].help,
         label=lambda share: share if share == BY_RULE else percent(share),
     ),
     "class_people": Text(
@@ -650,68 +583,11 @@ CLASSIFICATION: dict[str, Parameter] = {
 # What may vary on the Trade-offs page, and which settings may be compared.
 
 SETTINGS = {
-    "calibration": ("Calibrations", CALIBRATIONS),
-    "noise": ("Noise shapes", NOISE_SHAPES),
-    "truncation": ("Truncations", TRUNCATIONS),
+    name: (declared.compared, declared.choices)
+    for name, declared in params(RunSpec).items()
+    if declared.compared
 }
-
-
-@dataclass(frozen=True)
-class Axis:
-    """A field that may vary: how it is called, written, and drawn; and values to begin with."""
-
-    title: str
-    axis: str
-    at: str
-    values: str
-    whole: bool = False
-    logarithmic: bool = True
-    grows: bool = True
-    least: float = math.ulp(0.0)
-
-    def told(self, value: float) -> str:
-        """A value with its name."""
-        words = self.at.format(value)
-        if value == 1:
-            words = words.replace(" sites", " site").replace(" people", " person")
-        return words
-
-    @property
-    def kind(self) -> type:
-        return int if self.whole else float
-
-
-AXES: dict[str, Axis] = {
-    "epsilon": Axis(
-        "ε", "← more private     asked ε     less private →", "ε = {:g}",
-        "0.01, 0.05, 0.1, 0.5, 1, 5, 10",
-    ),
-    "delta": Axis(
-        "δ", "← more private     asked δ     less private →", "δ = {:g}",
-        "0.000001, 0.00001, 0.0001, 0.001, 0.01, 0.1",
-    ),
-    "people_per_site": Axis(
-        "people per site", "people at each site", "{:,g} people a site", "20, 50, 100, 200, 350",
-        whole=True,
-    ),
-    "sites": Axis(
-        "sites S", "sites S, with the people in all held", "{:g} sites", "1, 2, 4, 8, 16, 32",
-        whole=True, grows=False,
-    ),
-    "intermediate_ratio": Axis(
-        "directions each site sends", "directions a site sends for each one wanted, R : K",
-        "R = {:g} K",
-        "0.5, 1, 1.5, 2, 3, 4", logarithmic=False,
-    ),
-    "dropped_sites": Axis(
-        "sites that drop out", "sites that never answer", "{:g} sites dropped out",
-        "0, 1, 2, 3, 4", whole=True, logarithmic=False, grows=False, least=0,
-    ),
-    "components": Axis(
-        "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
-        whole=True, logarithmic=False, grows=False,
-    ),
-}  # fmt: skip
+AXES = axes(RunSpec)
 
 
 # What the pages under Explore ask.
@@ -907,7 +783,7 @@ TRADEOFFS: dict[str, Parameter] = {
     ),
     "tradeoffs_published": Switch(
         "Also with the published choices",
-        help="Published calibration, triangle noise and svd truncation, as dotted lines.",
+        help="Every choice of Algorithm 1 as printed, as dotted lines.",
     ),
     **{
         f"tradeoffs_{name}": OneOf(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import streamlit as st
@@ -23,6 +23,7 @@ from dpcore.experiments.targets import (
     ways_for,
 )
 from dpcore.figures.energy import dots_by_protocol
+from dpcore.params import params
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs import open_row
@@ -64,9 +65,9 @@ class Question:
     def command(self) -> str:
         """What gives the same ranking on the command line."""
         spec, usual = self.base, RunSpec()
-        names = ("delta", "sites", "samples", "components", "intermediate_dim", "noise", "split",
-                 "truncation", "denoise", "concentration", "masks", "dropped_sites",
-                 "seed")  # fmt: skip
+        # What its rows differ in is no option, and neither is what stands there in any case.
+        left_out = {"epsilon", "calibration", "repetitions", *(each.name for each in fields(Way))}
+        names = [name for name in params(RunSpec) if name not in left_out]
         options = {"dataset": spec.dataset, "epsilon": f"{spec.epsilon:g}"} | {
             name: getattr(spec, name)
             for name in names

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpcore.data.preparation import MODES
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments import classification
@@ -38,7 +39,6 @@ from dpcore.experiments.classification import (
     total_guarantee,
     with_centring_share,
 )
-from dpcore.experiments.pca import PREPARATIONS
 from dpcore.experiments.sweep import Points, collect
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.distributed import promised_by_holder
@@ -114,7 +114,7 @@ class TestBudget:
         assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
         assert (CENTRING in outcome.guarantees) == (centring > 0)
 
-    @pytest.mark.parametrize("preparation", PREPARATIONS)
+    @pytest.mark.parametrize("preparation", MODES)
     @pytest.mark.parametrize("epsilon", [0.1, 2.0])
     def test_the_rule_takes_the_mean_out_of_what_the_pca_has(self, preparation, epsilon):
         spec = replace(ZERO_OR_ONE, epsilon=epsilon, preparation=preparation)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dpcore.data import list_datasets
+from dpcore.data.preparation import MODES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charges import promised
 from dpcore.experiments.classification import (
@@ -18,7 +19,6 @@ from dpcore.experiments.classification import (
     run_pipeline,
 )
 from dpcore.experiments.pca import (
-    PREPARATIONS,
     RunSpec,
     draw_subspaces,
     local_problem,
@@ -49,7 +49,7 @@ def test_a_promise_is_what_a_run_comes_with(key, change):
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
-@pytest.mark.parametrize("preparation", PREPARATIONS)
+@pytest.mark.parametrize("preparation", MODES)
 @pytest.mark.parametrize(
     "protocol", [key for key in PROTOCOLS if PROTOCOLS[key].kind is Kind.APPROXIMATE]
 )

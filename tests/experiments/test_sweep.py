@@ -173,7 +173,7 @@ def test_a_reason_found_only_when_running_takes_no_other_cell_with_it(monkeypatc
 @pytest.mark.parametrize(
     ("vary", "message"),
     [
-        ((("epsilo", (1.0,)),), "vary must be one of dataset, epsilon"),
+        ((("epsilo", (1.0,)),), "vary must be one of epsilon, delta"),
         ((("repetitions", (1,)),), "vary must be one of"),
         ((("epsilon", (1.0,)), ("epsilon", (2.0,))), "a field at most once"),
         ((("epsilon", ()),), "given values for epsilon"),
