@@ -42,6 +42,8 @@ from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bin
 from dpcore.mechanisms.bingham import BinghamDraw
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.central import draw_ppca
+from dpcore.pca.protocols.protocol import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.sample_complexity import (
     gapped_spectrum,
     lower_bound_least_correlation,
@@ -82,11 +84,17 @@ class Variant:
         )
 
 
+# Those of pure ε, PPCA first.
+PURE = tuple(
+    sorted(
+        (k for k, each in PROTOCOLS.items() if each.kind is Kind.PURE and each.noise is not None),
+        key=lambda k: PROTOCOLS[k].has_sites,
+    )
+)
 VARIANTS: dict[str, Variant] = {
     variant.key: variant
     for variant in (
-        Variant("ppca", "ppca", "PPCA"),
-        Variant("wishart", "wishart", "Wishart difference"),
+        *(Variant(key, key, PROTOCOLS[key].title) for key in PURE),
         *(
             Variant(f"ag-{scale}-{noise}", "ag", f"Analyze Gauss, {scale}, {noise}", scale, noise)
             for scale in ("analytic", "classic", "published")

@@ -845,10 +845,9 @@ class DistributedPCA(PrivatePCA):
         Asked of the release. ``epsilon=inf`` adds no noise.
     intermediate_dim : int or None
         R, directions a site sends under "dpdis"; None takes min(2 K, n_features).
-    protocol : {"dpdis", "full", "local", "pooled", "cape", "sequential", "wishart"}
-        Sites send their leading directions; whole matrices; nothing (the first site is on its
-        own); raw rows to a trusted aggregator; whole matrices under masks that cancel; a proxy
-        from one to the next; raw rows, for a release without a delta.
+    protocol : str
+        A key of the register that starts from sites (`python -m dpcore run --help` lists them):
+        each entry says who adds noise and what is sent (`dpcore.pca.protocols`).
     calibration : {"analytic", "classic", "published"}
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
@@ -894,9 +893,9 @@ class DistributedPCA(PrivatePCA):
     assessment_ : Assessment or None
         What the release says of itself, at no cost (`dpcore.pca.assessment`,
         `dpcore.pca.assessment`); None under "sequential", whose sites cut away what would be
-        needed, "wishart", whose noise is not Gaussian, and "dpdis" but for isometric noise ranked
-        by value with no mean subtracted. Then there is none of the following, and asking for it
-        says why.
+        needed, where noise is not Gaussian, and under "dpdis" but for isometric noise ranked by
+        value with no mean subtracted. Then there is none of the following, and asking for it says
+        why.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Energy of each without the noise, and its share of all; ends of 90 % intervals are in
         `explained_variance_interval_`, `explained_variance_ratio_interval_`, (2, n_components).

@@ -14,6 +14,7 @@ from dpcore.experiments.central import (
     MAX_R_HAT,
     MECHANISMS,
     MIN_ESS,
+    PURE,
     VARIANTS,
     CentralSpec,
     ComplexitySpec,
@@ -244,7 +245,8 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     others = [f"MOD-SuLQ {percent(means['modsulq'])}", f"SuLQ {percent(means['sulq'])}"]
     if ag in means:
         others.insert(0, f"Analyze Gauss {percent(means[ag])}, for the weaker (ε, δ)")
-    others.insert(0, f"Wishart difference, pure as well, {percent(means['wishart'])}")
+    pure = (VARIANTS[key] for key in PURE if key != "ppca")
+    others[:0] = [f"{each.label}, pure as well, {percent(means[each.key])}" for each in pure]
     big_number(
         percent(means["ppca"]),
         "of the pattern survives with **PPCA** at pure "
@@ -286,7 +288,7 @@ def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
 
 
 def _curve_variants(spec: CentralSpec) -> tuple[str, ...]:
-    return "ppca", "wishart", chosen_variant(spec), "modsulq", "sulq"
+    return *PURE, chosen_variant(spec), "modsulq", "sulq"
 
 
 def _curve(
@@ -413,7 +415,7 @@ def show_central() -> None:
                 people_curve(spec, dataset)
         not_private("These curves and exact PCA", "are measured on the data themselves.")
 
-        shown = ("ppca", "wishart", chosen_variant(spec), "modsulq", "sulq")
+        shown = _curve_variants(spec)
         found = {key: family_caches.batch(each).subspaces[0] for key, each in specs.items()}
         st.markdown("## What the components look like")
         components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})

@@ -66,8 +66,12 @@ def between_sites() -> tuple[str, ...]:
 
 
 def of_matrices() -> tuple[str, ...]:
-    """Protocols that release eigenvalues too, by everybody's rows or by sites."""
-    return ("ag", "wishart", *(key for key, entry in PROTOCOLS.items() if entry.is_distributed))
+    """Protocols that release eigenvalues too, by everybody's rows or by sites.
+
+    "pooled" is Analyze Gauss by another name.
+    """
+    noisy = [k for k, each in PROTOCOLS.items() if each.has_sites and each.noise and k != "pooled"]
+    return ("ag", *sorted(noisy, key=lambda key: PROTOCOLS[key].is_distributed))
 
 
 def to_learn_with() -> tuple[str, ...]:

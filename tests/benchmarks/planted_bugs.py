@@ -404,7 +404,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "honest-sites-out-of-the-key",
         "what shapes the noise is in the charge's key",
-        "dpcore/pca/protocols/register.py",
+        "dpcore/pca/protocols/masked.py",
         '(*GAUSSIAN, "masks", "honest_sites")',
         '(*GAUSSIAN, "masks")',
         ("tests/experiments/test_charge_keys.py",),

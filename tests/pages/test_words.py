@@ -19,7 +19,7 @@ TEXTS = (
     "dpcore/experiments/summaries.py",
     "dpcore/experiments/targets.py",
     "dpcore/figures",
-    "dpcore/pca/protocols/register.py",
+    "dpcore/pca/protocols",
     "dpcore/privacy/budget.py",
     "dpcore/privacy/guarantee_card.py",
 )

@@ -1,4 +1,4 @@
-"""Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ, PPCA.
+"""Protocols of a holder of all rows: exact, random, Analyze Gauss, SuLQ, MOD-SuLQ, PPCA.
 
 A trusted aggregator holds all rows. Each function releases the noisy matrix; whatever is computed
 from it afterwards, its leading eigenvectors for instance, is post-processing.
@@ -7,10 +7,8 @@ The scales of both were derived from bounds that grow with the dimension, so at 
 they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
 holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
 
-Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ and PPCA.
-
-They release one thing, a noisy second moment or a subspace, as published: nothing is centred by
-a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
+Those of the 2012 paper release one thing, a noisy second moment or a subspace, as published: nothing
+is centred by a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
 """
 
 from __future__ import annotations
@@ -28,13 +26,30 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.distributed import (
+    exact,
+    noisy_mean_of_holder,
+    noisy_pool,
+    pooled,
+    promised_by_holder,
+    random,
+)
 from dpcore.pca.protocols.protocol import (
     AT_AGGREGATOR,
     HOLDER,
+    Kind,
+    Look,
+    Neighbours,
+    NoiseIdentity,
     Promise,
+    Protocol,
+    Where,
+    data_independent_guarantee,
     gaussian_guarantee,
+    no_guarantee,
     raw_row_bytes,
 )
+from dpcore.pca.protocols.register import POOLED_MOMENT, register
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, l2_sensitivity_of_second_moment
 from dpcore.spectra import Spectrum
@@ -339,3 +354,98 @@ def _noisy_average(
         release.sigma,
         noise=noise,
     )
+
+
+register(
+    Protocol(
+        "exact",
+        "Exact PCA",
+        "No noise and no promise: the optimum the others are measured against.",
+        exact,
+        no_guarantee,
+        Kind.NONE,
+        Where.HOLDER,
+        look=Look("#1a1a1a", "line-ew-open", "dash"),
+    )
+)
+
+register(
+    Protocol(
+        "random",
+        "Random subspace",
+        "Never looks at the data: the floor.",
+        random,
+        data_independent_guarantee,
+        Kind.PURE,
+        Where.HOLDER,
+        look=Look("#8a8a8a", "x-thin-open", "dot"),
+    )
+)
+
+register(
+    Protocol(
+        "ag",
+        "Analyze Gauss",
+        "Central: Gaussian noise on everybody's second moment.",
+        pooled,
+        promised_by_holder,
+        Kind.APPROXIMATE,
+        Where.HOLDER,
+        POOLED_MOMENT,
+        average=noisy_pool,
+        look=Look("#0072B2", "square-open"),
+        neighbours=Neighbours(noisy_mean=noisy_mean_of_holder),
+    )
+)
+
+register(
+    Protocol(
+        "sulq",
+        "SuLQ",
+        "Central: noise on every entry, scaled by a bound that grows with the dimension.",
+        sulq,
+        promised_by_sulq,
+        Kind.APPROXIMATE,
+        Where.HOLDER,
+        NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta", "dropped_sites")),
+        average=sulq_average,
+        look=Look("#999933", "hourglass"),
+        # Its noise is far above what it promises: of this, about 1 is left.
+        neighbours=Neighbours(epsilon=15.0),
+    )
+)
+
+register(
+    Protocol(
+        "modsulq",
+        "MOD-SuLQ",
+        "Central: the same idea with symmetric noise and a smaller bound.",
+        modsulq,
+        promised_by_modsulq,
+        Kind.APPROXIMATE,
+        Where.HOLDER,
+        NoiseIdentity("modsulq", "the pooled moment, by MOD-SuLQ", ("delta", "dropped_sites")),
+        average=modsulq_average,
+        look=Look("#56B4E9", "triangle-down"),
+        neighbours=Neighbours(epsilon=5.0),
+    )
+)
+
+register(
+    Protocol(
+        "ppca",
+        "PPCA",
+        "Central: draws a subspace at random, likelier the more variation it captures.",
+        ppca,
+        promised_by_ppca,
+        Kind.PURE,
+        Where.HOLDER,
+        # Chains that ran together are another draw in other company.
+        NoiseIdentity(
+            "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
+        ),
+        silent_because="it draws a subspace and releases nothing else: nothing in it says how good "
+        "it is, and an estimate would take a budget of its own",
+        look=Look("#AA4499", "star"),
+    )
+)

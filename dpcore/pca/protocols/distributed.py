@@ -23,13 +23,19 @@ from dpcore.pca.protocols.protocol import (
     EVERY_SITE,
     FIRST_SITE,
     HOLDER,
+    Kind,
+    Look,
+    Neighbours,
+    Protocol,
     Trust,
+    Where,
     data_independent_guarantee,
     no_guarantee,
     noise_guarantee,
     raw_row_bytes,
     traffic_of_means,
 )
+from dpcore.pca.protocols.register import FIRST_MOMENT, POOLED_MOMENT, SITES_MOMENTS, register
 from dpcore.pca.settings import ReleaseSettings, with_mean_share
 from dpcore.pca.site import (
     Calibrate,
@@ -338,3 +344,70 @@ def random(draw: Draw) -> Subspace:
     gaussian = draw.repetition.rng(Purpose.SUBSPACE).standard_normal(shape)
     components = np.linalg.qr(gaussian)[0].T
     return Subspace(components, np.zeros(len(components)), data_independent_guarantee())
+
+
+register(
+    Protocol(
+        "dpdis",
+        "DPdisPCA",
+        "Each site adds noise to its second moment and sends its top R directions.",
+        dpdis,
+        promised_by_sites,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        SITES_MOMENTS,
+        average=average_of_proxies,
+        wants_proxies=True,
+        look=Look("#D55E00", "circle"),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    )
+)
+
+register(
+    Protocol(
+        "full",
+        "Full matrices",
+        "Each site sends its whole noisy second moment: nothing is cut, more is sent.",
+        full,
+        promised_by_sites,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        SITES_MOMENTS,
+        average=average_of_matrices,
+        wants_average=True,
+        look=Look("#009E73", "diamond"),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    )
+)
+
+register(
+    Protocol(
+        "local",
+        "One site alone",
+        "The first site runs private PCA on its own people and sends nothing.",
+        local,
+        promised_by_first_site,
+        Kind.APPROXIMATE,
+        Where.FIRST_SITE,
+        FIRST_MOMENT,
+        average=first_site_alone,
+        look=Look("#E69F00", "triangle-up"),
+        neighbours=Neighbours(n_sites=2, noisy_mean=first_noisy_mean),
+    )
+)
+
+register(
+    Protocol(
+        "pooled",
+        "Pooled, trusted",
+        "A trusted aggregator holds all rows and adds noise once.",
+        pooled,
+        promised_by_holder,
+        Kind.APPROXIMATE,
+        Where.AFTER_POOLING,
+        POOLED_MOMENT,
+        average=noisy_pool,
+        look=Look("#0072B2", "square"),
+        neighbours=Neighbours(n_sites=2, noisy_mean=noisy_mean_of_holder),
+    )
+)

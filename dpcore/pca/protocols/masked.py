@@ -29,10 +29,17 @@ from dpcore.pca.protocols.distributed import AddedOnce
 from dpcore.pca.protocols.protocol import (
     AT_SITES,
     MASKED_SITES,
+    Kind,
+    Look,
+    Neighbours,
+    NoiseIdentity,
+    Protocol,
     Trust,
+    Where,
     traffic_of_means,
     whole_matrix_bytes,
 )
+from dpcore.pca.protocols.register import GAUSSIAN, register
 from dpcore.pca.settings import ReleaseSettings, with_mean_share
 from dpcore.pca.site import Calibrate, NoiseScales, noise_scales
 from dpcore.privacy import (
@@ -260,3 +267,47 @@ BY_SUMMANDS = AddedOnce(
 # Top-K subspace of what the sites' noisy second moments add up to, and what holds when as many
 # sites drop out as the study allows.
 secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise
+
+
+register(
+    Protocol(
+        "cape",
+        "CAPE",
+        "Sites send whole matrices under masks that cancel: almost the noise of pooled rows.",
+        cape,
+        promised_by_masked_sites,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        NoiseIdentity(
+            "cape", "the average moment of {sites}", (*GAUSSIAN, "masks", "honest_sites")
+        ),
+        average=masked_average,
+        look=Look("#CC79A7", "pentagon"),
+        neighbours=Neighbours(
+            n_sites=4,
+            settings=(("masks", "wide"),),
+            noisy_mean=noisy_mean_of_messages,
+            has_own_cases=True,
+        ),
+    )
+)
+
+register(
+    Protocol(
+        "securesum",
+        "Secure sum",
+        "Sites send whole numbers under pairwise masks: the aggregator sees only their sum.",
+        secure_sum,
+        promised_by_summands,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        NoiseIdentity(
+            "secure sum",
+            "the sum of the moments of {sites}",
+            (*GAUSSIAN, "honest_sites", "dropped_sites"),
+        ),
+        average=BY_SUMMANDS.average,
+        look=Look("#661100", "hexagon", "dashdot"),
+        neighbours=Neighbours(n_sites=4, noisy_mean=BY_SUMMANDS.mean, has_own_cases=True),
+    )
+)

@@ -266,6 +266,7 @@ class Protocol:
     promise: (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release`
         comes with, no row being read. Raises `ParameterError` where the protocol cannot run.
     noise: None where nothing noisy is read.
+    shape: Law of its noise, as `dpcore.pca.assessment.noise_edge` has it, where no setting decides.
     average: Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
         directions. From it a release can tell how good it is (`assess`); None where there is none.
     silent_because: Where there is none: why, as half a sentence.
@@ -288,6 +289,7 @@ class Protocol:
     wants_proxies: bool = False
     wants_average: bool = False
     is_chain: bool = False
+    shape: str | None = None
     look: Look | None = None
     neighbours: Neighbours = Neighbours()
 

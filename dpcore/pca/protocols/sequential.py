@@ -15,8 +15,18 @@ from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import sent
-from dpcore.pca.protocols.distributed import promised_by_sites, shared_centre
-from dpcore.pca.protocols.protocol import AT_SITES, Trust, traffic_of_means
+from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites, shared_centre
+from dpcore.pca.protocols.protocol import (
+    AT_SITES,
+    Kind,
+    Look,
+    Neighbours,
+    Protocol,
+    Trust,
+    Where,
+    traffic_of_means,
+)
+from dpcore.pca.protocols.register import SITES_MOMENTS, register
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, Guarantee
@@ -114,3 +124,22 @@ def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMe
     _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)
     kept = sizes[:intermediate_dim, None] * directions[:intermediate_dim]
     return SiteMessage(kept.T, n_samples, own.sigma)
+
+
+register(
+    Protocol(
+        "sequential",
+        "Chain of sites",
+        "Sites in random order hand on the top R directions of their noisy moments so far.",
+        sequential,
+        promised_in_a_chain,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        SITES_MOMENTS,
+        silent_because="each site cuts what it is handed, and nobody holds the noisy matrix",
+        wants_proxies=True,
+        is_chain=True,
+        look=Look("#882255", "bowtie", "dashdot"),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean),
+    )
+)

@@ -22,7 +22,17 @@ from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_diffe
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.distributed import pooled_centre
-from dpcore.pca.protocols.protocol import HOLDER, raw_row_bytes
+from dpcore.pca.protocols.protocol import (
+    HOLDER,
+    Kind,
+    Look,
+    Neighbours,
+    NoiseIdentity,
+    Protocol,
+    Where,
+    raw_row_bytes,
+)
+from dpcore.pca.protocols.register import register
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import add_noise
 from dpcore.privacy import (
@@ -176,3 +186,25 @@ def _scale(settings: ReleaseSettings, n_people: int) -> float:
 def _sigma(settings: ReleaseSettings, n_people: int, n_features: int) -> float:
     is_bordered = _share(settings) > 0 and not settings.on_sphere
     return _scale(settings, n_people) * math.sqrt(n_features + is_bordered + 1)
+
+
+register(
+    Protocol(
+        "wishart",
+        "Wishart difference",
+        "A trusted aggregator adds one Wishart matrix, takes off another: pure ε, drawn exactly.",
+        wishart,
+        promised_by_wishart,
+        Kind.PURE,
+        Where.AFTER_POOLING,
+        NoiseIdentity(
+            "wishart",
+            "the pooled moment, by a Wishart difference",
+            ("mean_share", "dropped_sites"),
+        ),
+        silent_because="how much noise that is not Gaussian flatters its choice is not known",
+        shape="wishart",
+        look=Look("#44AA99", "hexagram", "longdash"),
+        neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
+    )
+)

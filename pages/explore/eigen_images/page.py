@@ -133,7 +133,7 @@ def scree_of(
         subspace.sigma,
         weights,
         problem.moments.n_features,
-        noise="wishart" if method == "wishart" else strictest.noise,
+        noise=PROTOCOLS[method].shape or strictest.noise,
     )
     figure: go.Figure = scree(
         caches.shown(("before noise", strictest.problem_key()), problem.eigenvalues_before_noise)[
