@@ -7,8 +7,8 @@ The scales of both were derived from bounds that grow with the dimension, so at 
 they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
 holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
 
-Those of the 2012 paper release one thing, a noisy second moment or a subspace, as published: nothing
-is centred by a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
+Those of the 2012 paper release one thing, a noisy second moment or a subspace, as published:
+nothing is centred by a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
 """
 
 from __future__ import annotations
