@@ -27,7 +27,7 @@ if __name__ == "__main__":
     from pages.shell import address, controls, presenting, share, story_card
     from pages.shell.navigation import links, place_at
     from pages.widgets.charts import figure_tools, forget_promises
-    from pages.widgets.messages import say_trouble
+    from pages.widgets.notices import say_trouble
 
     page = st.navigation(links(), position="top")
     st.set_page_config(

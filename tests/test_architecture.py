@@ -62,7 +62,7 @@ WALLS: dict[str, set[str]] = {
 # The same within experiments: an engine that knows no family, families that know PCA's alone,
 # and above them what asks questions of all families.
 ENGINE = {"engine", "once_cache", "store", "sweep"}
-FAMILIES = {"pca", "cca", "central", "classification", "statistics"}
+FAMILIES = {"pca", "cca_runs", "central_runs", "classification_runs", "statistic_runs"}
 EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
     "engine": set(),
@@ -72,10 +72,10 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "pca": ENGINE,
     "summaries": ENGINE | {"pca"},
     "export": ENGINE | {"pca"},
-    "central": ENGINE | {"pca"},
-    "cca": ENGINE | {"pca", "summaries", "export"},
-    "statistics": ENGINE | {"pca"},
-    "classification": ENGINE | {"pca", "statistics", "export"},
+    "central_runs": ENGINE | {"pca"},
+    "cca_runs": ENGINE | {"pca", "summaries", "export"},
+    "statistic_runs": ENGINE | {"pca"},
+    "classification_runs": ENGINE | {"pca", "statistic_runs", "export"},
     "targets": ENGINE | {"pca", "summaries"},
     "decision": ENGINE | FAMILIES | {"targets"},
     "charges": ENGINE | FAMILIES | {"summaries"},
@@ -394,8 +394,8 @@ def every_module_says_what_it_is() -> Breaches:
 BREAKING = {
     "arrows_point_one_way": ("dpcore/privacy/x.py", "from dpcore.pca import Draw"),
     "families_do_not_know_each_other": (
-        "dpcore/experiments/cca.py",
-        "from dpcore.experiments.central import CENTRAL",
+        "dpcore/experiments/cca_runs.py",
+        "from dpcore.experiments.central_runs import CENTRAL",
     ),
     "walls_stand": ("dpcore/pca/x.py", "from dpcore.releases import project"),
     "imports_are_absolute": ("dpcore/pca/x.py", "from . import site"),

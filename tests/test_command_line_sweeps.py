@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from dpcore.command_line import main, reproduce
-from dpcore.command_line.sweep import parse_vary
+from dpcore.command_line import main, reproduce_command
+from dpcore.command_line.sweep_command import parse_vary
 from dpcore.data import loading
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca import RunSpec
@@ -27,9 +27,9 @@ def cache(tmp_path, monkeypatch):
 def only(monkeypatch, *names):
     """Let these figures stand for all of them, without touching the registers themselves."""
     for register in ("FIGURES", "FIGURES_2012"):
-        whole = getattr(reproduce, register)
+        whole = getattr(reproduce_command, register)
         kept = {name: figure for name, figure in whole.items() if name in names}
-        monkeypatch.setattr(reproduce, register, kept)
+        monkeypatch.setattr(reproduce_command, register, kept)
 
 
 def numbers(rows):

@@ -137,7 +137,7 @@ def test_without_a_seed_no_noise_comes_from_a_generator_that_can_be_worked_out(
     X, y = rng.normal(size=(300, 6)) / 5, np.arange(300) % 2
     named = {"sites": np.arange(300) % 3} if isinstance(estimator, DistributedPCA) else {}
     # Random features are public and the same for everybody; a dither is made of its public key.
-    monkeypatch.setattr("dpcore.classification.estimators.feature_stream", lambda: rng)
+    monkeypatch.setattr("dpcore.classification.classifiers.feature_stream", lambda: rng)
     monkeypatch.setattr("dpcore.pca.messages._dither", lambda n, key: np.full(n, 0.5))
     monkeypatch.setattr(np.random, "default_rng", refused)
     monkeypatch.setattr(SecretStream, "words", watched)

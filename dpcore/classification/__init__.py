@@ -1,6 +1,6 @@
 """Private linear and kernel classifiers by output and objective perturbation."""
 
-from dpcore.classification.estimators import (
+from dpcore.classification.classifiers import (
     KERNELS,
     PrivateLogisticRegression,
     PrivateSVM,

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import dpcore
-from dpcore.command_line import reproduce, sweep
-from dpcore.command_line.audit import add_audit_command
-from dpcore.command_line.cca import add_cca_command
-from dpcore.command_line.dashboard import add_dashboard_command, add_publish_command
+from dpcore.command_line import reproduce_command, sweep_command
+from dpcore.command_line.audit_command import add_audit_command
+from dpcore.command_line.cca_command import add_cca_command
+from dpcore.command_line.dashboard_command import add_dashboard_command, add_publish_command
 from dpcore.command_line.options import (
     ASIDE,
     add_run_options,
@@ -23,9 +23,9 @@ from dpcore.command_line.options import (
     versions,
     with_progress,
 )
-from dpcore.command_line.release import add_release_commands, held_table
-from dpcore.command_line.study import add_study_command
-from dpcore.command_line.sweep import add_best_command
+from dpcore.command_line.release_command import add_release_commands, held_table
+from dpcore.command_line.study_command import add_study_command
+from dpcore.command_line.sweep_command import add_best_command
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca import check_feasible, run
@@ -161,9 +161,9 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument("--json", action="store_true", help="one JSON document with all rows")
     runner.set_defaults(command=_run)
 
-    sweep.add_commands(commands)
+    sweep_command.add_commands(commands)
     add_best_command(commands)
-    reproduce.add_commands(commands)
+    reproduce_command.add_commands(commands)
     add_audit_command(commands)
     add_cca_command(commands)
     add_release_commands(commands)

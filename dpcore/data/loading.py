@@ -23,7 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.data import pictures, synthetic, tables
+from dpcore.data import catalog_tables as tables
+from dpcore.data import pictures, synthetic
+from dpcore.data.catalog_tables import ranges_of
 from dpcore.data.dataset import (
     PEOPLE,
     ColumnRange,
@@ -36,7 +38,6 @@ from dpcore.data.dataset import (
     read_limits,
 )
 from dpcore.data.official_files import LocalFile, OfficialFile, find_data_home, locate
-from dpcore.data.tables import ranges_of
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
 
 # The one register of data sets: what there is, and from which files each is read.
@@ -180,7 +181,11 @@ _ENTRIES = (
         10,
         (
             Source(tables.load_covtype, (tables.COVTYPE_FILE,), draws=True),
-            Source(tables.load_covtype_part, (tables.COVTYPE_PART,), part_of_rows=20_000),
+            Source(
+                tables.load_covtype_part,
+                (tables.COVTYPE_PART,),
+                part_of_rows=20_000,
+            ),
         ),
         folders=("covertype",),
         ranges=tables.COVTYPE_RANGES,

@@ -22,8 +22,8 @@ import numpy as np
 
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import TITLES, CcaSpec, CutViews, ViewSource
-from dpcore.experiments.classification import (
+from dpcore.experiments.cca_runs import TITLES, CcaSpec, CutViews, ViewSource
+from dpcore.experiments.classification_runs import (
     CENTRING,
     PCA,
     RANDOM_PRIVATE,
@@ -33,7 +33,7 @@ from dpcore.experiments.classification import (
     stage_budgets,
 )
 from dpcore.experiments.pca import BUYING, NO_KNOWLEDGE, RunSpec, kept_features
-from dpcore.experiments.statistics import HISTOGRAM, StatisticSpec
+from dpcore.experiments.statistic_runs import HISTOGRAM, StatisticSpec
 from dpcore.experiments.summaries import counted
 from dpcore.pca.protocols.protocol import Kind, NoiseIdentity
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
@@ -612,7 +612,7 @@ def of_pipeline(
     """What the stages of a classifier cost: a mean, a noisy moment, the training.
 
     guarantees: mapping of stage to Guarantee. As in
-        `dpcore.experiments.classification.Outcome`.
+        `dpcore.experiments.classification_runs.Outcome`.
     draws: The first so many repetitions.
     """
     if not guarantees:

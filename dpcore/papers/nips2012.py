@@ -38,9 +38,9 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
-from dpcore.data.tables import KDDCUP_COLUMNS, Number
+from dpcore.data.catalog_tables import KDDCUP_COLUMNS, Number
 from dpcore.errors import ParameterError
-from dpcore.experiments.central import central_problem, raw_second_moment, run_batch
+from dpcore.experiments.central_runs import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, one_blas_thread
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import (

@@ -17,7 +17,7 @@ from scipy.special import log_expit
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import sample_vector_bingham, symmetric_gaussian_noise
-from dpcore.pca.protocols.central import modsulq_sigma
+from dpcore.pca.protocols.trusted_holder import modsulq_sigma
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import leading_eigenpairs
 

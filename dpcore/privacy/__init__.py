@@ -41,7 +41,7 @@ from dpcore.privacy.gaussian import (
     published_sigma,
     second_moment_sigma,
 )
-from dpcore.privacy.guarantee_card import (
+from dpcore.privacy.guarantee_in_words import (
     EXPLANATIONS,
     Badge,
     CardRow,

@@ -125,7 +125,13 @@ from scipy.optimize import minimize_scalar
 from dpcore.errors import ParameterError
 from dpcore.privacy.budget import Guarantee, PrivacyBudget
 from dpcore.privacy.gaussian import composed_mu, gaussian_delta, gaussian_epsilon, gaussian_mu
-from dpcore.privacy.guarantee_card import guarantee_mu, odds_factor, pure_mu, say_delta, say_number
+from dpcore.privacy.guarantee_in_words import (
+    guarantee_mu,
+    odds_factor,
+    pure_mu,
+    say_delta,
+    say_number,
+)
 
 # The ledger: what has been released about a data set, who paid, and how it adds up.
 

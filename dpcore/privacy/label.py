@@ -21,7 +21,7 @@ from typing import Any
 import dpcore
 from dpcore.privacy.audit import AuditResult
 from dpcore.privacy.budget import Adversary, Against, Assumption, Guarantee
-from dpcore.privacy.guarantee_card import (
+from dpcore.privacy.guarantee_in_words import (
     CARD_TYPE_ONE,
     guarantee_power,
     icon_counts,

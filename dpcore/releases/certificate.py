@@ -25,7 +25,7 @@ import dpcore
 from dpcore.arrays import FloatArray
 from dpcore.pca.assessment import LEVEL
 from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import FORM as LABEL_FORM
 from dpcore.privacy.label import Label, Sight, label_card, label_of
 from dpcore.releases.dictionary import Dictionary

@@ -27,7 +27,7 @@ from typing import Protocol
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Bound, Cap, PrivacyBudget, composed_mu, gaussian_epsilon
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.measurement import SAMPLER_SHARE, delta_of_distance, for_gaussian
 
 LEDGER = "ledger.sqlite"

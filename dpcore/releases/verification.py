@@ -25,7 +25,7 @@ from jsonschema import Draft202012Validator
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, shortened
 from dpcore.privacy import Cap
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.certificate import (
     ASSUMPTIONS,
     FORM,

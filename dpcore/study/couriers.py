@@ -42,7 +42,7 @@ from cryptography.x509.oid import NameOID
 from dpcore.errors import ParameterError, shortened
 from dpcore.study.guard import Guard, Refused
 from dpcore.study.identity import JoinFile, hub_address, names_of
-from dpcore.study.messages import FrameError
+from dpcore.study.wire_messages import FrameError
 
 if TYPE_CHECKING:
     from dpcore.study.hub import Hub
@@ -482,7 +482,7 @@ def door(guard: Guard, token: str, path: Path | str) -> Iterator[None]:
     """
     from dpcore.study.guard import Refused
     from dpcore.study.identity import proof_of
-    from dpcore.study.messages import longest_request
+    from dpcore.study.wire_messages import longest_request
 
     def answered(kind: bytes, read: Callable[[int], bytes]) -> Heard:
         (length,) = _LENGTH.unpack(read(_LENGTH.size))
@@ -613,7 +613,7 @@ def heard_from(record: Mapping[str, Any]) -> Heard:
 
 def _joined(hub: Hub, identity: HubIdentity, heard: Heard) -> str:
     """The site that has joined, if it is one."""
-    from dpcore.study.messages import FrameError
+    from dpcore.study.wire_messages import FrameError
 
     try:
         who = json.loads(heard.body)
@@ -627,7 +627,7 @@ def _joined(hub: Hub, identity: HubIdentity, heard: Heard) -> str:
 
 
 def _take(hub: Hub, site: str, request_id: str, heard: Heard) -> None:
-    from dpcore.study.messages import FrameError
+    from dpcore.study.wire_messages import FrameError
 
     if not heard.is_said:
         hub.refuse(site, request_id, heard.body[:300].decode(errors="replace"))

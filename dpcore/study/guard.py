@@ -36,7 +36,8 @@ from dpcore.releases.measurement import (
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
 from dpcore.spectra import Spectrum
-from dpcore.study.messages import (
+from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.wire_messages import (
     ROUNDS,
     SUM,
     FrameError,
@@ -48,7 +49,6 @@ from dpcore.study.messages import (
     refusal,
     request_from,
 )
-from dpcore.study.plan import Spent, StudyPlan
 
 _MESSAGE, _ASKED, _LOG = "message.bin", "request.json", "requests.log"
 _KEY, _PLAN = "key.bin", "plan.json"

@@ -34,7 +34,7 @@ from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, Against, Guarantee, PrivacyBudget
 from dpcore.privacy.accountant import counted_epsilon
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import Label, label_of, label_page
 from dpcore.releases.certificate import (
     ASSUMPTIONS,
@@ -49,7 +49,8 @@ from dpcore.releases.exact import LENGTH, MOST_ROWS
 from dpcore.releases.measurement import TOLD, Measured, centre_of, leading_of, told_of
 from dpcore.releases.project import sync_folder
 from dpcore.spectra import PublicBasis, denoise, leading_eigenpairs
-from dpcore.study.messages import (
+from dpcore.study.plan import StudyPlan
+from dpcore.study.wire_messages import (
     MOMENT,
     MOST_ATTEMPTS,
     SUM,
@@ -62,7 +63,6 @@ from dpcore.study.messages import (
     noise_reach,
     values_from,
 )
-from dpcore.study.plan import StudyPlan
 
 # What a hub makes of what sites sent: a centre, then components. All of it is post-processing.
 

@@ -28,7 +28,7 @@ from starlette.routing import Route
 from dpcore.errors import ParameterError
 from dpcore.study.hub import Hub, only_hub
 from dpcore.study.identity import MOST_PORT, HubIdentity
-from dpcore.study.messages import FrameError, frame_length
+from dpcore.study.wire_messages import FrameError, frame_length
 
 LONGEST_WAIT = 20.0
 _LONGEST_SMALL_BODY = 2048

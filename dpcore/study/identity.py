@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from dpcore.errors import ParameterError
-from dpcore.study.messages import is_key
 from dpcore.study.plan import StudyPlan, plan_from
+from dpcore.study.wire_messages import is_key
 
 PLAN, TOKENS = "study.json", "tokens.json"
 _AUTHORITY, _CERTIFICATE, _KEY = "authority.pem", "certificate.pem", "key.pem"

@@ -32,12 +32,12 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.privacy import Adversary, BeyondCap
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.certificate import share_in_words, who_is_one
 from dpcore.releases.project import Project
 from dpcore.study.guard import kept_message, log_of
-from dpcore.study.messages import MOMENT, SUM, Request, request_from, values_from
 from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.wire_messages import MOMENT, SUM, Request, request_from, values_from
 
 # A guard's owner: what was asked of the site, what left, what may still be spent, and a yes or no.
 

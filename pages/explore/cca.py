@@ -12,7 +12,7 @@ import streamlit as st
 from dpcore.data.dataset import is_held
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import (
+from dpcore.experiments.cca_runs import (
     COLUMN_HALVES,
     SYNTHETIC,
     TITLES,
@@ -41,7 +41,7 @@ from dpcore.figures.components import component_strip, people_scatter
 from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
 from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Guarantee
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import background_jobs, caches, family_caches
 from pages.server.background_jobs import SweepProgress
 from pages.shell.controls import current
@@ -62,7 +62,7 @@ from pages.widgets.charts import chart, is_dark, under_pictures
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.job_progress import live_figure
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

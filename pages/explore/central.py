@@ -9,7 +9,7 @@ from statistics import fmean
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.central import (
+from dpcore.experiments.central_runs import (
     DIMENSIONS,
     MAX_R_HAT,
     MECHANISMS,
@@ -34,10 +34,10 @@ from dpcore.figures.energy import energy_curves
 from dpcore.figures.families import energy_traces, people_needed, running_diagnostic, variant_dots
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
-from dpcore.pca.protocols.central import ppca_guarantee
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.protocols.trusted_holder import ppca_guarantee
 from dpcore.privacy import PrivacyBudget
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SweepProgress
 from pages.shell.controls import current, n_components_of, redraw_noise
@@ -49,7 +49,7 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import assumed, guarantee_card, guarantee_tabs
 from pages.widgets.job_progress import live_figure
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.data.splits import Halves
 from dpcore.experiments.charges import of_pipeline
-from dpcore.experiments.classification import (
+from dpcore.experiments.classification_runs import (
     CENTRING,
     EXACT,
     PIPELINES,
@@ -53,7 +53,7 @@ from dpcore.figures.families import (
 )
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.spectra import align_signs
 from pages.server import background_jobs, family_caches
 from pages.shell.controls import Selection, current, redraw_noise
@@ -64,7 +64,7 @@ from pages.widgets.charts import chart, is_dark, under_pictures
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.job_progress import live_figure
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

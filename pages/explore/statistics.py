@@ -12,12 +12,12 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments import statistics
+from dpcore.experiments import statistic_runs
 from dpcore.experiments.charges import TYPED_NUMBERS, of_statistic
-from dpcore.experiments.classification import statistic_recipe
+from dpcore.experiments.classification_runs import statistic_recipe
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistics import HISTOGRAM, MEAN, StatisticSpec, numbers_in
+from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, StatisticSpec, numbers_in
 from dpcore.figures.distributions import (
     bounds_figure,
     error_law_figure,
@@ -32,7 +32,7 @@ from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,
@@ -114,7 +114,7 @@ def choose_spec(run: RunSpec, data: Values) -> StatisticSpec | None:
 
 def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """The private number, biggest, and the true one beside it."""
-    exact = statistics.truth(data.values, spec)
+    exact = statistic_runs.truth(data.values, spec)
     n = len(data.values)
     if spec.kind == HISTOGRAM:
         errors = np.abs(release.value - exact)
@@ -138,7 +138,7 @@ def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) ->
     words.markdown(
         f"{moves}; the noise has scale {release.noise_scale:.3g}. Values outside [{spec.low:g}, "
         f"{spec.high:g}] are moved to the nearer bound: "
-        f"{statistics.n_outside(data.values, spec):,} of {n:,}. That count and the true value "
+        f"{statistic_runs.n_outside(data.values, spec):,} of {n:,}. That count and the true value "
         "are for you alone, no part of the release."
     )
 
@@ -149,16 +149,16 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
     mistaken = ask(_MISTAKE)
     edges, private = spec.edges, np.asarray(release.value)
     if mistaken:
-        edges = statistics.data_driven_edges(data.values, spec)
+        edges = statistic_runs.data_driven_edges(data.values, spec)
         spec = replace(spec, low=float(edges[0]), high=float(edges[-1]))
-        private = np.asarray(statistics.release(data.values, spec).value)
+        private = np.asarray(statistic_runs.release(data.values, spec).value)
         not_private(
             "Edges read from the data",
             f"they publish the smallest and the largest value, **{edges[0]:g}** and "
             f"**{edges[-1]:g}**, exactly, with no noise. One person's value is there for all to "
             "read, whatever ε says about the counts, and one person can move every edge.",
         )
-    exact = np.asarray(statistics.truth(data.values, spec))
+    exact = np.asarray(statistic_runs.truth(data.values, spec))
     chart(
         histogram_bars(edges, exact, private, dark=is_dark()),
         key="stat_histogram",
@@ -168,17 +168,17 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
 
 def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Errors of many draws, the density that theory gives over them."""
-    draws = statistics.affordable_draws(len(data.values), spec)
+    draws = statistic_runs.affordable_draws(len(data.values), spec)
     st.markdown(f"## The law of the error, over {draws:,} runs")
     errors = family_caches.errors_of(data.identity, spec, draws)
     marker = None
     if spec.kind != HISTOGRAM:
         bounded = np.clip(data.values, spec.low, spec.high)
-        marker = float(release) - float(statistics.truth(bounded, spec))
+        marker = float(release) - float(statistic_runs.truth(bounded, spec))
     chart(
         error_law_figure(
             errors,
-            statistics.error_density(spec, float(release.noise_scale)),
+            statistic_runs.error_density(spec, float(release.noise_scale)),
             _unit(spec),
             marker=marker,
             dark=is_dark(),
@@ -187,7 +187,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
         alt=f"Errors of {draws} runs follow the {spec.mechanism} law of scale "
         f"{release.noise_scale:.3g}.",
     )
-    reached = statistics.error_reached(spec, float(release.noise_scale))
+    reached = statistic_runs.error_reached(spec, float(release.noise_scale))
     st.caption(
         f"Theory: 95 % of errors below {plain(float(f'{reached:.3g}'))}. "
         f"In these {draws:,} simulations: {100 * np.mean(np.abs(errors) <= reached):.1f} %."
@@ -202,8 +202,8 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
             "Counts keep their noise whatever the edges are: values beyond the outermost edges "
             "are counted in the outermost bins, which only the reader of the histogram pays for."
         )
-        exact = np.asarray(statistics.truth(data.values, spec))
-        private = np.asarray(statistics.release(data.values, spec).value)
+        exact = np.asarray(statistic_runs.truth(data.values, spec))
+        private = np.asarray(statistic_runs.release(data.values, spec).value)
         return [
             {"from": low, "to": high, "true": true, "private": count}
             for low, high, true, count in zip(
@@ -214,7 +214,7 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
                 strict=True,
             )
         ]
-    rows = statistics.bound_trade_off(data.values, spec)
+    rows = statistic_runs.bound_trade_off(data.values, spec)
     best = min(rows, key=lambda row: row["error"])
     chart(
         bounds_figure(rows, _unit(spec), marker=spec.high, dark=is_dark()),
@@ -231,11 +231,11 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
 def people(data: Values, spec: StatisticSpec) -> None:
     """How many people an error one can live with takes."""
     st.markdown("## How many people do you need for an acceptable error?")
-    reach = statistics.error_range(spec)
+    reach = statistic_runs.error_range(spec)
     what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
     share = ask("stat_error", label=f"Error, as a share {what}")
     error = share * reach
-    needed = statistics.people_for(spec, error)
+    needed = statistic_runs.people_for(spec, error)
     st.markdown(
         f"**{needed:,} people** are needed for an error below {plain(error)} in 95 runs of 100 at "
         f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
@@ -243,7 +243,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
     )
     chart(
         people_figure(
-            statistics.people_rows(spec),
+            statistic_runs.people_rows(spec),
             _unit(spec, of_people=True),
             wanted=(error, needed),
             present=len(data.values),
@@ -315,7 +315,7 @@ def show_statistics() -> None:
         st.stop()
 
     with errors_shown():
-        release = statistics.release(data.values, spec)
+        release = statistic_runs.release(data.values, spec)
         pay(data, spec, release)
         with answer:
             show_answer(data, spec, release)

@@ -42,7 +42,7 @@ from pages.widgets.job_progress import (
     watch,
     watch_sweeps,
 )
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

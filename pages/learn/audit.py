@@ -28,7 +28,7 @@ from dpcore.privacy.audit import AuditCase
 from pages.shell.parameters import ask, key_of
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import errors_shown, how_computed
+from pages.widgets.notices import errors_shown, how_computed
 
 # The audit on a page: who attacks, what they see, and an attack that runs while one looks.
 

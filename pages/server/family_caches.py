@@ -19,8 +19,8 @@ from dpcore.arrays import IntArray
 from dpcore.data import load_dataset
 from dpcore.data.splits import Halves
 from dpcore.data.two_views import TwoViewDataset
-from dpcore.experiments import central
-from dpcore.experiments.cca import (
+from dpcore.experiments import central_runs
+from dpcore.experiments.cca_runs import (
     CcaProblem,
     CcaRow,
     CcaSpec,
@@ -32,8 +32,8 @@ from dpcore.experiments.cca import (
     find_pairs,
     project_people,
 )
-from dpcore.experiments.central import Batch, CentralRow, CentralSpec, WatchedChains, watch
-from dpcore.experiments.classification import (
+from dpcore.experiments.central_runs import Batch, CentralRow, CentralSpec, WatchedChains, watch
+from dpcore.experiments.classification_runs import (
     ClassificationSpec,
     LearningKey,
     LearningProblem,
@@ -47,7 +47,7 @@ from dpcore.experiments.classification import (
 from dpcore.experiments.engine import Row
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import Problem, ProblemKey, RunSpec, rebuilt_about
-from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec, local_values
+from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec, local_values
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Points
 from dpcore.experiments.teaching.algorithm1 import Walk, walk
@@ -142,17 +142,17 @@ def central_rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
     for number, spec in enumerate(specs):
         central_problem(spec.problem_key())
         saying = f"{number} of {len(specs)} algorithms …"
-        found += central.central_rows(spec, waited_for(_batches, spec, saying=saying))
+        found += central_runs.central_rows(spec, waited_for(_batches, spec, saying=saying))
     return found
 
 
 def _run_batch(spec: CentralSpec) -> Batch:
-    found = central.run_batch(spec, _central_problems(spec.problem_key()))
+    found = central_runs.run_batch(spec, _central_problems(spec.problem_key()))
     return replace(found, subspaces=found.subspaces[:1])
 
 
 def _central_problem(key: ProblemKey) -> Problem:
-    return central.central_problem(key, caches.problems.prepared(*key.data))
+    return central_runs.central_problem(key, caches.problems.prepared(*key.data))
 
 
 def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:

@@ -27,7 +27,7 @@ from pages.shell.streamlit_internals import (
     query_params,
     query_string,
 )
-from pages.widgets.messages import plainly
+from pages.widgets.notices import plainly
 
 _ELSEWHERE, _PAGE = "_elsewhere", "_page_of_the_address"
 Written = dict[str, list[str]]

@@ -41,7 +41,7 @@ from pages.shell.own_table import LABORATORY
 from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import is_dark
-from pages.widgets.messages import said
+from pages.widgets.notices import said
 
 # What the controls say: a frozen spec, and what is to be noted about it.
 

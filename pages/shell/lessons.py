@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from dpcore.experiments.charges import Account, of_rows
 from dpcore.experiments.engine import Row
 from dpcore.experiments.summaries import percent
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 
 # What decides a story: a number worked out from rows that were run for it, never written down.
 

@@ -19,8 +19,8 @@ from dpcore.data.pictures import VIEWS
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
-from dpcore.experiments.cca import SYNTHETIC, TITLES
-from dpcore.experiments.classification import (
+from dpcore.experiments.cca_runs import SYNTHETIC, TITLES
+from dpcore.experiments.classification_runs import (
     EXACT,
     MODELS,
     PRIVATE,
@@ -29,7 +29,7 @@ from dpcore.experiments.classification import (
     ClassificationSpec,
 )
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistics import HISTOGRAM, MEAN, usual_bounds
+from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, usual_bounds
 from dpcore.experiments.teaching.adversary_test import REACH
 from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.papers.dpdispca import FIGURES

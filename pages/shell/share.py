@@ -17,7 +17,7 @@ from pages.shell.fragments import in_browser, part
 from pages.shell.navigation import Place
 from pages.shell.parameters import known, plain
 from pages.shell.streamlit_internals import DeltaGenerator, StopException, internal_ip
-from pages.widgets.messages import said
+from pages.widgets.notices import said
 
 # What a QR code of a size for a projector can hold and a phone still read.
 _LONGEST_CODE = 1_200

@@ -20,7 +20,7 @@ from pages.shell.navigation import DEFAULT_PAGE, PAGES, Place, linked_page
 from pages.shell.parameters import SIDEBAR, ask, known
 from pages.shell.streamlit_internals import query_params
 from pages.widgets import session_ledger
-from pages.widgets.messages import big_number, errors_shown
+from pages.widgets.notices import big_number, errors_shown
 
 _KEY = "story"
 _FOLLOWED, _GUESS, _OWN = "_story_followed", "_story_guess", "_own_settings"

@@ -15,7 +15,7 @@ from dpcore.figures.privacy import running_total
 from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Cap
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_card import one_in, round_up, say_delta, say_number
+from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.releases.certificate import share_in_words
 from dpcore.releases.project import Project
 from pages.server import caches
@@ -24,7 +24,7 @@ from pages.shell.navigation import PAGES, linked_page
 from pages.shell.parameters import plain
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number, errors_shown, formulas, not_private, plainly
+from pages.widgets.notices import big_number, errors_shown, formulas, not_private, plainly
 
 # Sections of the ledger page: the total of one data set, its entries, and what none covers.
 

@@ -15,7 +15,7 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import counted
 from dpcore.figures.energy import energy_curves
-from dpcore.privacy.guarantee_card import say_delta
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.releases.dictionary import (
     MOST_ROWS_PER_PERSON,
     Dictionary,
@@ -42,7 +42,7 @@ from pages.shell.own_table import OwnTable
 from pages.shell.streamlit_internals import forget_upload
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import big_number, errors_shown, how_computed, plainly, said
+from pages.widgets.notices import big_number, errors_shown, how_computed, plainly, said
 
 # What is public about a table, typed by its holder or read from a file, never from the rows.
 

@@ -25,7 +25,7 @@ from dpcore.experiments.summaries import counted
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_card import one_in, say_delta, say_number
+from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
 from dpcore.releases.certificate import promise, relation, share_in_words
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Scales, calibrated
@@ -41,7 +41,7 @@ from pages.shell.parameters import plain
 from pages.use.own_data import say_empty_columns
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     errors_shown,
     how_computed,

@@ -52,7 +52,7 @@ from pages.widgets.job_progress import (
     take_away_sweep,
     watch_sweeps,
 )
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     dataset_table,

@@ -26,7 +26,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, local_problem
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.privacy import Adversary
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import label_page
 from dpcore.spectra import captured_energy
 from dpcore.study.hub import (
@@ -42,7 +42,7 @@ from dpcore.study.rehearsal import Demo, demo_study, digits_plan
 from pages.shell.navigation import linked_page
 from pages.shell.parameters import ask
 from pages.widgets.charts import component_rows
-from pages.widgets.messages import big_number, errors_shown, how_computed, not_private, said
+from pages.widgets.notices import big_number, errors_shown, how_computed, not_private, said
 
 # One study at a time on this server: a hub and its guards, which are processes of their own.
 

@@ -16,7 +16,7 @@ from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
-from dpcore.privacy.guarantee_card import Badge, CardRow
+from dpcore.privacy.guarantee_in_words import Badge, CardRow
 from dpcore.privacy.label import label_of, label_page
 from pages.server import caches
 from pages.shell.address import query

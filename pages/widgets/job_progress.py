@@ -44,7 +44,7 @@ from pages.shell.navigation import linked_page
 from pages.widgets import session_ledger
 from pages.widgets.charts import is_presented
 from pages.widgets.downloads import take_away
-from pages.widgets.messages import said
+from pages.widgets.notices import said
 
 # A sweep as the commands that run it elsewhere.
 

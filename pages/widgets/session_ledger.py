@@ -20,13 +20,13 @@ from dpcore.experiments.summaries import counted, percent
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import BeyondCap, Cap
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.project import Project
 from pages.server import caches
 from pages.shell.controls import Selection
 from pages.shell.navigation import linked_page
 from pages.shell.streamlit_internals import DeltaGenerator
-from pages.widgets.messages import say_refused
+from pages.widgets.notices import say_refused
 
 _ACCOUNTS, _CAP = "_spent", "_spent_cap"
 _FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"

@@ -14,7 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from dpcore.data import load_dataset, synthetic_views, two_views
-from dpcore.experiments.cca import CcaSpec, build_cca_problem, epsilon_reaching, run_cca_repetition
+from dpcore.experiments.cca_runs import (
+    CcaSpec,
+    build_cca_problem,
+    epsilon_reaching,
+    run_cca_repetition,
+)
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.sweep import Sweep, collect
 

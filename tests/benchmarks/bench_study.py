@@ -34,9 +34,9 @@ from dpcore.releases.project import Project
 from dpcore.study.hub import Hub, centre_and_count, components
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
-from dpcore.study.messages import MOMENT, SUM, Request, values_from
 from dpcore.study.plan import StudyPlan, plan_from
 from dpcore.study.rehearsal import LOOPBACK, _free_port, start_guard
+from dpcore.study.wire_messages import MOMENT, SUM, Request, values_from
 
 ROUND_SECONDS = 60.0
 

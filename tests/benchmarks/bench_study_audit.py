@@ -23,8 +23,8 @@ from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import LENGTH
 from dpcore.releases.project import Project
 from dpcore.study.guard import Guard
-from dpcore.study.messages import MOMENT, SUM, Request, masked, values_from
 from dpcore.study.plan import StudyPlan
+from dpcore.study.wire_messages import MOMENT, SUM, Request, masked, values_from
 
 SITES, EPSILON, DELTA = ("one", "two", "three"), 3.0, 1e-3
 # What a ledger with the largest cap admits.

@@ -141,7 +141,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "an-exact-attribute",
         "nothing exact is left in a fitted object",
-        "dpcore/classification/estimators.py",
+        "dpcore/classification/classifiers.py",
         "        self.classes_ = fits.classes\n",
         "        self.classes_ = fits.classes\n        self.longest_ = (X**2).sum(1).argmax()\n",
         ("tests/test_fitted_attributes.py",),
@@ -165,7 +165,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "odds-towards-the-truth-only",
         "odds that leave a factor are counted in both directions",
-        "dpcore/privacy/guarantee_card.py",
+        "dpcore/privacy/guarantee_in_words.py",
         "np.logaddexp(towards, away)",
         "towards",
         ("tests/privacy/test_meaning.py",),
@@ -213,7 +213,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "verdict-on-chains-unsaid",
         "PPCA's verdict depends on the rows",
-        "dpcore/pca/protocols/central.py",
+        "dpcore/pca/protocols/trusted_holder.py",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS,)",
         ("tests/experiments/test_assumptions.py", "tests/pca"),
@@ -332,7 +332,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "ppca-without-its-half",
         "the exponential mechanism halves epsilon",
-        "dpcore/pca/protocols/central.py",
+        "dpcore/pca/protocols/trusted_holder.py",
         "concentration = n_samples * epsilon / (2 * row_norm_bound**2)",
         "concentration = n_samples * epsilon / row_norm_bound**2",
         ("tests/pca", _AUDIT),
@@ -388,7 +388,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "pure-releases-enter-too-cheap",
         "pure epsilon enters a cap through the corner of its trade-off curve",
-        "dpcore/privacy/guarantee_card.py",
+        "dpcore/privacy/guarantee_in_words.py",
         "return max(0.0, -2 * float(ndtri_exp(log_expit(-epsilon))))",
         "return max(0.0, -1.9 * float(ndtri_exp(log_expit(-epsilon))))",
         ("tests/privacy/test_meaning.py", "tests/privacy/test_filter.py"),
@@ -396,7 +396,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "statistics-share-a-stream",
         "each column has noise of its own",
-        "dpcore/experiments/statistics.py",
+        "dpcore/experiments/statistic_runs.py",
         "        spec.column,\n",
         "",
         ("tests/experiments/test_statistic_runs.py",),
@@ -420,7 +420,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "links-come-alive",
         "foreign text stays text",
-        "pages/widgets/messages.py",
+        "pages/widgets/notices.py",
         "if _MADE_LATER.search(word):",
         "if False:",
         ("tests/pages/every_page/test_plainly.py",),

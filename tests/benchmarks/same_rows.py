@@ -19,12 +19,12 @@ import numpy as np
 
 import dpcore
 from dpcore.data import load_dataset
-from dpcore.experiments.cca import CcaSpec, SyntheticViews
-from dpcore.experiments.central import VARIANTS, ComplexitySpec, central_spec
-from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.cca_runs import CcaSpec, SyntheticViews
+from dpcore.experiments.central_runs import VARIANTS, ComplexitySpec, central_spec
+from dpcore.experiments.classification_runs import ClassificationSpec
 from dpcore.experiments.engine import Row, Spec
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
+from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
 from dpcore.experiments.sweep import Points, collect
 from dpcore.papers.nips2012 import DrawsSpec
 

@@ -22,7 +22,7 @@ from pages.learn.classroom.rooms import (
     code_in,
     name_in,
 )
-from pages.widgets.messages import plainly
+from pages.widgets.notices import plainly
 from tests.pages.looking import HOSTILE, alive
 
 

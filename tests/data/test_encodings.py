@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.data import pictures, select_views, tables
+from dpcore.data import catalog_tables, pictures, select_views
+from dpcore.data.catalog_tables import Nominal, Number, feature_names, read_table
 from dpcore.data.official_files import LocalFile, OfficialFile
-from dpcore.data.tables import Nominal, Number, feature_names, read_table
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
@@ -40,7 +40,7 @@ def test_a_table_becomes_numbers_by_its_code_book():
 def test_blocks_leave_no_trace(monkeypatch):
     text = "".join(f"{2 + i % 3}, {COLOUR.levels[i % 3]}, {i}, {i}, yes\n" for i in range(50))
     whole, _ = _encode(text)
-    monkeypatch.setattr("dpcore.data.tables.BLOCK", 7)
+    monkeypatch.setattr("dpcore.data.catalog_tables.BLOCK", 7)
     np.testing.assert_array_equal(_encode(text)[0], whole)
 
 
@@ -65,10 +65,10 @@ def test_what_is_not_in_the_code_book_is_named(row, complaint):
 @pytest.mark.parametrize(
     ("columns", "dimension"),
     [
-        (tables.KDDCUP_COLUMNS, 116),
-        (tables.LOCALIZATION_COLUMNS, 44),
-        (tables.INSURANCE_COLUMNS, 150),
-        (tables.CENSUS_COLUMNS, 513),
+        (catalog_tables.KDDCUP_COLUMNS, 116),
+        (catalog_tables.LOCALIZATION_COLUMNS, 44),
+        (catalog_tables.INSURANCE_COLUMNS, 150),
+        (catalog_tables.CENSUS_COLUMNS, 513),
     ],
 )
 def test_the_2012_papers_dimensions(columns, dimension):
@@ -87,7 +87,7 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
         if ": " in line and not line.startswith("|")
     ]
     assert len(described) == 41
-    for (name, levels), column in zip(described, tables.CENSUS_COLUMNS, strict=False):
+    for (name, levels), column in zip(described, catalog_tables.CENSUS_COLUMNS, strict=False):
         assert name == column.name
         if isinstance(column, Number):
             assert levels == "continuous"

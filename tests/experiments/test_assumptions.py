@@ -8,8 +8,8 @@ import pytest
 from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca import CcaSpec, build_cca_problem, draw_pairs
-from dpcore.experiments.classification import (
+from dpcore.experiments.cca_runs import CcaSpec, build_cca_problem, draw_pairs
+from dpcore.experiments.classification_runs import (
     ClassificationSpec,
     local_learning_problem,
     run_pipeline,

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.cca import (
+from dpcore.experiments.cca_runs import (
     CCA,
     CcaSpec,
     build_cca_problem,

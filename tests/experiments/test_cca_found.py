@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import (
+from dpcore.experiments.cca_runs import (
     COLUMN_HALVES,
     CcaSpec,
     CutViews,

@@ -10,7 +10,7 @@ from scipy.stats import ks_2samp
 
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.central import (
+from dpcore.experiments.central_runs import (
     DIMENSIONS,
     MECHANISMS,
     VARIANTS,

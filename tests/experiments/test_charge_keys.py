@@ -10,8 +10,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from dpcore.experiments.cca import CcaSpec, CutViews, SyntheticViews
-from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.cca_runs import CcaSpec, CutViews, SyntheticViews
+from dpcore.experiments.central_runs import VARIANTS, central_spec
 from dpcore.experiments.charges import (
     Account,
     Charge,
@@ -23,9 +23,9 @@ from dpcore.experiments.charges import (
     of_statistic,
     together,
 )
-from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.classification_runs import ClassificationSpec
 from dpcore.experiments.pca import RunSpec, run
-from dpcore.experiments.statistics import StatisticSpec
+from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import EVERYONE, Guarantee
 

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca import CcaSpec, CutViews, SyntheticViews, build_cca_problem, draw_pairs
-from dpcore.experiments.central import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.cca_runs import (
+    CcaSpec,
+    CutViews,
+    SyntheticViews,
+    build_cca_problem,
+    draw_pairs,
+)
+from dpcore.experiments.central_runs import VARIANTS, central_problem, central_spec, run_batch
 from dpcore.experiments.charges import (
     TYPED_NUMBERS,
     Account,
@@ -21,7 +27,7 @@ from dpcore.experiments.charges import (
     of_run,
     of_statistic,
 )
-from dpcore.experiments.classification import (
+from dpcore.experiments.classification_runs import (
     EXACT,
     PRIVATE,
     RANDOM,
@@ -35,7 +41,7 @@ from dpcore.experiments.classification import (
     total_guarantee,
 )
 from dpcore.experiments.pca import RunSpec, draw_subspaces, load_prepared, local_problem, run
-from dpcore.experiments.statistics import StatisticSpec, release
+from dpcore.experiments.statistic_runs import StatisticSpec, release
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 

@@ -15,8 +15,8 @@ from scipy import stats
 from dpcore.data.preparation import MODES
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments import classification
-from dpcore.experiments.classification import (
+from dpcore.experiments import classification_runs
+from dpcore.experiments.classification_runs import (
     CENTRED_NORM_BOUND,
     CENTRING,
     EXACT,
@@ -184,7 +184,8 @@ class TestCentring:
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
         bounded = [
-            classification._around(rows, origin, bound, on_sphere=on_sphere) for rows in (X, other)
+            classification_runs._around(rows, origin, bound, on_sphere=on_sphere)
+            for rows in (X, other)
         ]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
         assert changed.tolist() == [7]

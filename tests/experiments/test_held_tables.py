@@ -14,7 +14,7 @@ from dpcore.data.dataset import HeldTable, held_name, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import Problems, RunSpec, load_prepared
-from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
+from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect
 

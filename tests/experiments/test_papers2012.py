@@ -10,8 +10,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
-from dpcore.data.tables import KDDCUP_COLUMNS, Number
-from dpcore.experiments.central import central_problem, run_batch
+from dpcore.data.catalog_tables import KDDCUP_COLUMNS, Number
+from dpcore.experiments.central_runs import central_problem, run_batch
 from dpcore.experiments.engine import experiment_of
 from dpcore.experiments.sweep import collect
 from dpcore.papers.nips2012 import (

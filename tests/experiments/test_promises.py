@@ -11,7 +11,7 @@ from dpcore.data import list_datasets
 from dpcore.data.preparation import MODES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charges import promised
-from dpcore.experiments.classification import (
+from dpcore.experiments.classification_runs import (
     PIPELINES,
     ClassificationSpec,
     local_learning_problem,

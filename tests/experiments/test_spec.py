@@ -8,9 +8,9 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_runs import CcaSpec
 from dpcore.experiments.pca import ProblemKey, RunSpec, run
-from dpcore.experiments.statistics import StatisticSpec
+from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep
 
 DATA_SIDE = {

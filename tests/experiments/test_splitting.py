@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.experiments.classification import (
+from dpcore.experiments.classification_runs import (
     SHARES,
     ClassificationSpec,
     along_the_share,

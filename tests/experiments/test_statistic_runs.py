@@ -10,8 +10,8 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.classification import statistic_recipe
-from dpcore.experiments.statistics import (
+from dpcore.experiments.classification_runs import statistic_recipe
+from dpcore.experiments.statistic_runs import (
     KINDS,
     StatisticSpec,
     bound_trade_off,

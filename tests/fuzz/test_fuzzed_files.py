@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.data import pictures, tables
+from dpcore.data import catalog_tables as tables
+from dpcore.data import pictures
+from dpcore.data.catalog_tables import Nominal
 from dpcore.data.dataset import Dataset
 from dpcore.data.official_files import LocalFile, OfficialFile, read_idx
-from dpcore.data.tables import Nominal
 from dpcore.errors import DataUnavailable
 
 ROWS = 6

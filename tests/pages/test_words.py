@@ -21,7 +21,7 @@ TEXTS = (
     "dpcore/figures",
     "dpcore/pca/protocols",
     "dpcore/privacy/budget.py",
-    "dpcore/privacy/guarantee_card.py",
+    "dpcore/privacy/guarantee_in_words.py",
 )
 EXPLAINED = ROOT / "dpcore/privacy/explanations.md"
 # Where the field's own words are for those who asked for formulas.

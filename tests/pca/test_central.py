@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.pca.protocols.central import (
+from dpcore.pca.protocols.trusted_holder import (
     modsulq_moment,
     modsulq_sigma,
     sulq_moment,

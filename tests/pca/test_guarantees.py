@@ -14,7 +14,6 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.central import modsulq, ppca, sulq
 from dpcore.pca.protocols.distributed import (
     dpdis,
     exact,
@@ -25,6 +24,7 @@ from dpcore.pca.protocols.distributed import (
     random,
 )
 from dpcore.pca.protocols.masked import cape, masked_round, promised_by_masked_sites, release_scales
+from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (
     noisy_mean_of_wishart,
     promised_by_wishart,

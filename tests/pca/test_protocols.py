@@ -14,7 +14,6 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.protocols.central import modsulq, ppca, sulq
 from dpcore.pca.protocols.distributed import (
     dpdis,
     exact,
@@ -31,6 +30,7 @@ from dpcore.pca.protocols.masked import (
     noisy_mean_of_messages,
     release_scales,
 )
+from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.privacy import mean_weight
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition

@@ -23,7 +23,7 @@ from dpcore.privacy import (
     published_sigma,
 )
 from dpcore.privacy.budget import SMALLEST_DELTA
-from dpcore.privacy.guarantee_card import one_in, say_delta, say_factor, say_number
+from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_factor, say_number
 
 
 def published(epsilon: float) -> Guarantee:

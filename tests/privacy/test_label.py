@@ -13,7 +13,7 @@ from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import icon_counts
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from dpcore.privacy.label import SCHEMA, SIMULATION, label_card, label_of, label_page
 
 

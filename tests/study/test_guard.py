@@ -22,7 +22,8 @@ from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.project import Project
 from dpcore.study.guard import Guard, Refused, kept_message
-from dpcore.study.messages import (
+from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.wire_messages import (
     MOMENT,
     SUM,
     FrameError,
@@ -31,7 +32,6 @@ from dpcore.study.messages import (
     request_from,
     values_from,
 )
-from dpcore.study.plan import Spent, StudyPlan
 
 
 def requests(plan, guards, round_=SUM, attempt=1, **changes) -> Request:

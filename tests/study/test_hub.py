@@ -24,9 +24,9 @@ from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS
 from dpcore.releases.measurement import worth_denoising
 from dpcore.spectra import Spectrum
 from dpcore.study.hub import Hub, count_in_words, count_sigma
-from dpcore.study.messages import FrameError, frame, most_possible, values_from
 from dpcore.study.plan import PROTOCOLS
 from dpcore.study.rehearsal import summary
+from dpcore.study.wire_messages import FrameError, frame, most_possible, values_from
 
 
 def result(hub):

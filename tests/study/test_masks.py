@@ -24,8 +24,16 @@ from vectors import PROTOCOLS, vectors
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.project import Project
 from dpcore.study.guard import Guard
-from dpcore.study.messages import MOMENT, SUM, Request, added_up, masked, public_key, values_from
 from dpcore.study.plan import StudyPlan
+from dpcore.study.wire_messages import (
+    MOMENT,
+    SUM,
+    Request,
+    added_up,
+    masked,
+    public_key,
+    values_from,
+)
 
 NAMES = ("a", "b", "c", "d")
 OWN = {name: X25519PrivateKey.generate() for name in NAMES}

@@ -21,7 +21,7 @@ from dpcore.study.couriers import Courier
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
-from dpcore.study.messages import FrameError, frame
+from dpcore.study.wire_messages import FrameError, frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -14,9 +14,8 @@ from parties import NAMES
 from PIL import Image
 
 from dpcore.privacy import gaussian_epsilon
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from dpcore.study.guard import Refused
-from dpcore.study.messages import MOMENT, SUM, Request, values_from
 from dpcore.study.owner_page import (
     Desk,
     Office,
@@ -28,6 +27,7 @@ from dpcore.study.owner_page import (
     promised,
 )
 from dpcore.study.plan import StudyPlan
+from dpcore.study.wire_messages import MOMENT, SUM, Request, values_from
 
 
 def request_of(plan: StudyPlan, guard) -> Request:

@@ -23,8 +23,8 @@ from dpcore.study.couriers import Courier, HubLine, Proxy, proxy_for
 from dpcore.study.hub import Hub
 from dpcore.study.hub_server import serving
 from dpcore.study.identity import hub_identity, init_study, read_join_file
-from dpcore.study.messages import FrameError
 from dpcore.study.rehearsal import check_folder, check_site, waiting_for_checks
+from dpcore.study.wire_messages import FrameError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 HERE = "127.0.0.1"

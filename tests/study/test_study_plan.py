@@ -119,6 +119,8 @@ def test_what_a_demo_leaves_stays(monkeypatch):
         yield SimpleNamespace(hub=folder)
 
     monkeypatch.setattr("dpcore.study.rehearsal.demo_study", demo_study)
-    monkeypatch.setattr("dpcore.command_line.study._watched", lambda hub: seen.append(hub) or 0)
+    monkeypatch.setattr(
+        "dpcore.command_line.study_command._watched", lambda hub: seen.append(hub) or 0
+    )
     assert main(["study", "demo", "--sites", "3"]) == 0
     seen[0].rmdir()  # it is there

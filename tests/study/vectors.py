@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.study.hub import centre_and_count, components
-from dpcore.study.messages import (
+from dpcore.study.plan import StudyPlan
+from dpcore.study.wire_messages import (
     MOMENT,
     SUM,
     Request,
@@ -25,7 +26,6 @@ from dpcore.study.messages import (
     shape_of,
     values_from,
 )
-from dpcore.study.plan import StudyPlan
 
 SITES = ("oslo", "porto", "graz")
 PROTOCOLS = ("securesum", "full", "dpdis")

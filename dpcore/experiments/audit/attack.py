@@ -42,7 +42,7 @@ from dpcore.privacy.audit import (
     learn_discriminant,
     paired_scores,
 )
-from dpcore.privacy.guarantee_card import say_delta
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.streams import Purpose, stream
 
 # Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism

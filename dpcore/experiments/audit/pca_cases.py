@@ -45,7 +45,6 @@ from dpcore.cca import PROTOCOLS, distributed_cca
 from dpcore.cca.canonical import joint_noise, noisy_joint_moment
 from dpcore.data import Dataset, prepare
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
-from dpcore.pca.protocols.central import PpcaRelease, draw_ppca
 from dpcore.pca.protocols.distributed import all_noisy_means
 from dpcore.pca.protocols.masked import (
     MaskedRound,
@@ -59,6 +58,7 @@ from dpcore.pca.protocols.masked import (
 )
 from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
+from dpcore.pca.protocols.trusted_holder import PpcaRelease, draw_ppca
 from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, CapeScales, Guarantee, PrivacyBudget, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic

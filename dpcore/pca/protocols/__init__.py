@@ -8,5 +8,5 @@ from pkgutil import iter_modules
 
 # As lists show them: what starts from rows at sites, then what a holder of all rows does.
 _NAMES = [each.name for each in iter_modules(__path__)]
-for _name in sorted(_NAMES, key=lambda name: (name == "central", name)):
+for _name in sorted(_NAMES, key=lambda name: (name == "trusted_holder", name)):
     import_module(f"{__name__}.{_name}")

@@ -42,7 +42,7 @@ from pages.widgets.charts import MOST_SHOWN, chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.energy_explorer.component import along_epsilon, control
 from pages.widgets.guarantee_card import guarantee_tabs
-from pages.widgets.messages import big_number, dataset_ready, errors_shown, not_private
+from pages.widgets.notices import big_number, dataset_ready, errors_shown, not_private
 
 # Rows rebuilt from components, as they were measured, and eigenvalues against the noise.
 

@@ -47,7 +47,7 @@ from pages.widgets.downloads import take_away
 from pages.widgets.energy_explorer.component import energy_explorer, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.job_progress import make_the_rest
-from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private, said
+from pages.widgets.notices import dataset_ready, errors_shown, how_computed, not_private, said
 
 # Public limits of columns, as a table to edit; a bound on a row's length follows from them.
 

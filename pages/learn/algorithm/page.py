@@ -26,7 +26,7 @@ from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import dataset_ready, errors_shown, how_computed, not_private
+from pages.widgets.notices import dataset_ready, errors_shown, how_computed, not_private
 
 # What is said of each step.
 

@@ -26,7 +26,7 @@ from dpcore.mechanisms import chance_of_truth, randomised_response
 from dpcore.params import EPSILONS
 from dpcore.privacy import icon_counts
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.learn.classroom.rooms import (
     ATTACK_DELTA,
     AWAY_SECONDS,
@@ -55,7 +55,7 @@ from pages.shell.share import only_here, reachable
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, component_rows, is_dark
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import big_number, errors_shown, not_private, plainly
+from pages.widgets.notices import big_number, errors_shown, not_private, plainly
 
 # Who somebody is in which room: nobody yet, a student with a seat, or its teacher.
 

@@ -28,13 +28,13 @@ from dpcore.privacy import (
     gaussian_mu,
     icon_counts,
 )
-from dpcore.privacy.guarantee_card import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from pages.shell.controls import current
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import plain
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import errors_shown, not_private
+from pages.widgets.notices import errors_shown, not_private
 
 # The drawing and the promise it was shown at; a drawing is no part of the address.
 _SEATED, _SHOWN = "_seated_drawing", "_shown_drawing"

@@ -29,13 +29,13 @@ from dpcore.privacy import (
     icon_counts,
     posterior_bounds,
 )
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.shell.controls import current
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import ask, plain
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.messages import errors_shown, formulas
+from pages.widgets.notices import errors_shown, formulas
 
 # The attacker's side of a promise: the game, the two hundred attackers, the test, beliefs, and one
 # person who moves.

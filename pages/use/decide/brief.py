@@ -24,7 +24,7 @@ from dpcore.experiments.summaries import bytes_in_words, percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.guarantee_card import say_delta
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.privacy.label import Label, Sight, label_of, sights_svg
 from pages.shell.parameters import plain
 from pages.use.decide.page import (

@@ -37,7 +37,7 @@ from dpcore.figures.components import ink_strip, picture_strip
 from dpcore.figures.privacy import accused_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee, guarantee_power
-from dpcore.privacy.guarantee_card import CARD_TYPE_ONE, say_delta, say_number
+from dpcore.privacy.guarantee_in_words import CARD_TYPE_ONE, say_delta, say_number
 from dpcore.spectra import align_signs
 from dpcore.streams import Purpose, stream
 from pages.server import background_jobs, caches
@@ -51,7 +51,7 @@ from pages.widgets.charts import is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import Request, watch
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

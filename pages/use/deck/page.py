@@ -34,7 +34,7 @@ from dpcore.figures.style import GREY, INK_LIGHT, look_of
 from dpcore.figures.svg import energy_curves_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, icon_counts
-from dpcore.privacy.guarantee_card import say_delta
+from dpcore.privacy.guarantee_in_words import say_delta
 from pages.explore.tradeoffs import (
     TARGET,
     asked_sweeps,
@@ -90,7 +90,7 @@ from pages.use.plan.page import (
 from pages.widgets import session_ledger
 from pages.widgets.charts import headline
 from pages.widgets.job_progress import Request, of_sweeps, too_much
-from pages.widgets.messages import errors_shown, said
+from pages.widgets.notices import errors_shown, said
 
 # What a pinned page asks beside its runs along ε: a sweep or a search, which it then finds.
 

@@ -50,7 +50,7 @@ from pages.widgets.charts import chart, headline
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import Request, go_where_clicked, skipped_table, watch
-from pages.widgets.messages import (
+from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,

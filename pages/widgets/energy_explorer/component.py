@@ -24,7 +24,7 @@ from dpcore.experiments.summaries import counted, in_plain_words, percent, sprea
 from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import caches, turns
 from pages.server.caches import Frame, Round
 from pages.server.turns import compute_for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from dpcore.command_line.options import add_run_options, spec_from
-from dpcore.command_line.sweep import parse_vary
+from dpcore.command_line.sweep_command import parse_vary
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import PCA, RunSpec
 from dpcore.experiments.sweep import Sweep

@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.data.loading import CATALOG
 from dpcore.experiments.audit.attack import cases_by_family, slug_of
-from dpcore.experiments.cca import SYNTHETIC
+from dpcore.experiments.cca_runs import SYNTHETIC
 from pages.learn import audit as audit_panels
 from pages.shell.navigation import PAGES
 from pages.shell.parameters import DECLARED, DEFAULTS, EVERYBODY, Number, OneOf, Switch, parameters

@@ -18,7 +18,7 @@ from pages.learn import audit as audit_panels
 from pages.shell.navigation import PAGES
 from pages.shell.parameters import Limits, Number, OneOf, Switch, parameters
 from pages.widgets import job_progress
-from pages.widgets.messages import plainly
+from pages.widgets.notices import plainly
 from tests.pages.looking import HOSTILE, assert_whole, leave, sentences
 
 EXAMPLES = int(os.environ.get("DPCORE_FUZZ_EXAMPLES", "300"))

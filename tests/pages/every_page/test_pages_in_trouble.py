@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from dpcore.data.tables import INSURANCE_FILES
+from dpcore.data.catalog_tables import INSURANCE_FILES
 from dpcore.experiments.store import Store
 from pages.shell.navigation import PAGES
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from pages.widgets.messages import plainly, said
+from pages.widgets.notices import plainly, said
 from tests.pages.looking import HOSTILE, alive
 
 

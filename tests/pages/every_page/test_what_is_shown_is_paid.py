@@ -24,8 +24,8 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
-from dpcore.experiments import statistics
-from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments import statistic_runs
+from dpcore.experiments.cca_runs import CcaSpec
 from dpcore.experiments.charges import (
     Charge,
     dataset_of,
@@ -35,7 +35,7 @@ from dpcore.experiments.charges import (
     of_rows,
     of_run,
 )
-from dpcore.experiments.classification import canonical, promised_stages
+from dpcore.experiments.classification_runs import canonical, promised_stages
 from dpcore.experiments.engine import experiment_of
 from dpcore.streams import Purpose
 from pages.server import caches, family_caches
@@ -218,7 +218,9 @@ class Recorder:
             module, _, attribute = name.partition(".")
             wrapped = self._wrapped(name, function)
             monkeypatch.setattr(f"pages.server.{module}.{attribute}", wrapped)
-        monkeypatch.setattr(statistics, "release", self._wrapped("release", statistics.release))
+        monkeypatch.setattr(
+            statistic_runs, "release", self._wrapped("release", statistic_runs.release)
+        )
         make = np.random.default_rng
         monkeypatch.setattr(np.random, "default_rng", lambda seed=None: self._opened(make, seed))
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.classification import Best
+from dpcore.experiments.classification_runs import Best
 from pages.explore.classification import ties_said
 
 

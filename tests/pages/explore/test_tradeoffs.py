@@ -8,7 +8,7 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.command_line.sweep import parse_vary
+from dpcore.command_line.sweep_command import parse_vary
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
 from pages.server import background_jobs, caches

@@ -6,7 +6,7 @@ import pytest
 
 from dpcore.experiments.teaching.drawn_person import DATASET
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
-from dpcore.privacy.guarantee_card import say_number
+from dpcore.privacy.guarantee_in_words import say_number
 from pages.widgets.session_ledger import _ACCOUNTS
 from tests.pages.learn.test_promise import component
 

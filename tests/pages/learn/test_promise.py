@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from dpcore.experiments.teaching.adversary_test import promise, rounds_of_game
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, best_guess, gaussian_mu, guarantee_mu
-from dpcore.privacy.guarantee_card import gaussian_exceedance
+from dpcore.privacy.guarantee_in_words import gaussian_exceedance
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.central import MAX_R_HAT, MIN_ESS, WatchedChains
+from dpcore.experiments.central_runs import MAX_R_HAT, MIN_ESS, WatchedChains
 from pages.explore.central import stops
 
 

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from dpcore.data.dataset import HeldTable, held_name
-from dpcore.experiments.cca import CcaProblem
+from dpcore.experiments.cca_runs import CcaProblem
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.releases import Project
 from dpcore.releases.verification import verify

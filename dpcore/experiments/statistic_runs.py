@@ -295,7 +295,7 @@ class ErrorsSpec:
     draws: How many releases.
     """
 
-    experiment = "dpcore.experiments.statistics:STATISTIC"
+    experiment = "dpcore.experiments.statistic_runs:STATISTIC"
     rounds = 1
 
     statistic: StatisticSpec

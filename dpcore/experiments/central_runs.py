@@ -41,9 +41,9 @@ from dpcore.experiments.sweep import Sweep
 from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess
 from dpcore.mechanisms.bingham import BinghamDraw
 from dpcore.pca import Subspace
-from dpcore.pca.protocols.central import draw_ppca
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.protocols.trusted_holder import draw_ppca
 from dpcore.pca.sample_complexity import (
     gapped_spectrum,
     lower_bound_least_correlation,
@@ -110,7 +110,7 @@ VARIANTS: dict[str, Variant] = {
 class CentralSpec(RunSpec):
     """Draws of one algorithm that holds all rows, made together: `repetitions` of them."""
 
-    experiment = "dpcore.experiments.central:CENTRAL"
+    experiment = "dpcore.experiments.central_runs:CENTRAL"
     batches = 1
 
 
@@ -297,7 +297,7 @@ CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
 
 MAX_R_HAT, MIN_ESS = 1.05, 50.0
 FEWEST_SWEEPS = 8
-# Of the SUBSPACE streams; see `dpcore.experiments.central`.
+# Of the SUBSPACE streams; see `dpcore.experiments.central_runs`.
 _WATCHED = 4
 
 
@@ -338,7 +338,7 @@ def watch(
     The chains of one spec are the same however long they run: a longer run begins with a shorter
     one.
 
-    spec: From `dpcore.experiments.central.central_spec`.
+    spec: From `dpcore.experiments.central_runs.central_spec`.
     n_chains: At least 2, half of them from a uniformly random subspace, half from the exact one.
     n_sweeps: At least 8.
     Raises `ParameterError` if K is the number of features: the only subspace there is needs no
@@ -421,7 +421,7 @@ class ComplexitySpec:
     is tried. The mechanism and the dimension are those of a measurement; bounds read neither.
     """
 
-    experiment = "dpcore.experiments.central:COMPLEXITY"
+    experiment = "dpcore.experiments.central_runs:COMPLEXITY"
     searches = 1
 
     epsilon: float = 0.1

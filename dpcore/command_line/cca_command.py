@@ -19,7 +19,7 @@ from dpcore.command_line.options import (
 )
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca import (
+from dpcore.experiments.cca_runs import (
     CCA,
     COLUMN_HALVES,
     SYNTHETIC,

@@ -160,7 +160,7 @@ class CcaSpec(ReleaseSpec):
     The other fields say of themselves what they are, and so do these.
     """
 
-    experiment = "dpcore.experiments.cca:CCA"
+    experiment = "dpcore.experiments.cca_runs:CCA"
 
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)

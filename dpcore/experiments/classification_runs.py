@@ -33,7 +33,7 @@ from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import BUYING, PUBLISHED, PrivateRow, PrivateSpec, noise_settings
-from dpcore.experiments.statistics import StatisticSpec, release
+from dpcore.experiments.statistic_runs import StatisticSpec, release
 from dpcore.experiments.sweep import Points, collect
 from dpcore.params import again, param
 from dpcore.pca import Draw, ReleaseSettings
@@ -112,7 +112,7 @@ class ClassificationSpec(PrivateSpec):
     The other fields say of themselves what they are.
     """
 
-    experiment = "dpcore.experiments.classification:CLASSIFICATION"
+    experiment = "dpcore.experiments.classification_runs:CLASSIFICATION"
 
     dataset: str = "digits"
     classes: tuple[int, ...] = (0, 1)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from dpcore.study.hub import Hub
     from dpcore.study.identity import HubIdentity
-    from dpcore.study.messages import Request
     from dpcore.study.owner_page import Desk
     from dpcore.study.plan import StudyPlan
     from dpcore.study.rehearsal import Finding
+    from dpcore.study.wire_messages import Request
 
 _BROKEN, _REFUSED, _LOOK = 1, 2, 0.1
 
@@ -289,9 +289,9 @@ def _site(arguments: argparse.Namespace) -> int:
     from dpcore.study.couriers import Courier
     from dpcore.study.guard import Guard
     from dpcore.study.identity import read_join_file, read_peers
-    from dpcore.study.messages import FrameError
     from dpcore.study.owner_page import Office, desk_for, owner_page, promised
     from dpcore.study.plan import plan_from
+    from dpcore.study.wire_messages import FrameError
 
     def say(sentence: str) -> None:
         print(f"dpcore: {sentence}", file=ASIDE, flush=True)
