@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from dpcore.command_line.options import ASIDE, Commands, print_json, versions
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import CONFIDENCE, Attack, named_cases, slug_of
+from dpcore.experiments.audit.attack import CONFIDENCE, CaseAttack, named_cases, slug_of
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, AuditResult
 
@@ -126,7 +126,7 @@ def _results(
     cases: dict[str, AuditCase], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, AuditResult]]:
     for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=ASIDE, disable=None):
-        attack = Attack(
+        attack = CaseAttack(
             case,
             n_trials=arguments.trials,
             confidence=arguments.confidence,

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from dpcore.command_line.options import ASIDE
 from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
-from dpcore.experiments.published_folder import PYODIDE, Grid, publish
+from dpcore.experiments.published_folder import PYODIDE, PublishedGrid, publish
 
 
 def add_dashboard_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,21 +44,21 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser.add_argument(
         "--dataset",
         type=lambda text: tuple(text.split(",")),
-        default=Grid.datasets,
+        default=PublishedGrid.datasets,
         help=f"of {', '.join(status.name for status in list_datasets())} (default: "
-        f"{','.join(Grid.datasets)})",
+        f"{','.join(PublishedGrid.datasets)})",
     )
     parser.add_argument(
         "--sites",
         type=lambda text: tuple(int(part) for part in text.split(",")),
-        default=Grid.sites,
-        help=f"(default: {','.join(map(str, Grid.sites))})",
+        default=PublishedGrid.sites,
+        help=f"(default: {','.join(map(str, PublishedGrid.sites))})",
     )
     parser.add_argument(
         "--components",
         type=lambda text: tuple(int(part) for part in text.split(",")),
-        default=Grid.components,
-        help=f"(default: {','.join(map(str, Grid.components))})",
+        default=PublishedGrid.components,
+        help=f"(default: {','.join(map(str, PublishedGrid.components))})",
     )
     parser.add_argument(
         "--live",
@@ -72,7 +72,9 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    grid = Grid(datasets=arguments.dataset, sites=arguments.sites, components=arguments.components)
+    grid = PublishedGrid(
+        datasets=arguments.dataset, sites=arguments.sites, components=arguments.components
+    )
     with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
         page = publish(arguments.folder, grid, progress=bar.update, live=arguments.live)
     size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())

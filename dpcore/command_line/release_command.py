@@ -129,7 +129,7 @@ def _add_label(commands: Commands) -> None:
 
 def _label(arguments: argparse.Namespace) -> int:
     from dpcore.data import dataset_status
-    from dpcore.experiments.audit.attack import Attack, named_cases
+    from dpcore.experiments.audit.attack import CaseAttack, named_cases
     from dpcore.experiments.charges import promised
     from dpcore.privacy.label import audit_in_words, label_of, label_page
     from dpcore.releases.certificate import as_json
@@ -159,7 +159,7 @@ def _label(arguments: argparse.Namespace) -> int:
         * (spec.preparation == "published" and guarantee.is_private),
         total="A simulation: nothing is charged to anybody.",
         checked=[
-            audit_in_words(Attack(case, n_trials=arguments.audit, seed=spec.seed).run())
+            audit_in_words(CaseAttack(case, n_trials=arguments.audit, seed=spec.seed).run())
             for case in attacked
         ],
     )
@@ -222,7 +222,7 @@ def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading
     from dpcore.releases.project import LEDGER, Project
-    from dpcore.releases.publication import CERTIFICATE, Asked, write_release
+    from dpcore.releases.publication import CERTIFICATE, PublicationSettings, write_release
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
         print(f"dpcore: {moved}", file=ASIDE)
@@ -238,7 +238,7 @@ def _release(arguments: argparse.Namespace) -> int:
         )
         bar.update(share + (stage == "components") - bar.n)
 
-    asked = Asked(
+    asked = PublicationSettings(
         arguments.epsilon, arguments.delta, arguments.components, arguments.preparation,
         arguments.mean_share, arguments.denoise,
     )  # fmt: skip

@@ -23,9 +23,9 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine import Row
 from dpcore.papers.dpdispca import (
     FIGURES,
+    ClaimVerdict,
     Comparison,
     PaperFigure,
-    Verdict,
     check_dimension,
     compare_with_published,
     paper_figure,
@@ -207,7 +207,7 @@ def _skipped(name: str, field: str, rows: Sequence[Row]) -> list[Row]:
     return [_finding(name, "", "skipped", reason) for reason in reasons]
 
 
-def _judged(name: str, verdict: Verdict) -> Row:
+def _judged(name: str, verdict: ClaimVerdict) -> Row:
     holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
     return _finding(name, verdict.claim, holds, verdict.sentence)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpcore.study.identity import HubIdentity
     from dpcore.study.owner_page import Desk
     from dpcore.study.plan import StudyPlan
-    from dpcore.study.rehearsal import Finding
+    from dpcore.study.rehearsal import CheckResult
     from dpcore.study.wire_messages import Request
 
 _BROKEN, _REFUSED, _LOOK = 1, 2, 0.1
@@ -232,7 +232,7 @@ def _check(arguments: argparse.Namespace) -> int:
     return 0 if is_right else _BROKEN
 
 
-def _told(findings: Iterable[Finding]) -> bool:
+def _told(findings: Iterable[CheckResult]) -> bool:
     """Say what was found; whether all of it is right."""
     is_right = True
     for finding in findings:
@@ -243,10 +243,10 @@ def _told(findings: Iterable[Finding]) -> bool:
 
 def _listened(arguments: argparse.Namespace, identity: HubIdentity) -> bool:
     """Wait for sites that check; whether all have come."""
-    from dpcore.study.rehearsal import Finding, waiting_for_checks
+    from dpcore.study.rehearsal import CheckResult, waiting_for_checks
 
     def tell(site: str) -> None:
-        _told([Finding(True, f"{site} has found this hub")])
+        _told([CheckResult(True, f"{site} has found this hub")])
 
     sites, until = identity.plan.sites, time.monotonic() + arguments.seconds
     with waiting_for_checks(identity, arguments.host, arguments.port, tell) as came:
@@ -257,7 +257,7 @@ def _listened(arguments: argparse.Namespace, identity: HubIdentity) -> bool:
             while len(came) < len(sites) and time.monotonic() < until:
                 time.sleep(_LOOK)
     missing = [site for site in sites if site not in came]
-    return _told(Finding(False, f"{site} has not found this hub") for site in missing)
+    return _told(CheckResult(False, f"{site} has not found this hub") for site in missing)
 
 
 def _add_look(parser: argparse.ArgumentParser) -> None:

@@ -74,7 +74,7 @@ _WORD = "S64"
 
 
 @dataclass(frozen=True)
-class Number:
+class CodedNumber:
     """A numeric column, mapped so that [lowest, highest] becomes [0, 1].
 
     With `logarithmic`, log(1 + x) is mapped, for counts and amounts over many magnitudes; with
@@ -143,7 +143,7 @@ class Nominal:
         out[np.arange(len(values)), self.codes(values)] = 1.0
 
 
-Column = Number | Nominal
+Column = CodedNumber | Nominal
 
 
 def read_code_book(path: Path) -> tuple[Column, ...]:
@@ -156,7 +156,7 @@ def read_code_book(path: Path) -> tuple[Column, ...]:
         return tuple(
             Nominal(line["name"], position, tuple(line["levels"].split("; ")))
             if line["levels"]
-            else Number(
+            else CodedNumber(
                 line["name"],
                 position,
                 float(line["highest"]),
@@ -251,7 +251,7 @@ def _parsed(
             raise damaged(
                 path, f"row {number:,} has {n_found} columns where {n_fields} are expected"
             )
-    kinds = ((Number, np.dtype(np.float64)), (Nominal, np.dtype(_WORD)))
+    kinds = ((CodedNumber, np.dtype(np.float64)), (Nominal, np.dtype(_WORD)))
     for start in range(0, len(lines), BLOCK):
         fields: dict[int, AnyArray] = {}
         for kind, dtype in kinds:
@@ -494,7 +494,7 @@ def _column(position: int, name: str) -> Column:
     # TicDataDescr.txt: houses from 1 to 10, shares and amounts in classes from 0 to 9, numbers of
     # policies from 1 to 12, of which a customer may have none.
     highest = 10.0 if name == "MAANTHUI" else 12.0 if name.startswith("A") else 9.0
-    return Number(name, position, highest=highest, documented=True)
+    return CodedNumber(name, position, highest=highest, documented=True)
 
 
 INSURANCE_COLUMNS = tuple(_column(position, name) for position, name in enumerate(_ATTRIBUTES))
@@ -603,16 +603,16 @@ _ACTIVITIES = tuple(
 _ACTIVITY = Nominal("activity", 7, _ACTIVITIES)
 
 
-def _metres(name: str, position: int) -> Number:
+def _metres(name: str, position: int) -> CodedNumber:
     # One scale for all three axes keeps angles in the room; a room, and a sensor that errs. The
     # documentation gives no range of coordinates.
-    return Number(name, position, lowest=-2.0, highest=6.0)
+    return CodedNumber(name, position, lowest=-2.0, highest=6.0)
 
 
 LOCALIZATION_COLUMNS: tuple[Column, ...] = (
     Nominal("sequence", 0, tuple(f"{person}0{take}" for person in "ABCDE" for take in range(1, 6))),
     Nominal("tag", 1, ("010-000-024-033", "010-000-030-096", "020-000-033-111", "020-000-032-221")),
-    Number("time of day", 2, highest=_TICKS_PER_DAY, period=_TICKS_PER_DAY),
+    CodedNumber("time of day", 2, highest=_TICKS_PER_DAY, period=_TICKS_PER_DAY),
     _metres("x", 4),
     _metres("y", 5),
     _metres("z", 6),

@@ -456,7 +456,7 @@ class ComplexityRow(TypedDict):
     seconds: float
 
 
-class BoundRow(TypedDict):
+class SampleBoundRow(TypedDict):
     """What a theorem says of n in one dimension."""
 
     bound: str
@@ -501,14 +501,14 @@ def bounds(
     spec: ComplexitySpec,
     dimensions: Sequence[int],
     measured: Sequence[Mapping[str, Any]] = (),
-) -> list[BoundRow]:
+) -> list[SampleBoundRow]:
     """Theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
 
     Theorem 4 speaks of correlations close to 1 alone, and is left out where it is silent.
     Theorem 5 gives a growth without its constant: it is drawn through the first measured point
     of MOD-SuLQ, and left out before there is one.
     """
-    rows: list[BoundRow] = []
+    rows: list[SampleBoundRow] = []
     anchor = next((row for row in measured if row["protocol"] == "modsulq"), None)
     for d in dimensions:
         points = {

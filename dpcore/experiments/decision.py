@@ -53,7 +53,7 @@ def largest_delta(n_people: int) -> float:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedOption:
     """Runs of the search at one epsilon."""
 
     epsilon: float
@@ -137,12 +137,12 @@ def decide(
     *,
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
-) -> Iterator[Tried | Option]:
+) -> Iterator[TriedOption | Option]:
     """Search, and then try the three options in fresh runs.
 
     spec: From `asked_spec`.
     target: In (0, 1), the share of the optimum that has to survive.
-    Yields `Tried` as the search goes on, and then an `Option` for each of `NAMES`.
+    Yields `TriedOption` as the search goes on, and then an `Option` for each of `NAMES`.
     Raises `ParameterError` if the target is out of range, or the spec cannot run.
     """
     if not 0 < target < 1:
@@ -160,7 +160,7 @@ def decide(
         while high - low > 1:
             middle = (low + high) // 2
             rows = runs(LOOKED_AT[middle], SEARCH_RUNS)
-            yield Tried(LOOKED_AT[middle], rows)
+            yield TriedOption(LOOKED_AT[middle], rows)
             reached = all(row["energy_ratio"] >= target for row in rows)
             low, high = (low, middle) if reached else (middle, high)
         balanced = min(max(high, _APART), len(LOOKED_AT) - 1 - _APART)

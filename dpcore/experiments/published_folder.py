@@ -67,7 +67,7 @@ _NAMED = {*PUBLISHED, "preparation"}
 
 
 @dataclass(frozen=True)
-class Grid:
+class PublishedGrid:
     """What is run beforehand: every data set with every number of sites and components, at every
     epsilon.
 
@@ -96,7 +96,7 @@ class Grid:
             for components in self.components
         ]  # fmt: skip
 
-    def within(self, dataset: str) -> Grid:
+    def within(self, dataset: str) -> PublishedGrid:
         """With no more components than the data set has columns."""
         most = dataset_status(dataset).n_features
         return replace(self, components=tuple(each for each in self.components if each <= most))
@@ -107,7 +107,9 @@ class Grid:
         return len(self.datasets) * len(self.sites) * len(self.epsilons)
 
 
-def publish(folder: Path, grid: Grid, *, progress: Callable[[int], object], live: str = "") -> Path:
+def publish(
+    folder: Path, grid: PublishedGrid, *, progress: Callable[[int], object], live: str = ""
+) -> Path:
     """Write the folder; returns its first page. `progress` hears of each cell that is done.
 
     live: Where Pyodide is, for a second page that runs any setting in the visitor's tab: a folder,
@@ -249,7 +251,10 @@ def command_of(spec: RunSpec, protocol: str) -> str:
 
 
 def settings_of(
-    dataset: str, sites: int, grid: Grid, progress: Callable[[int], object] = lambda _: None
+    dataset: str,
+    sites: int,
+    grid: PublishedGrid,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> list[dict[str, Any]]:
     """Every protocol along epsilon, for one data set and number of sites: one a number of
     components."""
@@ -314,7 +319,7 @@ def _point(rows: list[PcaRow], command: str, pictures: list[str]) -> dict[str, A
     }
 
 
-def _usual_components(dataset: str, grid: Grid) -> int:
+def _usual_components(dataset: str, grid: PublishedGrid) -> int:
     """The data set's own K, or the nearest that is run."""
     usual = dataset_status(dataset).default_components or grid.components[0]
     return min(grid.within(dataset).components, key=lambda components: abs(components - usual))

@@ -125,7 +125,7 @@ PROBABILITY = 0.95
 TYPED = "typed"
 
 
-class BoundRow(TypedDict):
+class ErrorBoundRow(TypedDict):
     """What an upper bound costs, in units of the statistic.
 
     `bias` is its size, `noise` a standard deviation, `error` the root of the sum of squares.
@@ -210,13 +210,15 @@ def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.nd
     return np.column_stack([errors, law.pdf(errors)])
 
 
-def bound_trade_off(values: np.ndarray, spec: StatisticSpec, steps: int = 41) -> list[BoundRow]:
+def bound_trade_off(
+    values: np.ndarray, spec: StatisticSpec, steps: int = 41
+) -> list[ErrorBoundRow]:
     """Bias and noise of the mean or variance against the upper bound.
 
     The bias is read from the values themselves: not private, a lesson in choosing bounds.
     """
     width = spec.high - spec.low
-    rows: list[BoundRow] = []
+    rows: list[ErrorBoundRow] = []
     for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
         try:
             bounded = replace(spec, high=float(high))

@@ -24,7 +24,7 @@ _MISSING = frozenset(("", "na", "nan", "null", "none", "?"))
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class TabTable:
     """The cells of a table as numbers, column by column; NaN where there is none."""
 
     columns: dict[str, list[float]]
@@ -35,7 +35,7 @@ class Tab:
     """What one tab holds: the visitor's table, if there is one."""
 
     def __init__(self) -> None:
-        self._table: OwnTable | None = None
+        self._table: TabTable | None = None
 
     def answer(self, question: str) -> str:
         """The answer to a question, both JSON; what cannot be is one sentence under "error".
@@ -69,13 +69,13 @@ class Tab:
         }
 
     def _run(self, asked: dict[str, Any]) -> dict[str, Any]:
-        from dpcore.experiments.published_folder import Grid, settings_of
+        from dpcore.experiments.published_folder import PublishedGrid, settings_of
 
         held, name = None, asked["dataset"]
         if name == OWN_TABLE:
             held = hold_table(self._table, asked["limits"])
             name = held.name
-        grid = Grid(
+        grid = PublishedGrid(
             datasets=(name,),
             protocols=(asked["protocol"],),
             sites=(asked["sites"],),
@@ -93,7 +93,7 @@ class Tab:
         return setting
 
 
-def read_table(text: str) -> OwnTable:
+def read_table(text: str) -> TabTable:
     """Columns of numbers from a text with a header; other columns are left out.
 
     Raises `ValueError` with a sentence that repeats no cell.
@@ -120,10 +120,10 @@ def read_table(text: str) -> OwnTable:
             columns[name] = numbers
     if not columns:
         raise ValueError("No column holds numbers alone.")
-    return OwnTable(columns, len(rows) - 1)
+    return TabTable(columns, len(rows) - 1)
 
 
-def hold_table(table: OwnTable | None, limits: dict[str, list[float]]) -> HeldTable:
+def hold_table(table: TabTable | None, limits: dict[str, list[float]]) -> HeldTable:
     """The table as a data set of this tab: columns with limits, scaled to [-1, 1] by them.
 
     A cell without a number takes the middle of its limits.

@@ -599,7 +599,7 @@ def least_share(successes: int, draws: int, *, confidence: float = 0.95) -> floa
 
 
 @dataclass(frozen=True)
-class Round:
+class SearchRound:
     """Ways that were run at one value of the axis."""
 
     value: float
@@ -643,13 +643,13 @@ class Recommendation:
     best: Found | None
     runner_up: Found | None
     untrusting: Found | None
-    most: Round
+    most: SearchRound
     fresh: tuple[Row, ...]
     skipped: tuple[Row, ...]
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Those that no `Round` has."""
+        """Those that no `SearchRound` has."""
         return self.fresh
 
     @property
@@ -689,7 +689,7 @@ def recommend(
     values: Sequence[float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
-) -> Iterator[Round | Recommendation]:
+) -> Iterator[SearchRound | Recommendation]:
     """Find the cheapest way that reaches a target on average in fresh draws too; the runner-up.
 
     base: What is held; its repetitions are the draws of each way. Its protocols, preparation,
@@ -701,7 +701,7 @@ def recommend(
         be set: a smaller difference is not worth trusting anybody for.
     should_stop: Ends the search without an answer.
     **options: As for `run_sweep`.
-    Yields `Round`: As they are run.
+    Yields `SearchRound`: As they are run.
     Yields `Recommendation`: Last, unless stopped.
     Raises `ParameterError` if the field or the target is unknown, no protocol has what is looked
         for, or none of its values can run.
@@ -747,7 +747,7 @@ class _Search:
     known: dict[tuple[float, Way], Ranked | None] = dataclass_field(default_factory=dict)
     skipped: list[Row] = dataclass_field(default_factory=list)
 
-    def run(self, ways: Sequence[Way]) -> Generator[Round | Recommendation, None, None]:
+    def run(self, ways: Sequence[Way]) -> Generator[SearchRound | Recommendation, None, None]:
         best = yield from self.confirmed(ways, self.axis[0])
         runner_up = untrusting = None
         if best is not None:
@@ -765,7 +765,7 @@ class _Search:
 
     def untrusting(
         self, ways: Sequence[Way], found: tuple[Found | None, ...]
-    ) -> Generator[Round, None, Found | None]:
+    ) -> Generator[SearchRound, None, Found | None]:
         """The cheapest that needs nobody trusted; often found already."""
         for each in found:
             if each is not None and each.ranked.trusted is Trusted.NOBODY:
@@ -774,7 +774,9 @@ class _Search:
         start = next(each.value for each in found if each is not None)
         return (yield from self.confirmed(own, start))
 
-    def confirmed(self, ways: Sequence[Way], from_: float) -> Generator[Round, None, Found | None]:
+    def confirmed(
+        self, ways: Sequence[Way], from_: float
+    ) -> Generator[SearchRound, None, Found | None]:
         """The cheapest that reaches the target in fresh draws too.
 
         A search takes the luckiest of many draws, so a way whose fresh draws stay below the target
@@ -794,7 +796,9 @@ class _Search:
         beyond = self.axis[self.axis.index(value) + 1 :]
         return beyond[0] if beyond else None
 
-    def cheapest(self, ways: Sequence[Way], *, from_: float) -> Generator[Round, None, list[Found]]:
+    def cheapest(
+        self, ways: Sequence[Way], *, from_: float
+    ) -> Generator[SearchRound, None, list[Found]]:
         """Ways that reach the target at the cheapest value where any does, cheapest first.
 
         from_: A value before which none of them is looked for.
@@ -817,7 +821,7 @@ class _Search:
             for each in sorted(reaching, key=cheapness)
         ]
 
-    def tried(self, value: float, ways: Sequence[Way]) -> Generator[Round, None, None]:
+    def tried(self, value: float, ways: Sequence[Way]) -> Generator[SearchRound, None, None]:
         """Run those ways that have not been run at this value."""
         specs: dict[Way, RunSpec] = {}
         for way in ways:
@@ -835,7 +839,7 @@ class _Search:
         found += self.ranked(specs[way] for way in close)
         self.known.update({(value, each.way): each for each in found})
         if found:
-            yield Round(value, tuple(found))
+            yield SearchRound(value, tuple(found))
 
     def ranked(self, specs: Iterable[RunSpec]) -> tuple[Ranked, ...]:
         return ranked(self.rows(tuple(specs)))
@@ -855,11 +859,11 @@ class _Search:
         (cell,) = Sweep(way.spec(self.base), ((self.field, (value,)),)).cells()
         return cell
 
-    def most(self) -> Round:
+    def most(self) -> SearchRound:
         """The way and the value that come closest, or go furthest beyond."""
         runs = [(each.mean, value, each) for (value, _), each in self.known.items() if each]
         _, value, each = max(runs, key=lambda run: run[:2])
-        return Round(value, (each,))
+        return SearchRound(value, (each,))
 
 
 def _steps(base: RunSpec, field: str) -> tuple[float, ...]:

@@ -58,7 +58,7 @@ _AXES = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """Whether a claim holds in a live run.
 
     claim: A few words.
@@ -71,7 +71,7 @@ class Verdict:
     sentence: str
 
 
-def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> Verdict:
+def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> ClaimVerdict:
     """The panel's own claim: how energy goes along its axis.
 
     rows: Of a complete run of the panel, or of the values that could run.
@@ -88,7 +88,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
         f"{_at(figure.field, last)}"
     )
     if not math.isfinite(whole.luck):
-        return Verdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
+        return ClaimVerdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
     steps = {s: curves.step(protocol, *s) for s in pairwise(values)}
     against = {s: step for s, step in steps.items() if step.sign == -direction}
     if against:
@@ -99,7 +99,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
             f"{_at(figure.field, stop)}"
         )
     elif whole.sign == 0:
-        return Verdict(figure.claim, None, f"{sentence}, which is within luck.")
+        return ClaimVerdict(figure.claim, None, f"{sentence}, which is within luck.")
     holds = whole.sign == direction and not against
     if "levels off" in figure.trend:
         level = _level_from(curves, protocol)
@@ -109,10 +109,10 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
             if level is not None
             else " and has not levelled off there"
         )
-    return Verdict(figure.claim, holds, f"{sentence}.")
+    return ClaimVerdict(figure.claim, holds, f"{sentence}.")
 
 
-def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
     """Distributed beats local, full beats DPdisPCA, pooled beats full; one verdict each."""
     curves = Curves(rows, figure.field)
     return tuple(
@@ -122,12 +122,14 @@ def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...
     )
 
 
-def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
     """Every claim of a panel that its own rows can answer."""
     return check_claim(figure, rows), *check_orders(figure, rows)
 
 
-def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5) -> Verdict:
+def check_dimension(
+    rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5
+) -> ClaimVerdict:
     """A lower dimension needs less epsilon: across the three panels that vary epsilon.
 
     rows_of_figure: Rows of fig1-a, fig1-b and fig1-c.
@@ -148,7 +150,7 @@ def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 
         for n_features, dataset, epsilon in needed
     )
     reached = [math.inf if epsilon is None else epsilon for _, _, epsilon in needed]
-    return Verdict(
+    return ClaimVerdict(
         claim,
         reached == sorted(reached) and math.isfinite(reached[0]),
         f"DPdisPCA comes {percent(level)} of the way from a random subspace to the optimum: "
@@ -158,7 +160,7 @@ def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]], level: float = 
 
 def check_cost_of_sending(
     figure: PaperFigure, rows: Sequence[Row], psd_rows: Sequence[Row]
-) -> Verdict:
+) -> ClaimVerdict:
     """How much of the cost of sending proxies is left when truncation keeps what is positive.
 
     rows, psd_rows: Of the panel as published, and with `truncation="psd"`.
@@ -168,7 +170,7 @@ def check_cost_of_sending(
     at = max(published.values, key=lambda value: published.lead("full", "dpdis", value).mean)
     before, after = (curves.lead("full", "dpdis", at).mean for curves in (published, psd))
     order = _order(psd, "full", "dpdis")
-    return Verdict(
+    return ClaimVerdict(
         order.claim,
         order.holds,
         f"Where sending P costs most, at {_at(figure.field, at)}, it costs {_points(before)} as "
@@ -176,7 +178,7 @@ def check_cost_of_sending(
     )
 
 
-def _order(curves: Curves, first: str, second: str) -> Verdict:
+def _order(curves: Curves, first: str, second: str) -> ClaimVerdict:
     claim = f"{_TITLES[first]} beats {_TITLES[second]}"
     claim = claim[0].upper() + claim[1:]
     leads = {value: curves.lead(first, second, value) for value in curves.values}
@@ -184,7 +186,7 @@ def _order(curves: Curves, first: str, second: str) -> Verdict:
     behind = [value for value, lead in leads.items() if lead.sign < 0]
     best = max(leads, key=lambda value: leads[value].mean)
     if not math.isfinite(leads[best].luck):
-        return Verdict(f"{claim}.", None, "One draw cannot tell this from luck.")
+        return ClaimVerdict(f"{claim}.", None, "One draw cannot tell this from luck.")
     by = f"{_points(leads[best].mean)} at {_at(curves.field, best)}"
     sentence = (
         f"{claim} at {len(ahead)} of {len(leads)} values, by up to {by}"
@@ -200,7 +202,7 @@ def _order(curves: Curves, first: str, second: str) -> Verdict:
     elif 0 < len(ahead) < len(leads):
         sentence += "; elsewhere the two are equal within luck"
     holds = bool(ahead) and not behind if ahead or behind else None
-    return Verdict(f"{claim}.", holds, f"{sentence}.")
+    return ClaimVerdict(f"{claim}.", holds, f"{sentence}.")
 
 
 def _level_from(curves: Curves, protocol: str) -> float | None:
@@ -260,7 +262,7 @@ class PaperFigure:
         """The specs of the panel that can run, in the order of its axis."""
         return (cell.spec for cell in self.sweep.cells() if cell.spec is not None)
 
-    def judge(self, rows: Sequence[Row]) -> tuple[Verdict, ...]:
+    def judge(self, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
         """The paper's claims about the panel, on the rows of a live run."""
         return check_claims(self, rows)
 
@@ -489,7 +491,7 @@ class PanelState:
     draws: int
     means: tuple[tuple[str, float, float], ...] = ()
     comparison: Comparison | None = None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[ClaimVerdict, ...] = ()
 
     @property
     def agrees(self) -> bool | None:

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
-from dpcore.data.catalog_tables import KDDCUP_COLUMNS, Number
+from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
 from dpcore.errors import ParameterError
 from dpcore.experiments.central_runs import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, one_blas_thread
@@ -54,7 +54,7 @@ from dpcore.experiments.pca import (
 )
 from dpcore.experiments.summaries import Difference, percent
 from dpcore.experiments.sweep import Points
-from dpcore.papers.dpdispca import Verdict
+from dpcore.papers.dpdispca import ClaimVerdict
 from dpcore.streams import Purpose, stream
 
 # Draws of central algorithms, in permutations of the people: the 2012 paper's family of runs.
@@ -216,7 +216,7 @@ def kddcup_in_recorded_units(dataset: Dataset) -> Dataset:
     start = 0
     for column in KDDCUP_COLUMNS:
         stop = start + len(column.feature_names)
-        if isinstance(column, Number):
+        if isinstance(column, CodedNumber):
             x = X[:, start]
             if column.logarithmic:
                 X[:, start] = np.expm1(x * np.log1p(column.highest))
@@ -427,7 +427,9 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
     return Difference(mean, luck)
 
 
-def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tuple[Verdict, ...]:
+def check_sample_curve(
+    rows: Sequence[Row], *, is_low_dimensional: bool
+) -> tuple[ClaimVerdict, ...]:
     """Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
 
     rows: Of protocols exact, ppca, modsulq and random at several `samples`.
@@ -439,7 +441,7 @@ def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tupl
     first = fmean(series["ppca", values[0]])
     final = fmean(series["ppca", last])
     growth = welch(series["ppca", last], series["ppca", values[0]])
-    grows = Verdict(
+    grows = ClaimVerdict(
         "PPCA approaches exact PCA as n grows.",
         None if not math.isfinite(growth.luck) else growth.sign > 0,
         f"PPCA keeps {percent(first)} at {values[0]:,} people and {percent(final)} at {last:,}.",
@@ -447,13 +449,13 @@ def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tupl
     gain = {value: _gain(series, "modsulq", value) for value in values}
     at = f"at {last:,} people MOD-SuLQ comes {percent(max(gain[last], 0))} of the way up"
     if is_low_dimensional:
-        exception = Verdict(
+        exception = ClaimVerdict(
             "MOD-SuLQ does better than random here, where the dimension is low.",
             welch(series["modsulq", last], series["random", last]).sign > 0,
             f"From random to exact, {at}.",
         )
     else:
-        exception = Verdict(
+        exception = ClaimVerdict(
             "MOD-SuLQ is not much better than random.",
             max(gain.values()) < _NEAR_RANDOM,
             f"From random to exact, {at}, and {percent(max(0, *gain.values()))} at most.",
@@ -461,12 +463,12 @@ def check_sample_curve(rows: Sequence[Row], *, is_low_dimensional: bool) -> tupl
     return _order(series, values, "{:,} people"), grows, exception
 
 
-def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
+def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
     """Figure 2: PPCA above MOD-SuLQ at every epsilon, both reaching the optimum on the right."""
     series = _series(rows, "epsilon")
     values = sorted({value for _, value in series})
     right = {key: fmean(series[key, values[-1]]) for key in ("ppca", "modsulq")}
-    both = Verdict(
+    both = ClaimVerdict(
         "Both approach exact PCA as ε grows.",
         min(right.values()) > _NEAR_OPTIMUM,
         f"At ε = {values[-1]:g} PPCA keeps {percent(right['ppca'])} and MOD-SuLQ "
@@ -477,7 +479,7 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[Verdict, ...]:
 
 def check_accuracies(
     title: str, published: Mapping[str, float], rows: Sequence[Row]
-) -> Iterator[Verdict]:
+) -> Iterator[ClaimVerdict]:
     """Table 1, one line: PPCA almost as good as exact PCA, the others a little worse.
 
     title: Of the line.
@@ -491,7 +493,7 @@ def check_accuracies(
     }
     means = {protocol: fmean(series) for protocol, series in accuracies.items()}
     lost = welch(accuracies["exact"], accuracies["ppca"])
-    yield Verdict(
+    yield ClaimVerdict(
         f"{title}: PPCA is almost as good as PCA without privacy.",
         lost.mean < _CLOSE,
         f"{title}: a linear SVM is right for {means['ppca']:.2f} % with PPCA and "
@@ -499,7 +501,7 @@ def check_accuracies(
     )
     others = [f"{means[key]:.2f} ± {stdev(accuracies[key]):.2f} %" for key in _TABLED[2:]]
     signs = {welch(accuracies["ppca"], accuracies[key]).sign for key in _TABLED[2:]}
-    yield Verdict(
+    yield ClaimVerdict(
         f"{title}: MOD-SuLQ and random projections are a little worse.",
         None if signs == {0} else min(signs) >= 0,
         f"{title}: MOD-SuLQ {others[0]}, random {others[1]}, PPCA {means['ppca']:.2f} ± "
@@ -507,7 +509,7 @@ def check_accuracies(
     )
     if published:
         worst = max(published, key=lambda protocol: abs(means[protocol] - published[protocol]))
-        yield Verdict(
+        yield ClaimVerdict(
             f"{title}: within {_CLOSE:g} point of the published row.",
             abs(means[worst] - published[worst]) <= _CLOSE,
             f"{title}: "
@@ -529,16 +531,16 @@ def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value:
 
 def _order(
     series: Mapping[tuple[str, float], list[float]], values: Sequence[float], at: str
-) -> Verdict:
+) -> ClaimVerdict:
     claim = "PPCA keeps at least what MOD-SuLQ keeps, everywhere."
     leads = {value: welch(series["ppca", value], series["modsulq", value]) for value in values}
     widest = max(leads, key=lambda value: leads[value].mean)
     narrowest = min(leads, key=lambda value: leads[value].mean)
     if not math.isfinite(leads[widest].luck):
-        return Verdict(claim, None, "One draw cannot tell this from luck.")
+        return ClaimVerdict(claim, None, "One draw cannot tell this from luck.")
     ahead = [value for value in values if leads[value].sign > 0]
     is_behind = any(lead.sign < 0 for lead in leads.values())
-    return Verdict(
+    return ClaimVerdict(
         claim,
         not is_behind if ahead or is_behind else None,
         f"PPCA is ahead at {len(ahead)} of {len(values)} values beyond luck: by "
@@ -579,7 +581,7 @@ class Figure2012:
     field: str
     values: tuple[Any, ...]
     specs: tuple[DrawsSpec, ...]
-    judge: Callable[[Sequence[Row]], tuple[Verdict, ...]]
+    judge: Callable[[Sequence[Row]], tuple[ClaimVerdict, ...]]
     note: str
     published: tuple[Row, ...] = ()
 
@@ -696,7 +698,7 @@ def _panels() -> Iterator[Figure2012]:
 def table_1(tasks: Sequence[Task] = TASKS) -> Figure2012:
     """The table, or some of its lines."""
 
-    def judge(rows: Sequence[Row]) -> tuple[Verdict, ...]:
+    def judge(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
         return tuple(
             verdict
             for task in tasks

@@ -33,7 +33,7 @@ from dpcore.pca.settings import (
 from dpcore.pca.site import (
     Arrived,
     Calibrate,
-    Kind,
+    MessageKind,
     NoiseScales,
     NoisySite,
     SiteAtWork,
@@ -217,18 +217,18 @@ class Draw:
 
     def proxies(self) -> Inbox:
         """What arrives when every site sends its proxy."""
-        return self.once(Draw._gathered)[1][Kind.proxy(self.settings)]
+        return self.once(Draw._gathered)[1][MessageKind.proxy(self.settings)]
 
     def whole_matrices(self) -> Inbox:
         """What arrives when every site sends its whole noisy second moment."""
-        return self.once(Draw._gathered)[1][Kind(self.settings.encoding)]
+        return self.once(Draw._gathered)[1][MessageKind(self.settings.encoding)]
 
     @property
-    def _kinds(self) -> list[Kind]:
+    def _kinds(self) -> list[MessageKind]:
         """Of all messages that somebody will ask for."""
         proxies, average = self._asked
-        kinds = {Kind.proxy(each) for each in self._sharing if proxies}
-        kinds |= {Kind(each.encoding) for each in self._sharing if average}
+        kinds = {MessageKind.proxy(each) for each in self._sharing if proxies}
+        kinds |= {MessageKind(each.encoding) for each in self._sharing if average}
         # Longest first: shorter proxies are then views of it.
         return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, repr(kind)))
 
@@ -270,7 +270,7 @@ class Draw:
         self._watch(SiteAtWork(site, drawn, centred, arrived))
         return [alone.spectrum] if site == 0 else [], arrived
 
-    def _sent(self, noisy: NoisySite, kind: Kind, site: int) -> tuple[SiteMessage, int]:
+    def _sent(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim
         message = (
             noisy.proxy(n_directions, kind.ranking, kind.denoise) if n_directions else noisy.whole()
@@ -301,7 +301,7 @@ class Draw:
         rng = partial(self.repetition.rng, Purpose.PREPARATION)
         return np.stack([noisy_mean(mean, own.mean, rng=rng(site)) for site, mean, own in sites])
 
-    def _gathered(self) -> tuple[Spectrum, dict[Kind, Inbox]]:
+    def _gathered(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
         """The first site alone, and what arrives of every kind that somebody will ask for."""
         boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._kinds}
         first: list[Spectrum] = []

@@ -236,7 +236,7 @@ class NoisySite:
         return SiteMessage(proxy[:, :intermediate_dim], self.n_samples, self.sigma)
 
 
-class Kind(NamedTuple):
+class MessageKind(NamedTuple):
     """A kind of message: a proxy of so many directions, or, with none, the whole matrix."""
 
     encoding: str
@@ -245,11 +245,11 @@ class Kind(NamedTuple):
     denoise: tuple[PublicBasis, ...] = ()
 
     @classmethod
-    def proxy(cls, settings: ReleaseSettings) -> Kind:
+    def proxy(cls, settings: ReleaseSettings) -> MessageKind:
         return cls(settings.encoding, settings.intermediate_dim, settings.ranking, settings.denoise)
 
 
-Arrived = Mapping[Kind, tuple[SiteMessage, int]]
+Arrived = Mapping[MessageKind, tuple[SiteMessage, int]]
 
 
 @dataclass(frozen=True, eq=False)

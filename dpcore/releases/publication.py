@@ -335,14 +335,14 @@ def release(
     """
     from dpcore.releases.released_pca import load_release
 
-    asked = Asked(epsilon, delta, n_components, preparation, mean_share, denoise)
+    asked = PublicationSettings(epsilon, delta, n_components, preparation, mean_share, denoise)
     return load_release(write_release(data, dictionary, asked, project=project, name=name, cap=cap,
                                       reading=reading, confirm=confirm, watch=watch,
                                       scheduler=scheduler))  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Asked:
+class PublicationSettings:
     """What `release` is asked for, apart from whose rows they are."""
 
     epsilon: float
@@ -356,7 +356,7 @@ class Asked:
 def write_release(
     data: Any,
     dictionary: Dictionary | Mapping[str, Any] | Path | str,
-    asked: Asked,
+    asked: PublicationSettings,
     *,
     project: Project | Path | str,
     name: str,
@@ -407,7 +407,7 @@ def write_release(
     return project.publish(name, files_of(certificate, dictionary, measured))
 
 
-def _check(dictionary: Dictionary, asked: Asked) -> None:
+def _check(dictionary: Dictionary, asked: PublicationSettings) -> None:
     require_one_of("preparation", asked.preparation, PREPARATIONS)
     require_one_of("denoise", asked.denoise, DENOISING)
     n_components = asked.n_components

@@ -56,7 +56,7 @@ _LARGEST_FILE, _LARGEST_HEADER = 1 << 32, 1 << 16
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CertificateVerdict:
     """What `verify` found.
 
     sentence: What holds, or the first thing that does not.
@@ -66,7 +66,7 @@ class Verdict:
     sentence: str
 
 
-def verify(folder: Path | str) -> Verdict:
+def verify(folder: Path | str) -> CertificateVerdict:
     """Check a release folder, offline and without the data.
 
     folder: path. Of one release.
@@ -75,14 +75,16 @@ def verify(folder: Path | str) -> Verdict:
         certificate = read_certificate(folder)
         for fault in _faults(Path(folder), certificate):
             made_by = _other_version(certificate)
-            return Verdict(False, f"{folder}: {shortened(fault, 300)}{made_by}.")
+            return CertificateVerdict(False, f"{folder}: {shortened(fault, 300)}{made_by}.")
         load_release(folder)
     except ParameterError as error:
-        return Verdict(False, f"{folder}: {error}.")
+        return CertificateVerdict(False, f"{folder}: {error}.")
     except OSError as error:
-        return Verdict(False, f"{folder}: {error.filename} cannot be read ({error.strerror}).")
+        return CertificateVerdict(
+            False, f"{folder}: {error.filename} cannot be read ({error.strerror})."
+        )
     holds = f"{certificate['promise'].removesuffix('.')}, if its assumptions do."
-    return Verdict(True, f"{holds}{_of_plans(certificate)}")
+    return CertificateVerdict(True, f"{holds}{_of_plans(certificate)}")
 
 
 def _of_plans(certificate: dict[str, Any]) -> str:

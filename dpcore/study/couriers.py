@@ -40,7 +40,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from dpcore.errors import ParameterError, shortened
-from dpcore.study.guard import Guard, Refused
+from dpcore.study.guard import Guard, RequestRefused
 from dpcore.study.identity import JoinFile, hub_address, names_of
 from dpcore.study.wire_messages import FrameError
 
@@ -383,7 +383,7 @@ class Courier:
     def _serve(self, asked: Reply) -> None:
         try:
             message = self._guard.answer(asked.body)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._say(f"refused {asked.request}: {refused}")
             self._until_heard("POST", f"/refusal/{asked.request}", str(refused))
             return
@@ -480,7 +480,7 @@ def door(guard: Guard, token: str, path: Path | str) -> Iterator[None]:
     path: path. Of the socket. Its owner and group may use it.
     Raises `OSError` if there is something at the path.
     """
-    from dpcore.study.guard import Refused
+    from dpcore.study.guard import RequestRefused
     from dpcore.study.identity import proof_of
     from dpcore.study.wire_messages import longest_request
 
@@ -494,7 +494,7 @@ def door(guard: Guard, token: str, path: Path | str) -> Iterator[None]:
             return Heard(False, b"nothing that a guard can be asked")
         try:
             return Heard(True, guard.answer(read(length)))
-        except Refused as refused:
+        except RequestRefused as refused:
             return Heard(False, str(refused).encode())
 
     class Handler(StreamRequestHandler):

@@ -36,7 +36,7 @@ from dpcore.releases.measurement import (
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
 from dpcore.spectra import Spectrum
-from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.plan import AttemptCost, StudyPlan
 from dpcore.study.wire_messages import (
     ROUNDS,
     SUM,
@@ -57,7 +57,7 @@ LONGEST_LOG = 1 << 24
 _SMALLER = 4
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A site's answer where it does not answer: one sentence."""
 
 
@@ -139,11 +139,11 @@ class Guard:
                 message = self._answer(request)
             except (FrameError, BeyondCap) as error:
                 self._note(raw, request_id, refusal(error), 0)
-                raise Refused(refusal(error)) from error
+                raise RequestRefused(refusal(error)) from error
             except (ParameterError, ValueError, OSError) as error:
                 # Made of the rows, perhaps, or of where they are: the owner's to read.
                 self._note(raw, request_id, refusal(error), 0)
-                raise Refused(f"{self.site} cannot answer; its own log says why") from error
+                raise RequestRefused(f"{self.site} cannot answer; its own log says why") from error
             self._note(raw, request_id, "", len(message))
             return message
 
@@ -223,7 +223,7 @@ class Guard:
         # Nothing leaves before its hash is in the ledger: what a kill left charged without one can
         # be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
-            spent = Spent(plan.worst.mu, plan.distance)
+            spent = AttemptCost(plan.worst.mu, plan.distance)
             rounds = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
             self.project.charge(charge, spent, plan.epsilon, plan.delta, answers=rounds)
         return noisy_sum(total, plan.scales.sum_sigma)

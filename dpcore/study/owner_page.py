@@ -36,7 +36,7 @@ from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.certificate import share_in_words, who_is_one
 from dpcore.releases.project import Project
 from dpcore.study.guard import kept_message, log_of
-from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.plan import AttemptCost, StudyPlan
 from dpcore.study.wire_messages import MOMENT, SUM, Request, request_from, values_from
 
 # A guard's owner: what was asked of the site, what left, what may still be spent, and a yes or no.
@@ -140,7 +140,7 @@ def attempts_left(plan: StudyPlan, project: Project) -> int:
     """How many more attempts of this study the ledger's cap admits; at most 99 are counted."""
 
     def is_too_many(number: int) -> bool:
-        together = Spent(math.sqrt(number) * plan.worst.mu, number * plan.distance)
+        together = AttemptCost(math.sqrt(number) * plan.worst.mu, number * plan.distance)
         try:
             project.require_room(f"{plan.name}-next", together)
         except BeyondCap:

@@ -38,7 +38,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
 
 
 @dataclass(frozen=True)
-class Spent:
+class AttemptCost:
     """What an attempt costs a site's people, as a ledger counts it."""
 
     mu: float

@@ -150,7 +150,7 @@ _LONGEST_REPLY = 1 << 20
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One thing that was tried.
 
     is_right: Whether it will do on the day.
@@ -167,7 +167,7 @@ def check_site(
     data: Path | str | TableFile | None = None,
     project: Path | str | None = None,
     proxy: str | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Try all that a guard will need: its file, its table's header, its ledger, its hub.
 
     data, project: As the guard will get them, if they are to be tried.
@@ -183,54 +183,56 @@ def check_site(
     yield from _hub(plan, HubLine(join, proxy), join)
 
 
-def _own_certificate(join: JoinFile) -> Iterator[Finding]:
+def _own_certificate(join: JoinFile) -> Iterator[CheckResult]:
     authority = x509.load_pem_x509_certificate(join.authority.encode())
     yield _signed(f"{join.site}'s certificate", join.certificate.encode(), authority)
 
 
-def _signed(whose: str, pem: bytes, authority: x509.Certificate) -> Finding:
+def _signed(whose: str, pem: bytes, authority: x509.Certificate) -> CheckResult:
     own, now = x509.load_pem_x509_certificate(pem), datetime.now(UTC)
     try:
         own.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
-        return Finding(False, f"{whose} is not signed by the study's own authority")
+        return CheckResult(False, f"{whose} is not signed by the study's own authority")
     if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
-        return Finding(
+        return CheckResult(
             False, f"{whose} holds from {own.not_valid_before_utc:%Y-%m-%d} to "
             f"{own.not_valid_after_utc:%Y-%m-%d}, and today is {now:%Y-%m-%d}: the coordinator "
             "makes the study anew, or this machine's clock is wrong",
         )  # fmt: skip
-    return Finding(True, f"{whose} holds until {own.not_valid_after_utc:%Y-%m-%d}")
+    return CheckResult(True, f"{whose} holds until {own.not_valid_after_utc:%Y-%m-%d}")
 
 
-def _table(plan: StudyPlan, data: Path | str | TableFile) -> Finding:
+def _table(plan: StudyPlan, data: Path | str | TableFile) -> CheckResult:
     try:
         Table(data, plan.dictionary.keys, plan.n_features)
     except (ParameterError, OSError) as error:
-        return Finding(False, f"the table does not fit the study: {error}")
-    return Finding(True, f"the table has the {len(plan.dictionary.keys)} columns that are read")
+        return CheckResult(False, f"the table does not fit the study: {error}")
+    return CheckResult(True, f"the table has the {len(plan.dictionary.keys)} columns that are read")
 
 
-def _ledger(plan: StudyPlan, folder: Path | str) -> Finding:
+def _ledger(plan: StudyPlan, folder: Path | str) -> CheckResult:
     try:
         left = attempts_left(plan, Project(folder))
     except (ParameterError, OSError) as error:
-        return Finding(False, f"the project cannot be used: {error}")
+        return CheckResult(False, f"the project cannot be used: {error}")
     if not left:
-        return Finding(False, f"the cap of {folder} admits no attempt of this study any more")
-    return Finding(True, f"the cap of {folder} admits {left} attempts of this study")
+        return CheckResult(False, f"the cap of {folder} admits no attempt of this study any more")
+    return CheckResult(True, f"the cap of {folder} admits {left} attempts of this study")
 
 
-def _hub(plan: StudyPlan, line: HubLine, join: JoinFile) -> Iterator[Finding]:
+def _hub(plan: StudyPlan, line: HubLine, join: JoinFile) -> Iterator[CheckResult]:
     by = "" if line.proxy is None else f" by the proxy {line.proxy}"
     try:
         status, said = _state(line, join.token)
     except (OSError, http.client.HTTPException) as error:
-        yield Finding(False, line.why_not(error))
+        yield CheckResult(False, line.why_not(error))
         return
-    yield Finding(True, f"the hub at {line.host}:{line.port} is reached{by}, and is this study's")
+    yield CheckResult(
+        True, f"the hub at {line.host}:{line.port} is reached{by}, and is this study's"
+    )
     if status != http.client.OK:
-        yield Finding(
+        yield CheckResult(
             False, f"the hub refuses this site ({status}: {said[:200].decode(errors='replace')}): "
             "the join file is of another `study init`; ask the coordinator for the present one",
         )  # fmt: skip
@@ -240,9 +242,13 @@ def _hub(plan: StudyPlan, line: HubLine, join: JoinFile) -> Iterator[Finding]:
     except (ValueError, TypeError, RecursionError):
         state = {}
     if state.get("study") != plan.digest:
-        yield Finding(False, "the hub has another plan than this join file: ask the coordinator")
+        yield CheckResult(
+            False, "the hub has another plan than this join file: ask the coordinator"
+        )
         return
-    yield Finding(True, f"the hub knows {join.site}, and holds the same plan: {state.get('phase')}")
+    yield CheckResult(
+        True, f"the hub knows {join.site}, and holds the same plan: {state.get('phase')}"
+    )
 
 
 def _state(line: HubLine, token: str) -> tuple[int, bytes]:
@@ -252,7 +258,7 @@ def _state(line: HubLine, token: str) -> tuple[int, bytes]:
         return response.status, response.read(_LONGEST_REPLY)
 
 
-def check_folder(folder: Path | str, identity: HubIdentity) -> Iterator[Finding]:
+def check_folder(folder: Path | str, identity: HubIdentity) -> Iterator[CheckResult]:
     """Try what a hub will need, but for its port: certificates, the name, the sites' files.
 
     folder: path. Made by `study init`.
@@ -266,31 +272,31 @@ def check_folder(folder: Path | str, identity: HubIdentity) -> Iterator[Finding]
         yield _join_file(path, identity, authority)
 
 
-def _name(name: str) -> Finding:
+def _name(name: str) -> CheckResult:
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return Finding(
+        return CheckResult(
             False, f"no machine called {name} is known here: sites need a name that their networks "
             "know",
         )  # fmt: skip
-    return Finding(
+    return CheckResult(
         True, f"sites reach it as {name}: {', '.join({str(each[4][0]) for each in found})}"
     )
 
 
-def _join_file(path: Path, identity: HubIdentity, authority: x509.Certificate) -> Finding:
+def _join_file(path: Path, identity: HubIdentity, authority: x509.Certificate) -> CheckResult:
     try:
         join = read_join_file(path)
         host, _ = hub_address("hub", join.hub)
         if plan_from(join.plan).digest != identity.plan.digest:
-            return Finding(False, f"{path} has another plan than the hub")
+            return CheckResult(False, f"{path} has another plan than the hub")
         if identity.site_of(join.token) != join.site:
-            return Finding(False, f"{path} has a token that the hub has not given out")
+            return CheckResult(False, f"{path} has a token that the hub has not given out")
         if host not in identity.names:
-            return Finding(False, f"{path} calls the hub {host}, and its certificate does not")
+            return CheckResult(False, f"{path} calls the hub {host}, and its certificate does not")
     except (ParameterError, OSError) as error:
-        return Finding(False, f"{path}: {error}")
+        return CheckResult(False, f"{path}: {error}")
     return _signed(f"{path.name}", join.certificate.encode(), authority)
 
 

@@ -34,7 +34,7 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import (
-    Request,
+    JobRequest,
     commands_of,
     point_clicked,
     started_job,
@@ -410,14 +410,14 @@ _ROUNDED = "step 1 σ"
 _PRECISION = "float32"
 
 
-def frontier_request(page: str, spec: RunSpec) -> Request:
+def frontier_request(page: str, spec: RunSpec) -> JobRequest:
     """Both families of messages as a job, the shorter sweep first.
 
     Every message is computed from the same noise, which is what is charged.
     """
     proxies, whole = sweeps = rate_sweeps(spec)
     part = background_jobs.sweep_part
-    return Request(
+    return JobRequest(
         page,
         spec,
         lambda: {"whole": part(whole), "proxies": part(proxies)},

@@ -7,7 +7,7 @@ import time
 import streamlit as st
 
 from dpcore.experiments.audit.attack import (
-    Attack,
+    CaseAttack,
     attackers,
     basis_of,
     claim_of,
@@ -60,7 +60,7 @@ def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
     settings = (case.name, case.adversary, n_trials, confidence, seed)
     kept = st.session_state.get(_ATTACK)
     if kept is None or kept[0] != settings:
-        attack = Attack(case, n_trials=n_trials, confidence=confidence, seed=seed)
+        attack = CaseAttack(case, n_trials=n_trials, confidence=confidence, seed=seed)
         kept = st.session_state[_ATTACK] = (settings, attack)
         st.session_state[_STOPPED] = True  # until the visitor attacks
     attack = kept[1]
@@ -68,7 +68,7 @@ def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
     st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
 
 
-def _frame(attack: Attack, was_running: bool) -> None:
+def _frame(attack: CaseAttack, was_running: bool) -> None:
     if was_running and not st.session_state[_STOPPED]:
         _advance(attack)
     if not attack.n_done:
@@ -89,7 +89,7 @@ def _frame(attack: Attack, was_running: bool) -> None:
         st.rerun()
 
 
-def _promise_shown(attack: Attack) -> None:
+def _promise_shown(attack: CaseAttack) -> None:
     """What is promised, the needle at rest, and the button that begins the attack."""
     case = attack.case
     _, words = _needle(0.0, case.epsilon)
@@ -121,7 +121,7 @@ def _holder(case: AuditCase) -> str:
     return "first site" if case.covers.endswith(".local") else "trusted holder"
 
 
-def _advance(attack: Attack) -> None:
+def _advance(attack: CaseAttack) -> None:
     stop = time.monotonic() + _SLICE_SECONDS
     enough = attack.n_done + attack.n_trials / _FRAMES
     while not attack.finished:
@@ -130,7 +130,7 @@ def _advance(attack: Attack) -> None:
             return
 
 
-def _shown(attack: Attack) -> None:
+def _shown(attack: CaseAttack) -> None:
     growth = attack.growth()
     if not growth:
         st.markdown("## Learning from the first half of the trials what to look at …")

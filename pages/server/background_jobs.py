@@ -100,7 +100,7 @@ class Job:
         return [row for items in self.arrived.values() for item in items for row in rows_of(item)]
 
 
-class View:
+class JobView:
     """A job as one visitor sees it; looking keeps it going."""
 
     def __init__(self, jobs: Jobs, job: Job, visitor: str):
@@ -172,7 +172,7 @@ class Jobs:
         key: Hashable,
         parts: Callable[[], Parts],
         instead_of: Callable[[Hashable], bool] = lambda _: False,
-    ) -> View:
+    ) -> JobView:
         """Compute, or join in where this is computed already.
 
         key: hashable. What is computed.
@@ -201,15 +201,15 @@ class Jobs:
                 job.becomes = "waiting"  # it was just about to end
             self._forget_ended()
             self._admit()
-            return View(self, job, visitor)
+            return JobView(self, job, visitor)
 
-    def find(self, visitor: str, key: Hashable) -> View | None:
+    def find(self, visitor: str, key: Hashable) -> JobView | None:
         """This visitor's view of a job, going on or ended; None without `start`."""
         with self._lock:
             job = self._jobs.get(key)
             if job is None or visitor not in {*job.viewers, *job.left}:
                 return None
-            return View(self, job, visitor)
+            return JobView(self, job, visitor)
 
     def goes_on(self, key: Hashable) -> bool:
         """Whether this is being computed, whoever looks at it."""
@@ -398,7 +398,7 @@ _costs = OnceCache(cost_of_sweeps, keep=64)
 _now: OnceCache[tuple[Row, ...]] = OnceCache(None, keep=256)
 
 
-def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
+def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> JobView:
     """Begin a page's question for this visitor, or join those who look at it already.
 
     What the visitor asked the same page before gives way.
@@ -414,7 +414,7 @@ def start(page: str, question: Hashable, parts: Callable[[], Parts]) -> View:
     return JOBS.start(caches.visitor(), _key(page, question), parts, gives_way)
 
 
-def find(page: str, question: Hashable) -> View | None:
+def find(page: str, question: Hashable) -> JobView | None:
     """This visitor's view of a page's question, going on or ended."""
     return JOBS.find(caches.visitor(), _key(page, question))
 
@@ -495,10 +495,10 @@ class SweepProgress:
 
 @dataclass(frozen=True)
 class SweepsView:
-    """A visitor's view of sweeps; its other methods are those of `View`."""
+    """A visitor's view of sweeps; its other methods are those of `JobView`."""
 
     sweeps: Sweeps
-    view: View
+    view: JobView
     scheduler: str | None
 
     def progress(self) -> SweepProgress:

@@ -374,7 +374,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Round:
+class PicturedRun:
     """One run at every ε where it is there: ten people rebuilt from its components, as bytes."""
 
     run: int
@@ -420,14 +420,14 @@ def finished(
     return [frame if frame.spec is specs[0] else frame.up_to(round_) for frame in frames], by_round
 
 
-def rounds(specs: tuple[RunSpec, ...]) -> list[Round]:
+def rounds(specs: tuple[RunSpec, ...]) -> list[PicturedRun]:
     """People rebuilt by the first protocol of each spec, as far as its runs are there."""
     found = []
     for run in range(n_pictured(specs[0])):
         drawn = {spec.epsilon: _rebuilt.peek(_lead(spec), run) for spec in specs}
         there = {epsilon: levels for epsilon, levels in sorted(drawn.items()) if levels is not None}
         if there:
-            found.append(Round(run, there))
+            found.append(PicturedRun(run, there))
     return found
 
 

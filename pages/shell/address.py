@@ -133,7 +133,7 @@ def _set(address: QueryParams, written: Written) -> None:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AddressReading:
     """What an address says: what controls can take, and names nobody knows.
 
     `new` is as controls spell it, of those that were not drawn before.
@@ -143,7 +143,7 @@ class Asked:
     unknown: tuple[str, ...]
 
 
-def corrected() -> Asked:
+def corrected() -> AddressReading:
     """Leave in the address what controls can take, spelled as they spell it.
 
     To be called before any control is drawn: Streamlit itself reads numbers without limits, and
@@ -157,14 +157,14 @@ def corrected() -> Asked:
     st.session_state.setdefault(_REFUSED, {}).update(
         {name: (sentence, _NOT_LOOKED, page_hash()) for name, sentence in refused.items()}
     )
-    return Asked(
+    return AddressReading(
         {name: written for name, written in taken.items() if name not in st.session_state},
         tuple(name for name in asked if name not in known),
     )
 
 
 @contextmanager
-def checked(asked: Asked) -> Iterator[None]:
+def checked(asked: AddressReading) -> Iterator[None]:
     """Draw a page under what its address could not have; each sentence stays until that control
     is moved.
     """

@@ -70,7 +70,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Difference:
+class SceneDifference:
     """How many points more the second scene keeps than the first; `said` has all their shares.
 
     In `said` {0} is the share of the first scene, and {holds[0]} the ε that holds of it.
@@ -165,7 +165,7 @@ class Story:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StoryVerdict:
     """Which choice the mean falls into, which others the draws cannot rule out, how many agree."""
 
     finding: Finding
@@ -178,12 +178,12 @@ class Verdict:
         return len(self.admitted) > 1
 
 
-def judged(story: Story, finding: Finding) -> Verdict:
+def judged(story: Story, finding: Finding) -> StoryVerdict:
     """The verdict that a finding gives."""
     true = _choice_of(story, finding.mean)
     first, last = (_choice_of(story, end) for end in finding.reach)
     agreeing = sum(_choice_of(story, value) == true for value in finding.values)
-    return Verdict(finding, true, tuple(range(first, last + 1)), agreeing)
+    return StoryVerdict(finding, true, tuple(range(first, last + 1)), agreeing)
 
 
 def _choice_of(story: Story, value: float) -> int:
@@ -205,7 +205,7 @@ _TOLD: dict[str, Story] = {
             Choice("10 to 30 points more", 30),
             Choice("More than 30 points more"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene(moved={"people": 50}), Scene(moved={"people": 200})),
             "With 50 people at each hospital DPdisPCA keeps {0}, with 200 it keeps {1}.",
         ),
@@ -223,7 +223,7 @@ _TOLD: dict[str, Story] = {
             Choice("5 to 15 points more", 15),
             Choice("More than 15 points more"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene("local"), Scene("dpdis"), Scene(CHANCE)),
             "With one hospital {0} survives, with fifty together {1}; a random guess gets {2}.",
         ),
@@ -241,7 +241,7 @@ _TOLD: dict[str, Story] = {
             Choice("10 to 40 points above chance", 40),
             Choice("More than 40 points: close to exact PCA"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene(CHANCE), Scene("dpdis"), Scene("pooled")),
             "A random guess gets {0}. With DPdisPCA {1} survives, with one trusted holder of all "
             "rows {2}.",
@@ -261,7 +261,7 @@ _TOLD: dict[str, Story] = {
             Choice("It falls by 5 to 15 points", -5),
             Choice("It falls by less than 5 points, or not at all"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene(moved={"delta": 1e-2}), Scene(moved={"delta": 1e-6})),
             "At δ = 0.01 DPdisPCA keeps {0}, at δ = 0.000001 it keeps {1}.",
         ),
@@ -280,7 +280,7 @@ _TOLD: dict[str, Story] = {
             Choice("It stays within 5 points", 5),
             Choice("It rises by more than 5 points"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (
                 Scene(moved={"split": "equal"}),
                 Scene(),
@@ -305,7 +305,7 @@ _TOLD: dict[str, Story] = {
             Choice("It stays within 5 points", 5),
             Choice("It rises by more than 5 points"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (
                 Scene(moved={"preparation": "published"}),
                 Scene(moved={"preparation": "sphere"}),
@@ -329,7 +329,7 @@ _TOLD: dict[str, Story] = {
             Choice("It loses 5 to 25 points", -5),
             Choice("It loses less than 5 points: five times three is fifteen"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene(moved={"intermediate": 20}), Scene(moved={"intermediate": 3})),
             "With twenty directions from each site {0} is kept, with three {1}.",
         ),
@@ -368,7 +368,7 @@ _TOLD: dict[str, Story] = {
             Choice("2 to 8 points more", 8),
             Choice("More than 8 points more"),
         ),
-        finding=Difference(
+        finding=SceneDifference(
             (Scene(moved={"noise": "triangle", "truncation": "svd"}), Scene()),
             "Triangle and svd keep {0} at an exact ε of {holds[0]}; isometric and psd keep {1} at "
             "an exact ε of {holds[1]}.",

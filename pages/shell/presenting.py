@@ -200,7 +200,7 @@ LOOKS = (_EXPLORER / "control.css", _EXPLORER / "explorer.css", _HERE / "player.
 
 
 @dataclass(frozen=True)
-class View:
+class PinnedRun:
     """A pinned run: what it is, on which data, its caption, and its settings in words.
 
     `specs` is the run at every ε, or under a cap at its own alone.
@@ -241,7 +241,7 @@ class View:
         session_ledger.curves(self.dataset.name)
 
 
-def views_of(pin: Pin) -> tuple[View, ...]:
+def views_of(pin: Pin) -> tuple[PinnedRun, ...]:
     """The runs that a pin shows: none, one, or two side by side.
 
     Raises `ParameterError or DataUnavailable`: in a sentence, if its settings or its data cannot be
@@ -260,7 +260,7 @@ def numbers_of(pin: Pin) -> list[int]:
     return [int(pin.stands(name)) for name in ("deck_a", "deck_b")]
 
 
-def run_of(pin: Pin) -> View:
+def run_of(pin: Pin) -> PinnedRun:
     """A pin's run; of a page without one, that of its controls in the sidebar."""
     dataset, values = _controls_of(pin)
     spec = selected(dataset, values).spec
@@ -270,7 +270,7 @@ def run_of(pin: Pin) -> View:
         spec = replace(spec, protocols=protocols, epsilon=largest)
         values |= {"protocols": protocols, "epsilon": largest}
     specs = along_epsilon(spec) if session_ledger.cap() is None else (spec,)
-    return View(spec, specs, dataset, pin.caption, _in_words(dataset, values))
+    return PinnedRun(spec, specs, dataset, pin.caption, _in_words(dataset, values))
 
 
 def selection_of(pin: Pin) -> Selection:
@@ -311,7 +311,7 @@ def markup(n_views: int, name: str = "epsilon") -> str:
     return f'{slider}<div class="views">{place * n_views}</div>'
 
 
-def played(views: Sequence[View]) -> dict[str, Any]:
+def played(views: Sequence[PinnedRun]) -> dict[str, Any]:
     """What the browser is handed."""
     return {
         "control": control(views[0].spec),
@@ -325,7 +325,7 @@ _pair = st.components.v2.component(
 )
 
 
-def side_by_side(views: Sequence[View]) -> None:
+def side_by_side(views: Sequence[PinnedRun]) -> None:
     """Two views at one scale, under one slider."""
     _pair(key="two_views", data=played(views))
 

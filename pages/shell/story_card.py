@@ -15,7 +15,7 @@ from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
 from pages.server import caches
 from pages.shell.controls import Selection, defaults_for, selected, set_controls
-from pages.shell.lessons import NO_STORY, STORIES, Story, Verdict, judged
+from pages.shell.lessons import NO_STORY, STORIES, Story, StoryVerdict, judged
 from pages.shell.navigation import DEFAULT_PAGE, PAGES, Place, linked_page
 from pages.shell.parameters import SIDEBAR, ask, known
 from pages.shell.streamlit_internals import query_params
@@ -152,13 +152,13 @@ def _say_verdict(story: Story, guessed: int, selection: Selection) -> None:
     place.caption(f"{story.title}. {story.question} You said: *{story.choices[guessed].text}*.")
 
 
-def _heading(verdict: Verdict, guessed: int) -> str:
+def _heading(verdict: StoryVerdict, guessed: int) -> str:
     if verdict.is_close and guessed in verdict.admitted:
         return "Too close to call, and you may be right"
     return "You were right" if guessed == verdict.true else "Not what you said"
 
 
-def _told(story: Story, verdict: Verdict) -> str:
+def _told(story: Story, verdict: StoryVerdict) -> str:
     """The answer, what was found, how sure that is, and why it is so."""
     texts = [f"“{choice.text}”" for choice in story.choices]
     answer = f"The answer: **{texts[verdict.true]}**."

@@ -34,7 +34,7 @@ from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import Request, go_where_clicked, of_sweeps, point_clicked, watch
+from pages.widgets.job_progress import JobRequest, go_where_clicked, of_sweeps, point_clicked, watch
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -51,7 +51,7 @@ SHARES_SHOWN = dict.fromkeys(_SHARES, st.column_config.NumberColumn(format="%.1f
 
 
 @dataclass(frozen=True)
-class Question:
+class RankingQuestion:
     """What is held, and what is ranked."""
 
     base: RunSpec
@@ -77,20 +77,20 @@ class Question:
         return f"python -m dpcore best {' '.join(told)} --repetitions {spec.repetitions}"
 
 
-def question_of(spec: RunSpec) -> Question:
+def question_of(spec: RunSpec) -> RankingQuestion:
     """The sidebar's settings, but for what is ranked."""
     ways = ways_for(spec.dataset)
-    return Question(ways[0].spec(spec), ways)
+    return RankingQuestion(ways[0].spec(spec), ways)
 
 
-def request_of(page: str, question: Question) -> Request:
+def request_of(page: str, question: RankingQuestion) -> JobRequest:
     """The question as a job; every way of it is charged."""
     specs = [way.spec(question.base) for way in question.ways]
     asked = of_sweeps(page, question.sweeps, lambda: of_plan(specs))
     return replace(asked, question=question)
 
 
-def found_so_far(page: str, question: Question) -> tuple[Ranked, ...]:
+def found_so_far(page: str, question: RankingQuestion) -> tuple[Ranked, ...]:
     """The ranking as far as it is."""
     work = background_jobs.find(page, question)
     return () if work is None else ranking_of(work.progress())
@@ -105,7 +105,7 @@ def count_of(progress: Progress) -> str:
     return f"{stage}: {events[-1].done} of {events[-1].total} runs …"
 
 
-def draw(question: Question, progress: Progress) -> None:
+def draw(question: RankingQuestion, progress: Progress) -> None:
     """The answer, the figure and the table of what has arrived."""
     go_where_clicked()
     found = ranking_of(progress)
@@ -124,7 +124,7 @@ def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
     return ranked(row for part in progress.arrived for row in progress.rows(part))
 
 
-def _say_best(question: Question, found: tuple[Ranked, ...]) -> None:
+def _say_best(question: RankingQuestion, found: tuple[Ranked, ...]) -> None:
     best = found[0]
     sentence = f"survives with **{best.way.label}**, the most of {counted(len(found), 'way')}"
     more = f"All are private from the first row, at ε = {question.base.epsilon:g} or less. "
@@ -184,7 +184,7 @@ def _has_sites(each: Ranked) -> bool:
     return PROTOCOLS[each.protocol].has_sites
 
 
-def _dots(question: Question, found: tuple[Ranked, ...]) -> None:
+def _dots(question: RankingQuestion, found: tuple[Ranked, ...]) -> None:
     leaders = list({each.protocol: each for each in reversed(found)}.values())[::-1]
     chart(
         dots_by_protocol(found, found[0].rows[0]["random_ratio"], dark=is_dark()),

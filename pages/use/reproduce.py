@@ -23,9 +23,9 @@ from dpcore.figures.energy import energy_curves, energy_panel, legend_html
 from dpcore.figures.svg import energy_thumbnail
 from dpcore.papers.dpdispca import (
     FIGURES,
+    ClaimVerdict,
     PanelState,
     PaperFigure,
-    Verdict,
     check_claims,
     check_cost_of_sending,
     check_dimension,
@@ -107,7 +107,7 @@ def as_published_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["truncation"] == "svd"]
 
 
-def verdicts(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> list[tuple[str, Verdict]]:
+def verdicts(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> list[tuple[str, ClaimVerdict]]:
     """What the paper claims, under its own choices and under repaired ones."""
     published = as_published_rows(sides[0])
     told = [("as published", verdict) for verdict in check_claims(figure, published)]
@@ -118,7 +118,7 @@ def verdicts(figure: PaperFigure, sides: Sequence[Sequence[Row]]) -> list[tuple[
     return told
 
 
-def say(under: str, verdict: Verdict) -> None:
+def say(under: str, verdict: ClaimVerdict) -> None:
     """One verdict: the claim, whether it holds in words, and the numbers."""
     st.markdown(f"- **{_MARKS[verdict.holds]}**, {under}: *{verdict.claim}* {verdict.sentence}")
 

@@ -30,12 +30,12 @@ from dpcore.privacy import BeyondCap
 from pages.server import background_jobs, caches, turns
 from pages.server.background_jobs import (
     SCHEDULER_VARIABLE,
+    JobView,
     Parts,
     Progress,
     SweepProgress,
     Sweeps,
     SweepsView,
-    View,
 )
 from pages.server.caches import Cell
 from pages.server.turns import compute_for
@@ -182,7 +182,7 @@ _STOOD = "_{}_stood"
 
 
 @dataclass(frozen=True)
-class Request:
+class JobRequest:
     """A page's question as a job.
 
     page, question, parts: As for `visitors_jobs.start`.
@@ -198,14 +198,14 @@ class Request:
     charge: session_ledger.Planned = None
 
 
-def of_sweeps(page: str, sweeps: Sweeps, charge: session_ledger.Planned = None) -> Request:
+def of_sweeps(page: str, sweeps: Sweeps, charge: session_ledger.Planned = None) -> JobRequest:
     """The question that is these sweeps."""
     parts = partial(background_jobs.parts_of_sweeps, sweeps)
-    return Request(page, sweeps, parts, background_jobs.cost_of(sweeps), charge)
+    return JobRequest(page, sweeps, parts, background_jobs.cost_of(sweeps), charge)
 
 
 def start_button(
-    request: Request,
+    request: JobRequest,
     *,
     label: str = "Run",
     disabled: bool = False,
@@ -258,7 +258,7 @@ def start_button(
         st.error(said(refused))
 
 
-def start(request: Request) -> View | None:
+def start(request: JobRequest) -> JobView | None:
     """Start a run and, under a cap, pay for it; what keeps it from starting is said at its button.
 
     It is paid once it has its place, and before anything of it can be seen.
@@ -279,7 +279,7 @@ def start(request: Request) -> View | None:
     return view
 
 
-def start_unasked(request: Request) -> None:
+def start_unasked(request: JobRequest) -> None:
     """Start a run of a moment, so that a page opens with its figure.
 
     Whoever has a cap spends by hand, and a run that goes on elsewhere does not give way to one
@@ -325,12 +325,12 @@ def _seconds(cost: RunCost) -> float:
     return 0.0 if background_jobs.scheduler() else cost.seconds / (os.cpu_count() or 1)
 
 
-def _ask(request: Request) -> None:
+def _ask(request: JobRequest) -> None:
     st.session_state[f"_{request.page}_asked"] = request.question
 
 
 def watch(
-    request: Request,
+    request: JobRequest,
     dataset: DatasetStatus,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
@@ -364,7 +364,7 @@ def watch(
 
 def _look(
     page: str,
-    work: View,
+    work: JobView,
     draw: Callable[[Progress], None],
     count: Callable[[Progress], str],
     is_there: Callable[[Progress], bool],

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from dpcore.releases import Column, Dictionary, Reading, Table
-from dpcore.releases.publication import Asked, write_release
+from dpcore.releases.publication import PublicationSettings, write_release
 
 D, BLOCK = 784, 1 << 15
 NAMES = tuple(f"pixel {i}" for i in range(D))
@@ -72,7 +72,7 @@ def bare(path: Path) -> None:
 
 def released(path: Path) -> None:
     with tempfile.TemporaryDirectory() as project:
-        asked = Asked(1.0, 1e-9, 5, "sphere", 0.1)
+        asked = PublicationSettings(1.0, 1e-9, 5, "sphere", 0.1)
         write_release(
             path, PEOPLE, asked, project=project, name="one", cap=(1.1, 1e-8), reading=Reading()
         )

@@ -16,14 +16,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from dpcore.experiments.pca import RunSpec, run
-from dpcore.experiments.published_folder import PYODIDE, Grid, add_live_page, publish
+from dpcore.experiments.published_folder import PYODIDE, PublishedGrid, add_live_page, publish
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.tab import Tab
 
 
 @pytest.fixture(scope="module")
 def first_page(tmp_path_factory) -> str:
-    grid = Grid(datasets=("digits",), components=(5, 10), repetitions=2)
+    grid = PublishedGrid(datasets=("digits",), components=(5, 10), repetitions=2)
     return publish(tmp_path_factory.mktemp("site"), grid, progress=lambda _: None).as_uri()
 
 

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from dpcore.data import catalog_tables, pictures, select_views
-from dpcore.data.catalog_tables import Nominal, Number, feature_names, read_table
+from dpcore.data.catalog_tables import CodedNumber, Nominal, feature_names, read_table
 from dpcore.data.official_files import LocalFile, OfficialFile
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
 COLOUR = Nominal("colour", 1, ("red", "green", "sea blue"))
 COLUMNS = (
-    Number("share", 0, highest=4.0, lowest=2.0),
+    CodedNumber("share", 0, highest=4.0, lowest=2.0),
     COLOUR,
-    Number("bytes", 2, highest=1e6, logarithmic=True),
-    Number("hour", 3, highest=24.0, period=24.0),
+    CodedNumber("bytes", 2, highest=1e6, logarithmic=True),
+    CodedNumber("hour", 3, highest=24.0, period=24.0),
 )
 LABEL = Nominal("label", 4, ("no", "yes"))
 
@@ -89,7 +89,7 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
     assert len(described) == 41
     for (name, levels), column in zip(described, catalog_tables.CENSUS_COLUMNS, strict=False):
         assert name == column.name
-        if isinstance(column, Number):
+        if isinstance(column, CodedNumber):
             assert levels == "continuous"
         else:
             ours = set(column.levels) - {"?"}

@@ -10,7 +10,13 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import Attack, attackers, cases_by_family, named_cases, verdict
+from dpcore.experiments.audit.attack import (
+    CaseAttack,
+    attackers,
+    cases_by_family,
+    named_cases,
+    verdict,
+)
 from dpcore.privacy import Adversary
 
 SOUND, FLAWED, LEARNT = (
@@ -20,8 +26,8 @@ SOUND, FLAWED, LEARNT = (
 )
 
 
-def attack(name: str, **options) -> Attack:
-    return Attack(named_cases()[name], **options)
+def attack(name: str, **options) -> CaseAttack:
+    return CaseAttack(named_cases()[name], **options)
 
 
 @pytest.mark.parametrize("name", [SOUND, LEARNT])
@@ -161,6 +167,6 @@ def test_a_nominal_breach_is_pointed_to_and_not_proved():
     """At 0.91 of the truth, where the two bounds part (`test_audit` has the deviations)."""
     case = named_cases()[SOUND]
     claim = replace(case, epsilon=0.91 * case.epsilon)
-    result = Attack(claim, n_trials=10_000, confidence=0.95).run()
+    result = CaseAttack(claim, n_trials=10_000, confidence=0.95).run()
     assert "points to" in verdict(result) and "proves no more" in verdict(result)
     assert "nominally" in verdict(result)

@@ -18,7 +18,7 @@ from dpcore.experiments.decision import (
     PROTOCOL_FOR,
     SEARCH_RUNS,
     Option,
-    Tried,
+    TriedOption,
     asked_spec,
     decide,
     epsilon_of_breach,
@@ -39,7 +39,7 @@ SPEC = asked_spec(RunSpec(dataset="digits", components=5), Trusted.HOLDER, N)
 
 def test_options_are_run_anew_with_noise_that_the_search_has_not_met():
     steps = list(decide(SPEC, 0.9))
-    tried = [step for step in steps if isinstance(step, Tried)]
+    tried = [step for step in steps if isinstance(step, TriedOption)]
     options = tuple(step for step in steps if isinstance(step, Option))
     assert tuple(each.name for each in options) == NAMES
     searched = {row["repetition"] for step in tried for row in step.rows}

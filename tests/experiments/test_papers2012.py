@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
-from dpcore.data.catalog_tables import KDDCUP_COLUMNS, Number
+from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
 from dpcore.experiments.central_runs import central_problem, run_batch
 from dpcore.experiments.engine import experiment_of
 from dpcore.experiments.sweep import collect
@@ -164,7 +164,7 @@ def test_recorded_units_undo_the_encoding(rng):
     recorded, encoded = np.zeros((2, 3, width))
     start = 0
     for column in KDDCUP_COLUMNS:
-        if isinstance(column, Number):
+        if isinstance(column, CodedNumber):
             values = np.floor(rng.uniform(column.lowest, min(column.highest, 1e6) + 1, 3))
             recorded[:, start] = values
             column.write(values, encoded[:, start : start + 1])

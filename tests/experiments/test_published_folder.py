@@ -13,10 +13,10 @@ import pytest
 
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.experiments.pca import run
-from dpcore.experiments.published_folder import Grid, packed, publish
+from dpcore.experiments.published_folder import PublishedGrid, packed, publish
 from dpcore.experiments.summaries import percent
 
-GRID = Grid(
+GRID = PublishedGrid(
     datasets=("digits",), sites=(5,), components=(5, 10), epsilons=(0.1, 1.0, 10.0), repetitions=2
 )
 
@@ -77,7 +77,7 @@ def test_it_is_small_and_names_no_other_host(folder):
 
 
 def test_the_folder_of_all_that_is_bundled_takes_three_megabytes_at_most(tmp_path):
-    usual, few = Grid(), Grid(epsilons=(0.1, 1.0, 10.0), sites=(5,))
+    usual, few = PublishedGrid(), PublishedGrid(epsilons=(0.1, 1.0, 10.0), sites=(5,))
     publish(tmp_path, few, progress=lambda _: None)
     sizes = {file.name: file.stat().st_size for file in tmp_path.iterdir()}
     runs = sizes.pop("runs.js") * usual.n_cells / few.n_cells
@@ -85,7 +85,7 @@ def test_the_folder_of_all_that_is_bundled_takes_three_megabytes_at_most(tmp_pat
 
 
 def test_no_more_components_than_columns(tmp_path):
-    grid = Grid(
+    grid = PublishedGrid(
         datasets=("synthetic-2012",), sites=(2,), components=(2, 20), epsilons=(1.0,), repetitions=1
     )
     publish(tmp_path, grid, progress=lambda _: None)

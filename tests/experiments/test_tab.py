@@ -19,7 +19,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.published_folder import (
     PYODIDE,
-    Grid,
+    PublishedGrid,
     copy_pyodide,
     pack_dpcore,
     publish,
@@ -144,7 +144,9 @@ print(json.dumps([software_fingerprint(), json.loads(Tab().answer({json.dumps(QU
 """
     fingerprint, answered = said_by(BLOCK + code, str(tmp_path / "tab"))
     assert fingerprint == software_fingerprint()
-    grid = Grid(sites=(5,), components=(20,), protocols=("dpdis",), epsilons=(1.0,), repetitions=2)
+    grid = PublishedGrid(
+        sites=(5,), components=(20,), protocols=("dpdis",), epsilons=(1.0,), repetitions=2
+    )
     (published,) = settings_of("mnist-small", 5, grid)
     assert answered == json.loads(json.dumps(published))
     spec = RunSpec(
@@ -248,7 +250,9 @@ def pyodide(tmp_path):
 
 
 def test_the_live_page_is_left_out_unless_a_host_asks(tmp_path, pyodide):
-    grid = Grid(datasets=("digits",), sites=(2,), components=(5,), epsilons=(1.0,), repetitions=1)
+    grid = PublishedGrid(
+        datasets=("digits",), sites=(2,), components=(5,), epsilons=(1.0,), repetitions=1
+    )
     publish(tmp_path / "plain", grid, progress=lambda _: None)
     publish(tmp_path / "live", grid, progress=lambda _: None, live=str(pyodide))
     more = {file.name for file in (tmp_path / "live").iterdir()} - {
@@ -275,6 +279,6 @@ def test_another_pyodide_is_refused(tmp_path, pyodide):
     (pyodide / "pyodide.mjs").write_text('version="0.1.0"')
     with pytest.raises(ParameterError, match="another version"):
         copy_pyodide(pyodide, tmp_path / "copy", ("numpy",))
-    grid = Grid(datasets=("digits",), sites=(2,), epsilons=(1.0,), repetitions=1)
+    grid = PublishedGrid(datasets=("digits",), sites=(2,), epsilons=(1.0,), repetitions=1)
     with pytest.raises(ParameterError, match="https"):
         publish(tmp_path / "x", grid, progress=lambda _: None, live="http://cdn.test/v/full")

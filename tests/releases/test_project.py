@@ -71,11 +71,11 @@ KILLED = """
 import os, signal, sys, time
 import numpy as np
 from dpcore.releases import Column, Dictionary
-from dpcore.releases.publication import Asked, write_release
+from dpcore.releases.publication import PublicationSettings, write_release
 people = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
 rng = np.random.default_rng()
 def one_more(name):
-    write_release(np.zeros((50, 2)), people, Asked(0.1, 1e-6, 1), project=sys.argv[1],
+    write_release(np.zeros((50, 2)), people, PublicationSettings(0.1, 1e-6, 1), project=sys.argv[1],
                   name=name, cap=(14.0, 1e-6))
 # What is imported and tabled once would be most of what is killed; then, how long one takes.
 one_more("first")

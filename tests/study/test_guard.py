@@ -21,8 +21,8 @@ from dpcore.errors import ParameterError
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.project import Project
-from dpcore.study.guard import Guard, Refused, kept_message
-from dpcore.study.plan import Spent, StudyPlan
+from dpcore.study.guard import Guard, RequestRefused, kept_message
+from dpcore.study.plan import AttemptCost, StudyPlan
 from dpcore.study.wire_messages import (
     MOMENT,
     SUM,
@@ -62,7 +62,7 @@ def test_a_new_attempt_is_drawn_and_charged_anew_until_the_cap(plan_with, guards
     for attempt in range(5, 12):
         try:
             guard.answer(requests(plan, guards, attempt=attempt).json())
-        except Refused as refused:
+        except RequestRefused as refused:
             assert "cap" in str(refused)
             break
     else:
@@ -75,10 +75,10 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
     guard.answer(requests(plan, guards).json())
     fewer = requests(plan, guards, roster=NAMES[:3])
     fewer = replace(fewer, keys={site: fewer.keys[site] for site in NAMES[:3]})
-    with pytest.raises(Refused, match="was answered"):
+    with pytest.raises(RequestRefused, match="was answered"):
         guard.answer(fewer.json())
     moment = replace(fewer, round="moment", centre=(0, 0, 0, 0))
-    with pytest.raises(Refused, match="another roster"):
+    with pytest.raises(RequestRefused, match="another roster"):
         guard.answer(moment.json())
 
 
@@ -103,7 +103,7 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
     ],
 )
 def test_what_the_plan_does_not_allow_is_refused_and_free(plan_with, guards, changes, said):
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(RequestRefused, match=said):
         guards["one"].answer(requests(plan_with(), guards, **changes).json())
     assert not guards["one"].project.releases()
     assert guards["one"].log()[-1]["refused"]
@@ -129,14 +129,14 @@ def test_a_field_at_a_time_of_any_kind(plan_with, guards):
         for other in others:
             if other == content[field]:
                 continue
-            with pytest.raises(Refused):
+            with pytest.raises(RequestRefused):
                 guards["one"].answer(json.dumps(content | {field: other}).encode())
     assert not guards["one"].project.releases()
 
 
 def test_an_owner_can_say_no(plan_with, guard_of):
     guard = guard_of(plan_with(), "one", approve=lambda request: request.round != SUM)
-    with pytest.raises(Refused, match="owner"):
+    with pytest.raises(RequestRefused, match="owner"):
         guard.answer(requests(plan_with(), dict.fromkeys(NAMES, guard)).json())
     assert not guard.project.releases()
 
@@ -145,7 +145,7 @@ def test_a_known_key_is_not_replaced(plan_with, guards, guard_of):
     known = {"two": guards["two"].public_key}
     guard = guard_of(plan_with(), "one", peers=known)
     forged = requests(plan_with(), guards | {"one": guard, "two": guards["three"]})
-    with pytest.raises(Refused, match="public key for two"):
+    with pytest.raises(RequestRefused, match="public key for two"):
         guard.answer(forged.json())
 
 
@@ -157,7 +157,7 @@ def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards
 
     with monkeypatch.context() as before:
         before.setattr(Project, "publish", killed)
-        with pytest.raises(Refused, match="^one cannot answer; its own log says why$"):
+        with pytest.raises(RequestRefused, match="^one cannot answer; its own log says why$"):
             guard.answer(request.json())
     assert "no space" in guard.log()[-1]["refused"]
     assert len(guard.project.releases()) == 1
@@ -179,12 +179,12 @@ def test_an_answer_that_is_lost_is_not_drawn_again_without_a_charge(plan_with, g
         shutil.rmtree(guard.project.path_of(f"trial-1-{lost}"), ignore_errors=True)
         try:
             left.add(guard.answer(request.json()))
-        except Refused as refused:
+        except RequestRefused as refused:
             assert f"put the folder trial-1-{lost} of releases back" in str(refused)
             assert "let the hub begin a new attempt, which is charged anew" in str(refused)
     assert left == {first} and len(guard.project.releases()) == 1
     moment = replace(request, round=MOMENT, centre=(0,) * 4)
-    with pytest.raises(Refused, match=f"put the folder trial-1-{lost} of releases back"):
+    with pytest.raises(RequestRefused, match=f"put the folder trial-1-{lost} of releases back"):
         guard.answer(moment.json())
 
 
@@ -194,10 +194,10 @@ def test_a_damaged_answer_is_refused(plan_with, guards, damage):
     guard.answer(request.json())
     path = guard.project.path_of("trial-1-sum") / damage
     path.write_bytes(b"")
-    with pytest.raises(Refused, match="trial-1-sum|another request"):
+    with pytest.raises(RequestRefused, match="trial-1-sum|another request"):
         guard.answer(request.json())
     path.unlink()
-    with pytest.raises(Refused, match="put the folder trial-1-sum of releases back"):
+    with pytest.raises(RequestRefused, match="put the folder trial-1-sum of releases back"):
         guard.answer(request.json())
 
 
@@ -210,7 +210,7 @@ def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypa
 
     with monkeypatch.context() as before:
         before.setattr(Project, "seal", killed)
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             guard.answer(request.json())
     _, kept = kept_message(guard.project, guard.plan, "1-sum")
     assert guard.project.answers() == {"trial-1-sum": "", "trial-1-moment": ""}
@@ -224,9 +224,9 @@ def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypa
 def test_what_an_earlier_version_charged_and_lost_is_not_drawn_again(plan_with, guards):
     """Its ledger does not say whether the answer has left."""
     guard, plan = guards["one"], plan_with()
-    spent = Spent(plan.worst.mu, plan.distance)
+    spent = AttemptCost(plan.worst.mu, plan.distance)
     guard.project.charge(plan.charge(1), spent, plan.epsilon, plan.delta)
-    with pytest.raises(Refused, match="a new attempt"):
+    with pytest.raises(RequestRefused, match="a new attempt"):
         guard.answer(requests(plan, guards).json())
     guard.answer(requests(plan, guards, attempt=2).json())
 
@@ -309,7 +309,7 @@ def test_a_refusal_says_nothing_of_the_rows_or_where_they_are(plan_with, guards,
                 ParameterError("data", "a table with rows", "none")):  # fmt: skip
         with monkeypatch.context() as now:
             now.setattr("dpcore.study.guard.sum_and_count", raising(met))
-            with pytest.raises(Refused, match="^one cannot answer; its own log says why$"):
+            with pytest.raises(RequestRefused, match="^one cannot answer; its own log says why$"):
                 guard.answer(request.json())
         assert guard.log()[-1]["refused"] == str(met)
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from dpcore.privacy import gaussian_epsilon
 from dpcore.privacy.guarantee_in_words import say_number
-from dpcore.study.guard import Refused
+from dpcore.study.guard import RequestRefused
 from dpcore.study.owner_page import (
     Desk,
     Office,
@@ -54,7 +54,7 @@ def test_the_owner_s_word_in_the_page_lets_it_leave_or_not(plan_with, guard_of, 
     def answer():
         try:
             left.append(guard.answer(request.json()))
-        except Refused as refused:
+        except RequestRefused as refused:
             left.append(str(refused))
 
     thread = threading.Thread(target=answer, daemon=True)
@@ -93,7 +93,7 @@ def test_nobody_but_the_owner_presses_the_buttons(plan_with, guard_of):
 def test_silence_is_a_no_before_the_hub_stops_waiting(plan_with, guard_of):
     plan = plan_with(round_seconds=100.0)
     guard = guard_of(plan, "one", approve=Desk(0.0).approve)
-    with pytest.raises(Refused, match="owner"):
+    with pytest.raises(RequestRefused, match="owner"):
         guard.answer(request_of(plan, guard).json())
     assert not guard.project.releases()
     clock, heard = [0.0], []
@@ -125,7 +125,7 @@ def test_what_the_cap_still_admits_is_what_it_admits(plan_with, guard_of):
         guard.answer(replace(request, attempt=attempt).json())
         assert attempts_left(plan, guard.project) == left - attempt
     assert left > 1 and "no more attempt" in page(Office(plan, "one", guard.project))
-    with pytest.raises(Refused, match="cap"):
+    with pytest.raises(RequestRefused, match="cap"):
         guard.answer(replace(request, attempt=left + 1).json())
 
 
@@ -143,7 +143,7 @@ def test_a_promise_says_who_is_a_person_and_on_whom_it_counts(plan_with):
 
 def test_what_the_hub_writes_is_no_html(plan_with, guard_of):
     guard = guard_of(plan_with(), "one")
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         guard.answer(b"<script>alert(1)</script>")
     said = page(Office(guard.plan, "one", guard.project))
     assert "<script" not in said and "&lt;script" in said and "is no JSON" in said

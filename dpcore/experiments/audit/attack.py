@@ -54,7 +54,7 @@ _N_BARS = 60
 _MOST_TRIALS = 10_000_000
 
 
-class Attack:
+class CaseAttack:
     """Scores of one mechanism under D and D', as they come.
 
     n_trials: Releases to be drawn under each of D and D', as many as the case asks for by default;

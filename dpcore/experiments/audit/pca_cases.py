@@ -99,7 +99,7 @@ def epsilon_against(guarantee: Guarantee, adversary: Adversary) -> float:
     return named.get(adversary, math.inf) if named else guarantee.epsilon
 
 
-class Claim(TypedDict):
+class ClaimedGuarantee(TypedDict):
     """The fields of a case that say against whom it claims what."""
 
     epsilon: float
@@ -108,10 +108,12 @@ class Claim(TypedDict):
     guarantee: Guarantee
 
 
-def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> Claim:
+def claim(guarantee: Guarantee, adversary: Adversary = Adversary.OUTSIDER) -> ClaimedGuarantee:
     """What this guarantee claims against this adversary."""
     epsilon = epsilon_against(guarantee, adversary)
-    return Claim(epsilon=epsilon, delta=guarantee.delta, adversary=adversary, guarantee=guarantee)
+    return ClaimedGuarantee(
+        epsilon=epsilon, delta=guarantee.delta, adversary=adversary, guarantee=guarantee
+    )
 
 
 class Samplers(TypedDict):

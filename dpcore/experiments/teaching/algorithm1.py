@@ -24,7 +24,7 @@ from dpcore.pca.messages import sent
 from dpcore.pca.protocols.distributed import average_of_sites
 from dpcore.pca.protocols.protocol import EVERY_SITE, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import Kind, SiteAtWork, noise_scales
+from dpcore.pca.site import MessageKind, SiteAtWork, noise_scales
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import SiteMoments, captured_energy, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
@@ -225,7 +225,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
     released = average_of_sites(draw, draw.proxies())
     subspace = released.subspace(settings)
-    arrived = [sites[s].arrived[Kind.proxy(settings)] for s in range(moments.n_sites)]
+    arrived = [sites[s].arrived[MessageKind.proxy(settings)] for s in range(moments.n_sites)]
     moment, at_work = draw.moment_around(draw.centre, site), sites[site]
     centred = at_work.centred
     noise, noisy = at_work.drawn.noisy - moment, centred.noisy

@@ -28,7 +28,7 @@ from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.privacy.label import Label, Sight, label_of, sights_svg
 from pages.shell.parameters import plain
 from pages.use.decide.page import (
-    Question,
+    DecisionQuestion,
     accused_of,
     capitalised,
     conclusion,
@@ -95,7 +95,7 @@ class Brief:
 
 
 def brief_of(
-    question: Question, options: Sequence[Option], dataset: DatasetStatus, link: str
+    question: DecisionQuestion, options: Sequence[Option], dataset: DatasetStatus, link: str
 ) -> Brief:
     """The brief of a decision whose options have all been run; asks the session's caches."""
     best = recommended(tuple(options))
@@ -137,7 +137,7 @@ def brief_of(
     )
 
 
-def _line(question: Question, option: Option, dataset: DatasetStatus) -> Line:
+def _line(question: DecisionQuestion, option: Option, dataset: DatasetStatus) -> Line:
     guarantee = promised(option.spec, option.spec.protocols[0], dataset)
     return Line(
         option.name,

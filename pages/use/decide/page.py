@@ -21,7 +21,7 @@ from dpcore.experiments.decision import (
     PROTOCOL_FOR,
     SEARCH_RUNS,
     Option,
-    Tried,
+    TriedOption,
     asked_spec,
     decide,
     epsilon_of_breach,
@@ -50,7 +50,7 @@ from pages.widgets import session_ledger
 from pages.widgets.charts import is_dark
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import Request, watch
+from pages.widgets.job_progress import JobRequest, watch
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -68,7 +68,7 @@ _MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
-class Question:
+class DecisionQuestion:
     """What has to survive, and whom one trusts with what."""
 
     spec: RunSpec
@@ -88,14 +88,14 @@ class Question:
         return one.times(_STEPS * SEARCH_RUNS + len(NAMES) * (SEARCH_RUNS + FRESH_RUNS))
 
 
-def question_of(selection: Selection, target: float, trusted: str) -> Question:
+def question_of(selection: Selection, target: float, trusted: str) -> DecisionQuestion:
     """What settings ask."""
     spec, trust = selection.spec, Trusted[trusted.upper()]
     people = selection.dataset.n_samples if spec.samples is None else spec.samples
-    return Question(asked_spec(spec, trust, people), trust, target / 100)
+    return DecisionQuestion(asked_spec(spec, trust, people), trust, target / 100)
 
 
-def choose(selection: Selection) -> Question:
+def choose(selection: Selection) -> DecisionQuestion:
     """The question's own controls."""
     with st.container(border=True, key="asked_of_decide"):
         left, right = st.columns([2, 3], gap="large")
@@ -108,7 +108,7 @@ def options_of(progress: Progress) -> tuple[Option, ...]:
     return tuple(step for step in progress.arrived.get(PAGE, ()) if isinstance(step, Option))
 
 
-def found_options(question: Question) -> tuple[Option, ...]:
+def found_options(question: DecisionQuestion) -> tuple[Option, ...]:
     """The options of a question, as far as they have been run in this session."""
     work = background_jobs.find(PAGE, question)
     return () if work is None else options_of(work.progress())
@@ -119,7 +119,7 @@ def count_of(progress: Progress) -> str:
     options = options_of(progress)
     if options:
         return f"Fresh runs: {len(options)} of {len(NAMES)} options …"
-    tried = [step for step in progress.arrived.get(PAGE, ()) if isinstance(step, Tried)]
+    tried = [step for step in progress.arrived.get(PAGE, ()) if isinstance(step, TriedOption)]
     return f"Looking for the smallest ε: {counted(len(tried), 'value')} tried …"
 
 
@@ -168,7 +168,7 @@ def _utility(spec: RunSpec, run: int) -> str:
     return f"a classifier recognises {private} of 100 {what} ({without} without privacy)"
 
 
-def trust_in_words(question: Question, guarantee: Guarantee) -> tuple[str, str]:
+def trust_in_words(question: DecisionQuestion, guarantee: Guarantee) -> tuple[str, str]:
     """Whom one trusts, and what a breach of that trust would cost."""
     left = epsilon_of_breach(guarantee)
     trusted = "You trust nobody beyond each person's own site."
@@ -213,7 +213,7 @@ def conclusion(options: tuple[Option, ...]) -> str:
 # The page: the answer, three columns, ten reports to step through.
 
 
-def draw(question: Question, dataset: DatasetStatus, progress: Progress) -> None:
+def draw(question: DecisionQuestion, dataset: DatasetStatus, progress: Progress) -> None:
     """The answer and the options that are there."""
     options = options_of(progress)
     if len(options) < len(NAMES):
@@ -241,7 +241,7 @@ def draw(question: Question, dataset: DatasetStatus, progress: Progress) -> None
 
 
 def _column(
-    question: Question, option: Option, dataset: DatasetStatus, run: int, *, is_best: bool
+    question: DecisionQuestion, option: Option, dataset: DatasetStatus, run: int, *, is_best: bool
 ) -> None:
     spec = option.spec
     guarantee = promised(spec, spec.protocols[0], dataset)
@@ -334,7 +334,7 @@ def _bars(spec: RunSpec, run: int) -> str:
     )
 
 
-def _offer(question: Question, options: tuple[Option, ...], dataset: DatasetStatus) -> None:
+def _offer(question: DecisionQuestion, options: tuple[Option, ...], dataset: DatasetStatus) -> None:
     """The decision as a memo and as slides, once every option has been run."""
     # The slides are drawn with what the page Deck draws with, which reads pins of this page.
     from pages.use.decide.brief import brief_of, memo, powerpoint_of, slides_page
@@ -365,7 +365,7 @@ def show_decide() -> None:
     with errors_shown():
         question = choose(selection)
         watch(
-            Request(PAGE, question, question.parts, question.cost()),
+            JobRequest(PAGE, question, question.parts, question.cost()),
             selection.dataset,
             partial(draw, question, selection.dataset),
             count_of,

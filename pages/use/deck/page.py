@@ -59,7 +59,7 @@ from pages.shell.presenting import (
     MOST_BYTES,
     SCRIPTS,
     Pin,
-    View,
+    PinnedRun,
     Written,
     deck,
     from_file,
@@ -79,7 +79,7 @@ from pages.shell.share import home, only_here
 from pages.use.decide import page as decide
 from pages.use.own_data import take_example
 from pages.use.plan.page import (
-    Question,
+    TargetQuestion,
     count_of,
     found_so_far,
     how_sure,
@@ -89,21 +89,21 @@ from pages.use.plan.page import (
 )
 from pages.widgets import session_ledger
 from pages.widgets.charts import headline
-from pages.widgets.job_progress import Request, of_sweeps, too_much
+from pages.widgets.job_progress import JobRequest, of_sweeps, too_much
 from pages.widgets.notices import errors_shown, said
 
 # What a pinned page asks beside its runs along ε: a sweep or a search, which it then finds.
 
 
 @dataclass(frozen=True)
-class Asked:
+class PinnedSearch:
     """A pin's question as a job, as its page would begin it.
 
     name: Of the pin's page, under which its runs are entered in the books.
     said: How far it is, in words.
     """
 
-    request: Request
+    request: JobRequest
     name: str
     said: Callable[[Progress], str]
 
@@ -118,7 +118,7 @@ class Asked:
         return view is not None and view.progress().state in ("finished", "failed")
 
 
-def asked_by(pin: Pin) -> Asked | None:
+def asked_by(pin: Pin) -> PinnedSearch | None:
     """The job behind a pin; None for a page without one.
 
     Raises `ParameterError or DataUnavailable` as `dpcore` says it of settings that cannot run, or
@@ -126,11 +126,13 @@ def asked_by(pin: Pin) -> Asked | None:
     """
     if pin.page == "plan":
         question = plan_of(pin)
-        return Asked(Request("plan", question, question.parts, question.cost()), "plan", count_of)
+        return PinnedSearch(
+            JobRequest("plan", question, question.parts, question.cost()), "plan", count_of
+        )
     if pin.page == decide.PAGE:
         asked = decision_of(pin)
-        job = Request(decide.PAGE, asked, asked.parts, asked.cost())
-        return Asked(job, decide.PAGE, decide.count_of)
+        job = JobRequest(decide.PAGE, asked, asked.parts, asked.cost())
+        return PinnedSearch(job, decide.PAGE, decide.count_of)
     if pin.page != "tradeoffs":
         return None
     sweeps = sweeps_of(pin)
@@ -141,16 +143,16 @@ def asked_by(pin: Pin) -> Asked | None:
         done = sum(events[-1].done for events in progress.arrived.values() if events)
         return f"{done} of {counted(request.cost.draws, 'run')}"
 
-    return Asked(request, "tradeoffs", said)
+    return PinnedSearch(request, "tradeoffs", said)
 
 
-def decision_of(pin: Pin) -> decide.Question:
+def decision_of(pin: Pin) -> decide.DecisionQuestion:
     """What a pin of *Three options* asks."""
     asked = pin.stands("decide_target"), pin.stands("decide_trust")
     return decide.question_of(selection_of(pin), *asked)
 
 
-def plan_of(pin: Pin) -> Question:
+def plan_of(pin: Pin) -> TargetQuestion:
     """What a pin of *All ways to a target* asks."""
     target, field, over = (pin.stands(f"plan_{name}") for name in ("target", "find", "protocol"))
     return question_of(run_of(pin).spec, target / 100, field, over)
@@ -175,7 +177,7 @@ _AXIS_OF_R = replace(AXES["components"], axis="directions that a site sends, R")
 
 
 @dataclass(frozen=True)
-class Curves:
+class SlideCurves:
     """Runs along one field, for a chart of means.
 
     field, axis: What varies, and how its axis is called.
@@ -205,14 +207,14 @@ class Told:
     """
 
     caption: str
-    views: tuple[View, ...]
+    views: tuple[PinnedRun, ...]
     said: tuple[str, ...]
     promises: tuple[str, ...] = ()
     settings: str = ""
     link: str = ""
     script: str = ""
     number: str = ""
-    curves: tuple[Curves, ...] = ()
+    curves: tuple[SlideCurves, ...] = ()
     guesses: tuple[int, int] | None = None
     message: str = ""
 
@@ -317,7 +319,7 @@ def _decision(pin: Pin) -> Told:
         f"{view.settings}",
         number="none" if best is None else f"ε = {plain(spec.epsilon)}",
         curves=(
-            Curves(
+            SlideCurves(
                 tuple(row for option in options for row in option.rows),
                 "epsilon", AXES["epsilon"].axis, target=question.target,
             ),
@@ -354,7 +356,9 @@ def _plan(pin: Pin) -> Told:
         number=value_in_words(answer.field, found[0].value) if found else percent(best.mean),
         message=answer.sentence,
         curves=(
-            Curves(tuple(drawn), answer.field, axis.axis, axis.logarithmic, target=answer.target),
+            SlideCurves(
+                tuple(drawn), answer.field, axis.axis, axis.logarithmic, target=answer.target
+            ),
         ),
     )
 
@@ -381,26 +385,26 @@ def _tradeoffs(pin: Pin) -> Told:
         number=number,
         message=f"{number} {sentence}".replace("**", ""),
         curves=tuple(
-            Curves(tuple(rows), field, axis.axis, axis.logarithmic, named[name], TARGET)
+            SlideCurves(tuple(rows), field, axis.axis, axis.logarithmic, named[name], TARGET)
             for name, (rows, *_) in sides.items()
         ),
     )
 
 
-def here(view: View) -> Frame:
+def here(view: PinnedRun) -> Frame:
     """The frame at the ε that was pinned."""
     return next(frame for frame in view.frames()[0] if frame.spec.epsilon == view.spec.epsilon)
 
 
-def _kept(view: View) -> str:
+def _kept(view: PinnedRun) -> str:
     return percent(spread_of(here(view).rows, view.spec.protocols[0]).mean)
 
 
-def _lead(view: View) -> str:
+def _lead(view: PinnedRun) -> str:
     return f"{PROTOCOLS[view.spec.protocols[0]].title} at ε = {plain(view.spec.epsilon)}"
 
 
-def _found(view: View) -> str:
+def _found(view: PinnedRun) -> str:
     return in_plain_words(here(view).rows)
 
 
@@ -497,10 +501,10 @@ def _add_found(slide: Any, told: Told) -> None:
         _add_curves(slide, curves, Box(place.left + number * wide, place.top, wide, place.high))
 
 
-def _add_view(slide: Any, view: View, left: float, wide: float) -> None:
+def _add_view(slide: Any, view: PinnedRun, left: float, wide: float) -> None:
     frames, now = view.frames()[0], here(view)
     rows = tuple(row for frame in frames for row in frame.rows)
-    curves = Curves(rows, "epsilon", AXES["epsilon"].axis)
+    curves = SlideCurves(rows, "epsilon", AXES["epsilon"].axis)
     lead = f"{PROTOCOLS[view.spec.protocols[0]].title}, ε = {plain(view.spec.epsilon)}"
     exact = caches.exact_pictures(view.spec, view.dataset)
     if now.pictures.sprite:
@@ -520,7 +524,7 @@ def _add_view(slide: Any, view: View, left: float, wide: float) -> None:
               names, {_EXACT: theirs, lead: ours}, colours, "0.0")  # fmt: skip
 
 
-def _add_curves(slide: Any, curves: Curves, box: Box) -> None:
+def _add_curves(slide: Any, curves: SlideCurves, box: Box) -> None:
     """Means of the draws as a chart of PowerPoint's own."""
     from pptx.chart.data import XyChartData
     from pptx.enum.chart import XL_CHART_TYPE
@@ -555,7 +559,7 @@ def _add_curves(slide: Any, curves: Curves, box: Box) -> None:
         _paint(series, colour, dash)
 
 
-def _means(curves: Curves, key: str) -> list[tuple[float, float]]:
+def _means(curves: SlideCurves, key: str) -> list[tuple[float, float]]:
     draws: dict[float, list[float]] = {}
     for row in curves.rows:
         if row["protocol"] == key:
@@ -567,7 +571,7 @@ def _floor(rows: Sequence[Row], field: str, ends: tuple[float, float]) -> tuple[
     return tuple(next(row["random_ratio"] for row in rows if row[field] == end) for end in ends)
 
 
-def _axes(chart: Any, curves: Curves, ends: tuple[float, float]) -> None:
+def _axes(chart: Any, curves: SlideCurves, ends: tuple[float, float]) -> None:
     from pptx.oxml.xmlchemy import OxmlElement
 
     across, up = chart.category_axis, chart.value_axis
@@ -751,7 +755,7 @@ def _words(told: Told) -> str:
     return f'<div class="found"><div>{said}</div><div class="drawn">{drawn}</div></div>'
 
 
-def _curves(curves: Curves) -> str:
+def _curves(curves: SlideCurves) -> str:
     return energy_curves_svg(
         curves.rows,
         curves.field,
@@ -876,7 +880,9 @@ _POLL_SECONDS = 0.2
 POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 
-def run_what_is_missing(views: Sequence[View], key: str, asked: Sequence[Asked] = ()) -> bool:
+def run_what_is_missing(
+    views: Sequence[PinnedRun], key: str, asked: Sequence[PinnedSearch] = ()
+) -> bool:
     """Whether all that views and pages need is there, paid for; else a button that runs the rest.
 
     What has been run by the time somebody presses Stop is kept.
@@ -907,7 +913,7 @@ def run_what_is_missing(views: Sequence[View], key: str, asked: Sequence[Asked] 
     return True
 
 
-def _can_run(job: Asked) -> bool:
+def _can_run(job: PinnedSearch) -> bool:
     """Whether a page may run it at all; says why not."""
     refused = too_much(job.request.cost)
     if refused:
@@ -915,7 +921,7 @@ def _can_run(job: Asked) -> bool:
     return not refused and session_ledger.has_room(job.request.charge)
 
 
-def _run(job: Asked, say: Callable[[str], object]) -> None:
+def _run(job: PinnedSearch, say: Callable[[str], object]) -> None:
     asked = job.request
     view = background_jobs.start(asked.page, asked.question, asked.parts)
     try:

@@ -23,7 +23,7 @@ from dpcore.experiments.targets import (
     NoiseCurve,
     Ranked,
     Recommendation,
-    Round,
+    SearchRound,
     Trusted,
     chance_of_mean_above,
     has_field,
@@ -49,7 +49,7 @@ from pages.widgets import session_ledger
 from pages.widgets.charts import chart, headline
 from pages.widgets.downloads import take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import Request, go_where_clicked, skipped_table, watch
+from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -70,7 +70,7 @@ _MOST_PEOPLE = 7
 
 
 @dataclass(frozen=True)
-class Question:
+class TargetQuestion:
     """A target, what is to be found, over what, and what is held."""
 
     base: RunSpec
@@ -110,7 +110,7 @@ class Question:
         return searched.times(_TRIED) + background_jobs.cost_of(map_sweeps(ways[0].spec(self.base)))
 
 
-def choose_question(spec: RunSpec) -> Question:
+def choose_question(spec: RunSpec) -> TargetQuestion:
     """Draw the page's controls; what they ask."""
     left, middle, right = st.columns(3, gap="medium")
     target = ask("plan_target", left) / 100
@@ -118,7 +118,7 @@ def choose_question(spec: RunSpec) -> Question:
     return question_of(spec, target, field, ask("plan_protocol", right))
 
 
-def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> Question:
+def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> TargetQuestion:
     """The question that settings ask; says so where a protocol has nothing that is looked for."""
     if chosen != EVERY_PROTOCOL and not has_field(chosen, field):
         st.warning(
@@ -131,7 +131,7 @@ def question_of(spec: RunSpec, target: float, field: str, chosen: str) -> Questi
     if field == "epsilon":
         spec = replace(spec, epsilon=RunSpec().epsilon)
     base = ways_for(spec.dataset, protocols)[0].spec(spec)
-    return Question(base, field, target, protocols)
+    return TargetQuestion(base, field, target, protocols)
 
 
 def answer_of(progress: Progress) -> Recommendation | None:
@@ -240,7 +240,7 @@ def count_of(progress: Progress) -> str:
     return f"{words} …"
 
 
-def answer_shown(question: Question, progress: Progress) -> None:
+def answer_shown(question: TargetQuestion, progress: Progress) -> None:
     """The answer as the biggest thing, how sure it is, and as a sentence for a slide."""
     answer, tried = answer_of(progress), rounds_of(progress)
     if answer is None:
@@ -262,7 +262,7 @@ def answer_shown(question: Question, progress: Progress) -> None:
     st.code(answer.sentence, language=None, wrap_lines=True)
 
 
-def _say_so_far(question: Question, tried: list[Round]) -> None:
+def _say_so_far(question: TargetQuestion, tried: list[SearchRound]) -> None:
     reached = [
         (each, way)
         for each in tried
@@ -284,7 +284,7 @@ def _say_so_far(question: Question, tried: list[Round]) -> None:
     )
 
 
-def _say_answer(question: Question, answer: Recommendation, best: Found) -> None:
+def _say_answer(question: TargetQuestion, answer: Recommendation, best: Found) -> None:
     kept = percent(question.target)
     big_number(
         _short(question.field, best.value),
@@ -348,7 +348,7 @@ def _buttons(answer: Recommendation) -> None:
             )
 
 
-def tried_table(question: Question, progress: Progress) -> None:
+def tried_table(question: TargetQuestion, progress: Progress) -> None:
     """Every setting that was run, once there is an answer."""
     lines: list[dict[str, object]] = [
         {
@@ -373,12 +373,12 @@ def tried_table(question: Question, progress: Progress) -> None:
         skipped_table(answer.skipped)
 
 
-def rounds_of(progress: Progress) -> list[Round]:
+def rounds_of(progress: Progress) -> list[SearchRound]:
     """What has been run, in the order in which it was."""
-    return [step for step in progress.arrived.get("search", ()) if isinstance(step, Round)]
+    return [step for step in progress.arrived.get("search", ()) if isinstance(step, SearchRound)]
 
 
-def found_so_far(page: str, question: Question) -> tuple[Recommendation | None, list[Row]]:
+def found_so_far(page: str, question: TargetQuestion) -> tuple[Recommendation | None, list[Row]]:
     """The answer, if there is one, and the rows of every run of the search."""
     work = background_jobs.find(page, question)
     if work is None:
@@ -446,7 +446,7 @@ def summary(answer: Recommendation, dataset: DatasetStatus) -> str:
 PAGE = "plan"
 
 
-def draw(question: Question, progress: Progress) -> None:
+def draw(question: TargetQuestion, progress: Progress) -> None:
     """The answer, the maps around it, and every run behind it."""
     go_where_clicked()
     answer_shown(question, progress)
@@ -488,7 +488,7 @@ def show_plan() -> None:
         with st.container(border=True):
             question = choose_question(selection.spec)
         watch(
-            Request(PAGE, question, question.parts, question.cost()),
+            JobRequest(PAGE, question, question.parts, question.cost()),
             selection.dataset,
             partial(draw, question),
             count_of,

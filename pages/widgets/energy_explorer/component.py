@@ -26,7 +26,7 @@ from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import caches, turns
-from pages.server.caches import Frame, Round
+from pages.server.caches import Frame, PicturedRun
 from pages.server.turns import compute_for
 from pages.shell.controls import current, let_go_at
 from pages.shell.fragments import ask_again, is_alone
@@ -73,7 +73,7 @@ def payload(spec: RunSpec, frames: Sequence[Frame], n_wanted: int | None = None)
     }
 
 
-def met(spec: RunSpec, dataset: DatasetStatus, round_: Round) -> dict[str, Any]:
+def met(spec: RunSpec, dataset: DatasetStatus, round_: PicturedRun) -> dict[str, Any]:
     """The people of one run for the browser, at every ε there is; with the first, who they are."""
     return {
         "setting": setting_of(spec),

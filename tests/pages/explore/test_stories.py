@@ -17,7 +17,7 @@ from dpcore.data import list_datasets
 from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
 from pages.server import caches
-from pages.shell.lessons import STORIES, Difference, Finding, Story, judged
+from pages.shell.lessons import STORIES, Finding, SceneDifference, Story, judged
 from pages.shell.parameters import SIDEBAR
 from pages.shell.story_card import spec_of
 from tests.pages import looking
@@ -130,7 +130,7 @@ def test_each_choice_names_the_numbers_it_is_true_between(name):
 @each_story
 def test_the_large_number_is_the_difference_of_what_rows_keep(name):
     story = STORIES[name]
-    if isinstance(story.finding, Difference):
+    if isinstance(story.finding, SceneDifference):
         finding = story.finding(rows_at(story, 0))
         shown = float(re.sub(r" points?", "", finding.number).replace("−", "-"))
         assert shown == pytest.approx(fmean(finding.values), abs=1.0)

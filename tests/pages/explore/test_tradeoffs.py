@@ -15,10 +15,10 @@ from pages.server import background_jobs, caches
 from pages.server.background_jobs import (
     SWEEPS,
     Jobs,
+    JobView,
     Progress,
     SweepProgress,
     SweepsView,
-    View,
     find_sweeps,
     parts_of_sweeps,
 )
@@ -90,7 +90,7 @@ def test_what_stood_stays_until_half_of_its_successor_is_there(open_page, monkey
     assert [(trace.get("name"), trace.get("y")) for trace in traces(at)] == before
     # Another sweep, of which nothing has arrived.
     monkeypatch.setattr("pages.server.background_jobs.run_sweep", lambda *_, **__: iter(()))
-    monkeypatch.setattr(View, "progress", lambda self: Progress({}, "running"))
+    monkeypatch.setattr(JobView, "progress", lambda self: Progress({}, "running"))
     at.text_input(key="tradeoffs_values_epsilon").set_value("2, 20").run()
     assert not at.exception and not at.error
     assert [(trace.get("name"), trace.get("y")) for trace in traces(at)] == before

@@ -15,7 +15,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.targets import Trusted
 from pages.use.decide.brief import Brief, brief_of, five_slides, memo, powerpoint_of, slides_page
-from pages.use.decide.page import Question, conclusion
+from pages.use.decide.page import DecisionQuestion, conclusion
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ SPEC = asked_spec(RunSpec(dataset="digits", components=5), Trusted.HOLDER, 1797)
 
 
 def _brief(options: tuple[Option, ...]) -> Brief:
-    question = Question(SPEC, Trusted.HOLDER, 0.85)
+    question = DecisionQuestion(SPEC, Trusted.HOLDER, 0.85)
     return brief_of(question, options, dataset_status("digits"), "/decide")
 
 

@@ -24,12 +24,12 @@ from dpcore.experiments.summaries import percent
 from dpcore.experiments.sweep import RunCost
 from dpcore.params import EPSILONS
 from pages.shell import share
-from pages.shell.presenting import Pin, View, from_file, reordered, to_file
+from pages.shell.presenting import Pin, PinnedRun, from_file, reordered, to_file
 from pages.use.deck import page as running
-from pages.use.deck.page import Asked, Told, one_file, powerpoint, told_of
+from pages.use.deck.page import PinnedSearch, Told, one_file, powerpoint, told_of
 from pages.widgets.charts import OPEN
 from pages.widgets.energy_explorer import component
-from pages.widgets.job_progress import Request
+from pages.widgets.job_progress import JobRequest
 from tests.pages.looking import gone
 
 RUN = {"repetitions": "2", "epsilon": "2", "protocols": "DPdisPCA", "seed": "7"}
@@ -217,7 +217,7 @@ def test_whoever_stops_leaves_no_search_going_on(monkeypatch):
 
     view = Going()
     monkeypatch.setattr(running.background_jobs, "start", lambda *asked: view)
-    job = Asked(Request("plan", "?", dict, RunCost()), "plan", lambda progress: "")
+    job = PinnedSearch(JobRequest("plan", "?", dict, RunCost()), "plan", lambda progress: "")
 
     def pressed(words: str) -> None:
         raise KeyboardInterrupt
@@ -279,7 +279,7 @@ def test_a_board_s_story_runs_on_named_features_or_on_what_was_brought(open_page
     gone(at, "learn/stories")
     own = at.session_state["_own_table"]
     status = dataset_status(own.held.name)
-    said = View(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
+    said = PinnedRun(RunSpec(dataset=status.name, sites=12), (), status, "", "").guarantees()
     assert OPEN in said and said[-1].startswith("Computed on your own table")
     gone(at, "use/deck").button(key="board").click().run()
     assert at.session_state["_own_table"] is own
