@@ -176,6 +176,11 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     joblib or copy make has None.
     """
 
+    n_components: int
+    floor: float | str
+    x_share: float
+    row_norm_bound: float | tuple[float, float]
+
     def __init__(
         self,
         n_components: int = 2,
@@ -192,18 +197,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         on_long_rows: str = "clip",
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.calibration = calibration
-        self.noise = noise
-        self.floor = floor
-        self.preparation = preparation
-        self.mean_share = mean_share
-        self.x_share = x_share
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release the joint second moment of [X y] and take its canonical pairs.

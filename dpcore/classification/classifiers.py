@@ -48,13 +48,10 @@ _NOT_OF_THE_NOISE = ("random_state", "on_long_rows")
 class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
     """What both classifiers share; the loss and the features are theirs to name."""
 
-    epsilon: float
     method: str
     regularization: float
     fit_intercept: bool
-    preparation: str
     row_norm_bound: float
-    on_long_rows: str
     tol: float
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -342,15 +339,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         tol: float = 1e-4,
         random_state: RandomState = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.method = method
-        self.regularization = regularization
-        self.fit_intercept = fit_intercept
-        self.preparation = preparation
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.tol = tol
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities (n_samples, n_classes): the softmax of the scores for three or more.
@@ -412,6 +401,11 @@ class PrivateSVM(PrivateLinearClassifier):
     (True, (1, 40))
     """
 
+    kernel: str
+    gamma: float
+    n_random_features: int
+    huber_width: float
+
     def __init__(
         self,
         *,
@@ -429,19 +423,7 @@ class PrivateSVM(PrivateLinearClassifier):
         tol: float = 1e-4,
         random_state: RandomState = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.method = method
-        self.regularization = regularization
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_random_features = n_random_features
-        self.huber_width = huber_width
-        self.fit_intercept = fit_intercept
-        self.preparation = preparation
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.tol = tol
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def loss(self) -> Loss:
         """The Huber hinge loss."""

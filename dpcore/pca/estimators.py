@@ -125,6 +125,23 @@ class PrivateEstimator(BaseEstimator):
     same.
     """
 
+    epsilon: float
+    delta: float
+    calibration: str
+    noise: str
+    truncation: str
+    preparation: str
+    mean_share: float | None
+    on_long_rows: str
+    random_state: RandomState
+
+    def _set_parameters(self, given: dict[str, Any]) -> None:
+        """Attributes as `__init__` was given them, from its `locals()`: none is checked or changed,
+        as scikit-learn asks."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __setattr__(self, name: str, value: object) -> None:
         # What has been wrapped stays the object it is: cloning compares by identity.
         if name == "random_state" and not isinstance(value, UnprintedSeed):
@@ -278,7 +295,6 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     n_components: int
     denoise: Denoising
-    preparation: str
     row_norm_bound: float
 
     components_: FloatArray
@@ -541,18 +557,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         on_long_rows: str = "clip",
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.calibration = calibration
-        self.noise = noise
-        self.truncation = truncation
-        self.denoise = denoise
-        self.preparation = preparation
-        self.mean_share = mean_share
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release a subspace for these rows; `y` is ignored.
@@ -647,14 +652,7 @@ class _SulqFamily(PrivatePCA):
         on_long_rows: str = "clip",
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.truncation = truncation
-        self.preparation = preparation
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release a subspace for these rows; as `AnalyzeGaussPCA.fit`."""
@@ -782,12 +780,7 @@ class ExponentialPCA(PrivatePCA):
         on_long_rows: str = "clip",
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.preparation = preparation
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Draw a subspace for these rows; `y` is ignored.
@@ -934,6 +927,11 @@ class DistributedPCA(PrivatePCA):
     (2, 8)
     """
 
+    intermediate_dim: int | None
+    protocol: str
+    masks: str
+    honest_sites: int | None
+
     def __init__(
         self,
         n_components: int = 2,
@@ -954,22 +952,7 @@ class DistributedPCA(PrivatePCA):
         honest_sites: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.intermediate_dim = intermediate_dim
-        self.protocol = protocol
-        self.calibration = calibration
-        self.noise = noise
-        self.truncation = truncation
-        self.denoise = denoise
-        self.preparation = preparation
-        self.mean_share = mean_share
-        self.row_norm_bound = row_norm_bound
-        self.on_long_rows = on_long_rows
-        self.masks = masks
-        self.honest_sites = honest_sites
-        self.random_state = random_state
+        self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: object = None, *, sites: ArrayLike | str | None = None) -> Self:
         """Release a subspace for these rows.
