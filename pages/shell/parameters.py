@@ -1005,7 +1005,7 @@ CLASSROOM: dict[str, Parameter] = of_page(
             "text_input",
             "Room code",
             "",
-            help="Seven letters and digits, on the wall of the class.",
+            help="Six digits, on the wall of the class.",
             longest=16,
         ),
         "projector": Switch("Show the projector's view"),

@@ -143,7 +143,7 @@ async def lesson(address: str, n_phones: int, n_rounds: int, seconds_away: float
     teacher = Page("")
     await teacher.open(address)
     await teacher.press("Open a room")
-    code = re.search(r"Room (\w{7})", teacher.words)[1]
+    code = "".join(re.search(r"Room (\d{3})\s(\d{3})", teacher.words).groups())
     wall, phones = Page(f"room={code}&projector=true"), []
     await wall.open(address)
     phones = [Page(f"room={code}") for _ in range(n_phones)]

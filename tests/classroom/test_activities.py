@@ -130,6 +130,12 @@ def test_the_best_adversary_is_right_as_often_as_the_bound_says():
         fresh.take(0, (0, False))
 
 
+def test_the_podium_has_three_scores_and_equal_ones_share_a_step():
+    activity = Attack(1.0)
+    activity.hits = {0: [True], 1: [True] * 3, 2: [False], 3: [True] * 3, 4: [True] * 2, 5: []}
+    assert activity.podium() == [(3, [1, 3]), (2, [4]), (1, [0])]
+
+
 def test_a_budget_is_spent_to_its_end_and_not_beyond():
     activity = Spend(1.0, [3] * 50 + [4] * 50)
     for _ in range(10):

@@ -62,7 +62,8 @@ def test_a_code_is_taken_as_people_type_it(rooms, room):
 def test_codes_and_keys_are_new_and_long(rooms):
     opened = [rooms.open() for _ in range(MOST_ROOMS)]
     assert len({room.code for room in opened} | {room.key for room in opened}) == 2 * MOST_ROOMS
-    assert len(rooms_module._LETTERS) ** len(opened[0].code) > 1e10
+    assert all(len(room.code) == 6 and room.code.isdigit() for room in opened)
+    assert len(rooms_module._LETTERS) ** len(opened[0].key) > 1e28
 
 
 def test_wrong_codes_are_counted_for_one_and_for_all(rooms, room, clock):
@@ -77,13 +78,56 @@ def test_wrong_codes_are_counted_for_one_and_for_all(rooms, room, clock):
     assert rooms.enter(room.code, "ana") is room
     clock.now += 61
     assert rooms.enter(room.code, "eve") is room
-    for number in range(rooms_module._WRONG_OF_ALL):
+    _, _, of_address, of_all = rooms_module._WRONG_LIMITS[0]
+    for number in range(of_all - 1):  # one from another network first
         with pytest.raises(Refused, match="No room"):
-            rooms.enter("NONE", f"eve {number}")
-    with pytest.raises(Refused, match="Too many"):
+            rooms.enter("NONE", f"eve {number}", f"net {number // (of_address - 1)}")
+    assert rooms.enter(room.code, "ana") is room
+    with pytest.raises(Refused, match="No room"):
+        rooms.enter("NONE", "eve again")
+    with pytest.raises(Refused, match="Too many wrong codes. Try again in a minute"):
         rooms.enter(room.code, "ana")
     # Who is in already is not kept out by it.
     assert rooms.of_member(room.code, room.join("Ana")) is room
+
+
+def test_new_sessions_of_one_address_share_a_limit_by_the_minute_and_by_the_hour(
+    rooms, room, clock
+):
+    (_, _, a_minute, _), (_, _, an_hour, _) = rooms_module._WRONG_LIMITS
+    for number in range(an_hour):
+        with pytest.raises(Refused, match="No room"):
+            rooms.enter(f"{number:05d}", f"session {number}", "10.0.0.7")
+        if number % a_minute == a_minute - 1:
+            with pytest.raises(Refused, match="Too many"):
+                rooms.enter(room.code, "one more", "10.0.0.7")
+            clock.now += 61
+    with pytest.raises(Refused, match="Try again in an hour"):
+        rooms.enter(room.code, "one more", "10.0.0.7")
+    assert rooms.enter(room.code, "ana", "10.0.0.8") is room
+
+
+def test_what_is_let_through_in_two_hours_hardly_finds_a_room():
+    _, _, _, an_hour = rooms_module._WRONG_LIMITS[-1]
+    assert 2 * an_hour / 10**rooms_module.CODE_LENGTH < 1 / 800
+    assert MOST_ROOMS * 2 * an_hour / 10**rooms_module.CODE_LENGTH < 1 / 40
+
+
+def test_a_countdown_ends_without_doing_anything(room, clock):
+    token = room.join("Ana")
+    with pytest.raises(Refused, match="teacher"):
+        room.set_timer(token, 30.0)
+    room.start(room.key, yes_or_no())
+    assert room.seconds_left is None
+    before = room.version
+    room.set_timer(room.key, 30.0)
+    clock.now += 12
+    assert room.seconds_left == 18.0 and room.version > before
+    clock.now += 100
+    assert room.seconds_left == 0.0 and not room.is_revealed
+    room.send(token, 1, ("randomised", 0))
+    room.reveal(room.key)
+    assert room.seconds_left is None
 
 
 def test_a_room_waits_two_hours_and_no_longer(rooms, room, clock):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dpcore.experiments.teaching.adversary_test import rebuild
 from dpcore.experiments.teaching.algorithm1 import DELTA, MIDDLE, REACH, components_of, promise_of
 from dpcore.figures.components import picture_strip
 from dpcore.figures.privacy import draw_between_svg
+from dpcore.figures.style import look_of
 from dpcore.figures.svg import arrivals
 from dpcore.mechanisms import chance_of_truth, randomised_response
 from dpcore.params import EPSILONS
@@ -63,6 +65,7 @@ from pages.widgets.notices import big_number, errors_shown, not_private, plainly
 _SEATS, _KEYS = "_classroom_seats", "_classroom_keys"
 # What was refused a moment ago, and which version of the room a part shows.
 _SAID, _SHOWN = "_classroom_said", "_classroom_shown"
+_BAR = look_of("dpdis").colour
 _kept = in_browser("classroom_kept", Path(__file__).with_name("kept.js"))
 
 
@@ -110,7 +113,7 @@ def landing() -> None:
             st.text_input("Teacher's key", key="room_key", max_chars=40, type="password")
             st.button("Go on teaching", on_click=_taken_over, key="room_taken_over")
     with right.container(border=True, height="stretch"):
-        st.markdown("## You are in the class\n\nJoin with the code on the wall. No account.")
+        st.markdown("## You are in the class\n\nJoin with the six digits on the wall. No account.")
         ask("room")
         st.button("Find the room", key="room_found")
     say_refused()
@@ -118,7 +121,7 @@ def landing() -> None:
 
 def join(room: Room) -> None:
     """A nickname or none, and a seat."""
-    st.markdown(f"## Room {room.code}")
+    st.markdown(f"## Room {spaced(room.code)}")
     with st.form("join", border=False, enter_to_submit=True):
         st.text_input(
             "A nickname, if you like", key="nickname", max_chars=LONGEST_NAME, autocomplete="off"
@@ -126,9 +129,21 @@ def join(room: Room) -> None:
         st.form_submit_button("Join", type="primary", on_click=_joined, args=(room,))
     st.caption(
         "The room knows this name and what you choose, and forgets both when it ends. Everybody "
-        "in the class can read the name."
+        f"in the class can read the name. {WHAT_A_CODE_OPENS}"
     )
     say_refused()
+
+
+# Six digits can be guessed: what that gives, said where a code is used.
+WHAT_A_CODE_OPENS = (
+    "Anyone who has or guesses the six digits sees what the wall shows, nicknames too, and can "
+    "take a seat. The teacher's console needs a key."
+)
+
+
+def spaced(code: str) -> str:
+    """A code in two groups, as it is read aloud."""
+    return f"{code[:3]}\u00a0{code[3:]}"
 
 
 def written() -> str:
@@ -142,7 +157,7 @@ def entered(code: str) -> Room | None:
     if not code.strip():
         return None
     try:
-        return ROOMS.enter(code, caches.visitor())
+        return ROOMS.enter(code, caches.visitor(), str(st.context.ip_address or ""))
     except Refused as refused:
         st.warning(str(refused))
         return None
@@ -185,6 +200,27 @@ def named(room: Room, seat: int) -> str:
     return plainly(called(room, seat))
 
 
+def answer_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, said: str) -> None:
+    """How often each answer was given, as bars that fill while answers arrive.
+
+    most: What a full bar is: the phones of the class.
+    said: What is counted.
+    """
+    lines = "".join(
+        f'<div>{escape(answer)}</div><div style="background:color-mix(in srgb, currentColor 12%, '
+        'transparent);border-radius:4px">'
+        f'<div style="width:{100 * count / max(most, count, 1):.0f}%;'
+        f'min-width:2px;height:100%;min-height:1.4em;border-radius:4px;background:{_BAR}"></div>'
+        f'</div><b style="font-variant-numeric:tabular-nums">{count}</b>'
+        for answer, count in zip(answers, counts, strict=True)
+    )
+    st.html(
+        f'<figure style="margin:0;width:100%"><figcaption>Bars: {said}, of {most}</figcaption>'
+        '<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:.6em 1em;'
+        f'align-items:stretch;font-size:max(1rem,min(2.2vw,1.6rem))">{lines}</div></figure>'
+    )
+
+
 def watched(here: Here, part: str, draw: Callable[[Here], None], *, every: float) -> None:
     """A part of the page that is drawn again when something in the room has changed.
 
@@ -219,14 +255,15 @@ def _opened() -> None:
 def _taken_over() -> None:
     state = st.session_state
     code, key = code_in(state.get("room_of_key", "")), code_in(state.get("room_key", ""))
-    room = trying(lambda: ROOMS.enter(code, caches.visitor()))
+    address = str(st.context.ip_address or "")
+    room = trying(lambda: ROOMS.enter(code, caches.visitor(), address))
     if room is None:
         return
     if room.is_key(key):
         _enter_as(_KEYS, room, key)
     else:
         # A wrong key is a wrong try as well, of a code that nobody has.
-        trying(lambda: ROOMS.enter(f"{code}{key}", caches.visitor()))
+        trying(lambda: ROOMS.enter(f"{code}{key}", caches.visitor(), address))
         state[_SAID] = "This is not the key of that room."
 
 
@@ -560,17 +597,19 @@ def guess_on_wall(room: Room, activity: Guess) -> None:
     """The question; after Reveal the estimate, and the answers in clear of those who agreed."""
     st.markdown(f"### {_letters(activity.question)}")
     n_answers = len(activity.answers)
+    counts = activity.counts(activity.answers)
     if not room.is_revealed or not n_answers:
         st.markdown(
             f"**{counted(n_answers, 'answer')}.** {_rule(len(activity.choices), activity.epsilon)}"
         )
+        answer_bars(activity.choices, counts, most=room.n_joined, said="what the phones said")
         return
     estimate, deviation = activity.estimate()
-    counts = activity.counts(activity.answers)
     most = int(np.argmax(estimate))
     words = big_number(
         f"{_about(estimate[most], n_answers)} of {n_answers}",
-        f"mean “{_letters(activity.choices[most])}”, ± {2 * deviation:.0f}.",
+        f"mean “{_letters(activity.choices[most])}”, ± {2 * deviation:.0f}"
+        f"{_few(deviation, n_answers)}, by our estimate.",
         f"{_rule(len(activity.choices), activity.epsilon)} The estimate takes out what was said by "
         "chance alone, and is right on average; ± is two standard deviations.",
     )
@@ -586,7 +625,12 @@ def guess_on_wall(room: Room, activity: Guess) -> None:
             f":red-badge[not private] **{len(activity.clear)} of {n_answers}** let theirs be "
             "counted as it is."
         )
+    answer_bars(activity.choices, counts, most=room.n_joined, said="what the phones said")
     st.dataframe(lines, hide_index=True, width="stretch")
+
+
+def _few(deviation: float, n_answers: int) -> str:
+    return ": too few answers to know" if 4 * deviation >= n_answers else ""
 
 
 def guess_on_console(here: Here, activity: Guess) -> None:
@@ -612,6 +656,21 @@ def _answer(here: Here, activity: Guess, truth: int) -> None:
 def _after(here: Here, student: Student, activity: Guess) -> None:
     said = activity.choices[activity.answers[student.seat]]
     st.success(f"Your phone said “{_letters(said)}”: perhaps your answer, perhaps not.")
+    if here.room.is_revealed:
+        n_answers = len(activity.answers)
+        estimate, deviation = activity.estimate()
+        most = int(np.argmax(estimate))
+        st.markdown(
+            f"**The class:** about {_about(estimate[most], n_answers)} of {n_answers} mean "
+            f"“{_letters(activity.choices[most])}”, ± {2 * deviation:.0f}"
+            f"{_few(deviation, n_answers)}."
+        )
+        answer_bars(
+            activity.choices,
+            activity.counts(activity.answers),
+            most=n_answers,
+            said="what the phones said",
+        )
     code, round_, truth = st.session_state.get(_TRUTH, ("", 0, 0))
     if not activity.is_open_late or (code, round_) != (here.room.code, here.room.round):
         return
@@ -673,12 +732,19 @@ def attack_on_phone(here: Here, student: Student, activity: Attack) -> None:
     """One release after the other: with her, or without?"""
     room, seat = here.room, student.seat
     hits = activity.hits.get(seat, [])
-    if hits:
+    if hits and not room.is_revealed:
         verdict = "right" if hits[-1] else "wrong"
         st.markdown(f"The last one was **{verdict}**: {sum(hits)} of {len(hits)} so far.")
     release = activity.release(seat)
-    if release is None or room.is_revealed:
-        st.info("Look at the wall: what did the class make of it?")
+    if room.is_revealed:
+        st.markdown(
+            f"## You: {sum(hits)} of {len(hits)} right\n\nThe class: {activity.n_hits} of "
+            f"{activity.n_guesses}. On average no adversary is right more than "
+            f"**{percent(activity.bound)}** of the time; a coin is, half of the time."
+        )
+        return
+    if release is None:
+        st.info("You have judged all ten. The teacher reveals what the class made of it.")
         return
     st.markdown(
         f"**Release {len(hits) + 1} of {N_DRAWS}.** You know everybody's row, and hers. Is hers "
@@ -714,6 +780,13 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         return
     if not room.is_revealed:
         st.markdown(f"{attack_progress(activity)} How often can a guess be right?")
+        made = [len(each) for each in list(activity.hits.values())]
+        answer_bars(
+            [f"{number} of {N_DRAWS}" for number in range(2, N_DRAWS + 1, 2)],
+            [sum(each >= number for each in made) for number in range(2, N_DRAWS + 1, 2)],
+            most=room.n_joined,
+            said="phones that have judged so many releases",
+        )
         return
     rate = activity.n_hits / count
     luck = math.sqrt(activity.bound * (1 - activity.bound) / count)
@@ -724,10 +797,21 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         f"{activity.n_hits} of {count:,} guesses. In so many, luck alone moves the best "
         f"adversary's rate by {100 * luck:.0f} points (one standard deviation).",
     )
+    _podium(room, activity)
     st.markdown(
-        "Who was right ten times had luck: what is promised is the chance, on average over runs."
+        "A score above the bound is luck: ε bounds how often a guess is right on average over runs."
     )
     st.page_link(linked_page("promise"), label="Where the bound comes from: What ε promises")
+
+
+def _podium(room: Room, activity: Attack) -> None:
+    """Most right guesses, by the names that the class has given itself; equal scores share."""
+    steps = "".join(
+        f'<li><b style="font-size:1.6em">{score}</b> right · '
+        f"{', '.join(escape(called(room, seat)) for seat in seats)}</li>"
+        for score, seats in activity.podium()
+    )
+    st.html(f'<ol style="font-size:min(3vw,1.6rem);margin:0;line-height:1.5">{steps}</ol>')
 
 
 def attack_on_console(_: Here, __: Attack) -> None:
@@ -795,6 +879,8 @@ def spend_on_phone(here: Here, student: Student, activity: Spend) -> None:
             f"About **{mine[-1].answer:,.0f}** people wrote a {mine[-1].numeral}. "
             f"You have spent ε = {say_number(paid)} of everybody's."
         )
+    if room.is_revealed and activity.queries:
+        _revealed(activity)
 
 
 def spend_on_wall(room: Room, activity: Spend) -> None:
@@ -851,7 +937,9 @@ def _numerals() -> list[int]:
 
 _EVERY_SECONDS = 1.0
 _WALL_SECONDS = 0.25
-_CODE = "font-size:min(11vw,5.5rem);font-weight:700;letter-spacing:.08em;line-height:1.1"
+_COUNTDOWNS = (15, 30, 60, 120)
+_CODE = "font-size:min(13vw,11rem);font-weight:700;letter-spacing:.04em;line-height:1.05"
+_countdown = in_browser("classroom_countdown", *Path(__file__).parent.glob("countdown.*"))
 
 
 @dataclass(frozen=True)
@@ -920,9 +1008,9 @@ def _console(here: Here) -> None:
     room = here.room
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.markdown(
-        f"## Room {room.code}\n\n{counted(room.n_joined, 'student')} of at most {MOST_STUDENTS}; "
-        f"{room.n_here} seen in the last {AWAY_SECONDS:.0f} seconds. Students join at "
-        f"`{address_of(room)}`."
+        f"## Room {spaced(room.code)}\n\n{counted(room.n_joined, 'student')} of at most "
+        f"{MOST_STUDENTS}; {room.n_here} seen in the last {AWAY_SECONDS:.0f} seconds. Students "
+        f"join at `{address_of(room)}`. {WHAT_A_CODE_OPENS}"
     )
     right.link_button(
         "Projector's view ↗",
@@ -953,7 +1041,41 @@ def _goes_on(here: Here, room: Room, activity: Activity) -> None:
         row.button(
             "Close the activity", on_click=trying, args=(partial(room.close_round, here.key),)
         )
+        if not room.is_revealed:
+            _ask_timer(here, room)
         view.on_console(here, activity)
+
+
+def _ask_timer(here: Here, room: Room) -> None:
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    seconds = row.segmented_control(
+        "Countdown, in seconds",
+        _COUNTDOWNS,
+        default=30,
+        required=True,
+        key="classroom_countdown",
+        help="Wall and phones count down. Nothing happens at its end: you reveal.",
+    )
+    row.button(
+        "Start the countdown",
+        key="classroom_countdown_start",
+        on_click=trying,
+        args=(partial(room.set_timer, here.key, seconds),),
+    )
+    if room.ends_at is not None:
+        row.button(
+            "Stop it",
+            key="classroom_countdown_stop",
+            on_click=trying,
+            args=(partial(room.set_timer, here.key, None),),
+        )
+        _count_down(room)
+
+
+def _count_down(room: Room, *, is_wall: bool = False) -> None:
+    left = room.seconds_left
+    if left is not None:
+        _countdown(key="classroom_clock", data={"left": left, "wall": is_wall})
 
 
 def _next(here: Here, room: Room) -> None:
@@ -1018,17 +1140,29 @@ def _wall(here: Here) -> None:
     view = VIEWS[room.activity.name]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     left.markdown(f"## {view.title}")
-    right.caption(f"Join: {_short(room)}, code **{room.code}** · {counted(room.n_joined, 'phone')}")
+    with right:
+        _count_down(room, is_wall=True)
+        st.caption(
+            f"Join: {_short(room)}, code **{spaced(room.code)}** · "
+            f"{counted(room.n_joined, 'phone')}"
+        )
     if room.is_paused:
         st.info("Phones are locked for a moment.")
     view.on_wall(room, room.activity)
+
+
+_NAMES = "display:flex;flex-wrap:wrap;gap:.6rem;list-style:none;padding:0;margin:1rem 0 0"
+_NAME = (
+    "font-size:min(4vw,1.8rem);padding:.2rem 1rem;margin:0;border-radius:2rem;"
+    "border:2px solid color-mix(in srgb, currentColor 35%, transparent)"
+)
 
 
 def _way_in(room: Room) -> None:
     address = address_of(room)
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
-        st.html(f'<p style="margin:0">Room</p><p style="margin:0;{_CODE}">{room.code}</p>')
+        st.html(f'<p style="margin:0">Room</p><p style="margin:0;{_CODE}">{spaced(room.code)}</p>')
         st.markdown(f"## {_short(room)}\n\n**{counted(room.n_joined, 'phone')}** here so far.")
         st.caption("No account. The room forgets everything when it ends.")
         if only_here(address):
@@ -1038,6 +1172,8 @@ def _way_in(room: Room) -> None:
                 "class in, where NAME is this machine's name or address on the phones' network."
             )
     right.image(_qr(address), width="stretch", alt=f"A QR code of {address}")
+    names = "".join(f'<li style="{_NAME}">{escape(each.called)}</li>' for each in room.students)
+    st.html(f'<ul style="{_NAMES}">{names}</ul>')
 
 
 def _short(room: Room) -> str:
@@ -1060,7 +1196,7 @@ def _phone(here: Here) -> None:
     room, student = here.room, here.student
     if student is None:
         return
-    st.caption(f"Room {room.code} · you are {plainly(student.called)}")
+    st.caption(f"Room {spaced(room.code)} · you are {plainly(student.called)}")
     if room.activity is None:
         st.markdown("## You are in\n\nLook at the wall: the teacher begins.")
         return
@@ -1068,6 +1204,7 @@ def _phone(here: Here) -> None:
     st.markdown(f"## {view.title}")
     if room.is_paused:
         st.info("The teacher has locked the phones for a moment.")
+    _count_down(room)
     view.on_phone(here, student, room.activity)
 
 

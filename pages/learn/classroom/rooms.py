@@ -5,11 +5,12 @@ What a class can do together: the state of a round of each, and what it takes fr
 Rooms call `take` under their lock; pages look on without it, at copies of what grows meanwhile.
 Nothing here outlives its round.
 
-The rooms of this server, in its memory alone: by a code that nobody finds by trying.
+The rooms of this server, in its memory alone, by a code of six digits.
 
-A code is one of 27^7, about 10^10. Wrong ones are counted for each visitor and for all together:
-at the most that is let through, trying for two hours finds one of all rooms with a chance of one in
-seven thousand.
+Six digits can be guessed, so wrong codes are counted for each session, each network address and
+all together, by the minute and by the hour. At the most that is let through, guessing for two hours
+finds a given room with a chance of 1 in 800, and one of twenty rooms with a chance of 1 in 40.
+A guessed code gives what the wall shows and a seat as a student; the teacher's key is 20 letters.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ class Room:
         self.activity: Activity | None = None
         self.round = 0
         self.is_revealed = self.is_paused = self.has_ended = False
+        self.ends_at: float | None = None  # of the countdown, by the room's clock
         self.version = self.news = 0
         self.opened = self.touched = clock()
         self._clock = clock
@@ -166,16 +168,32 @@ class Room:
         with self._ruled(key):
             self.activity, self.round = activity, self.round + 1
             self.is_revealed = self.is_paused = False
+            self.ends_at = None
 
     def reveal(self, key: str) -> None:
         """Show what came of it; nothing more is taken."""
         with self._ruled(key):
-            self.is_revealed = True
+            self.is_revealed, self.ends_at = True, None
 
     def close_round(self, key: str) -> None:
         """End the activity, and let go of all that was sent for it."""
         with self._ruled(key):
             self.activity, self.is_revealed, self.is_paused = None, False, False
+            self.ends_at = None
+
+    def set_timer(self, key: str, seconds: float | None) -> None:
+        """Begin a countdown on the wall and the phones, or take it away.
+
+        Its end changes nothing: answers are taken until the teacher reveals or locks.
+        """
+        with self._ruled(key):
+            self.ends_at = None if seconds is None else self._clock() + seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of the countdown, at least 0; None where there is none."""
+        ends_at = self.ends_at
+        return None if ends_at is None else max(0.0, ends_at - self._clock())
 
     def pause(self, key: str, paused: bool) -> None:
         """Lock every phone's controls, or unlock them."""
@@ -381,6 +399,12 @@ class Attack:
         hits.append(self._drawn(seat, number)[0] == guess)
         return hits[-1]
 
+    def podium(self) -> list[tuple[int, list[int]]]:
+        """The three largest numbers of right guesses, each with the seats that have it."""
+        hits = {seat: sum(each) for seat, each in list(self.hits.items())}
+        best = sorted(set(hits.values()) - {0}, reverse=True)[:3]
+        return [(score, [seat for seat, own in hits.items() if own == score]) for score in best]
+
     @property
     def n_guesses(self) -> int:
         return sum(map(len, list(self.hits.values())))
@@ -447,16 +471,18 @@ class Spend:
         return Bound(mu=math.inf, epsilon=epsilon)
 
 
-# The rooms of this server, in its memory alone: by a code that nobody finds by trying.
+# The rooms of this server, in its memory alone: by a code of six digits.
 
 MOST_ROOMS = 20
 IDLE_SECONDS = 2 * 3600.0
 # A room that nobody has joined makes room for another after this.
 EMPTY_SECONDS = 600.0
-CODE_LENGTH, KEY_LENGTH = 7, 20
+CODE_LENGTH, KEY_LENGTH = 6, 20
 # No letter looks like another or a digit, and without vowels they make no words.
 _LETTERS = "23456789BCDFGHJKMNPQRSTVWXZ"
-_WRONG_SECONDS, _WRONG_OF_ONE, _WRONG_OF_ALL = 60.0, 5, 600
+# Wrong codes that are let through in so many seconds: of a session, an address, and all together.
+# A class behind one address types some wrong ones; new sessions cost an attacker nothing.
+_WRONG_LIMITS = ((60.0, 5, 20, 60), (3600.0, 30, 120, 600))
 
 
 def code_in(written: str) -> str:
@@ -464,9 +490,14 @@ def code_in(written: str) -> str:
     return "".join(written[:40].upper().replace("-", "").split())
 
 
-def drawn_code(length: int) -> str:
-    """Letters that nobody can foretell."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(length))
+def drawn_code() -> str:
+    """Six digits that nobody can foretell, to be read off a wall."""
+    return "".join(secrets.choice("0123456789") for _ in range(CODE_LENGTH))
+
+
+def drawn_key() -> str:
+    """A teacher's key: letters that nobody can foretell."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(KEY_LENGTH))
 
 
 class Rooms:
@@ -479,7 +510,7 @@ class Rooms:
         self._clock = clock
         self._lock = threading.Lock()
         self._rooms: dict[str, Room] = {}
-        self._wrong: deque[tuple[float, str, str]] = deque()
+        self._wrong: deque[tuple[float, str, str, str]] = deque()
 
     def open(self) -> Room:
         """A new room; its `key` is the teacher's.
@@ -490,14 +521,17 @@ class Rooms:
             self._let_go()
             if len(self._rooms) >= MOST_ROOMS:
                 self._drop_an_empty_one()
-            code = drawn_code(CODE_LENGTH)
+            code = drawn_code()
             while code in self._rooms:
-                code = drawn_code(CODE_LENGTH)
-            room = self._rooms[code] = Room(code, drawn_code(KEY_LENGTH), self._clock)
+                code = drawn_code()
+            room = self._rooms[code] = Room(code, drawn_key(), self._clock)
             return room
 
-    def enter(self, written: str, visitor: str) -> Room:
-        """The room of a code that somebody typed or followed.
+    def enter(self, written: str, visitor: str, address: str = "") -> Room:
+        """The room of a code that was typed or followed.
+
+        visitor: A browser's session.
+        address: Of its network; empty where it is not known.
 
         Raises `Refused` if there is no such room, or too many wrong codes came before.
         """
@@ -505,19 +539,31 @@ class Rooms:
         with self._lock:
             self._let_go()
             now = self._clock()
-            while self._wrong and now - self._wrong[0][0] > _WRONG_SECONDS:
+            while self._wrong and now - self._wrong[0][0] > _WRONG_LIMITS[-1][0]:
                 self._wrong.popleft()
-            tried = {each for _, who, each in self._wrong if who == visitor}
             # A page that is drawn again asks again; that is no new try.
-            if code in tried:
+            if any(
+                who == visitor and tried == code and now - at <= _WRONG_LIMITS[0][0]
+                for at, who, _, tried in self._wrong
+            ):
                 raise _no_such_room()
-            if len(tried) >= _WRONG_OF_ONE or len(self._wrong) >= _WRONG_OF_ALL:
-                raise Refused("Too many codes that no room has. Try again in a minute.")
+            if (wait := self._wait(now, visitor, address)) is not None:
+                raise Refused(f"Too many wrong codes. Try again in {wait}.")
             room = self._rooms.get(code)
             if room is None:
-                self._wrong.append((now, visitor, code))
+                self._wrong.append((now, visitor, address, code))
                 raise _no_such_room()
             return room
+
+    def _wait(self, now: float, visitor: str, address: str) -> str | None:
+        """How long a limit on wrong codes asks to wait; None where none is reached."""
+        for seconds, of_session, of_address, of_all in reversed(_WRONG_LIMITS):
+            recent = [wrong for wrong in self._wrong if now - wrong[0] <= seconds]
+            n_own = sum(who == visitor for _, who, _, _ in recent)
+            n_address = sum(bool(address) and whence == address for _, _, whence, _ in recent)
+            if n_own >= of_session or n_address >= of_address or len(recent) >= of_all:
+                return "an hour" if seconds > 60 else "a minute"
+        return None
 
     def of_member(self, written: str, token: str) -> Room | None:
         """The room of a code, for who has a seat in it or its key; nothing for anybody else."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -27,7 +29,8 @@ def pressed(at: AppTest, label: str) -> AppTest:
 
 def words(at: AppTest) -> str:
     kinds = (at.markdown, at.caption, at.info, at.success, at.warning)
-    return "\n".join(each.value for kind in kinds for each in kind)
+    pieces = [each.value for kind in kinds for each in kind]
+    return "\n".join([*pieces, *(each.proto.body for each in at.get("html"))])
 
 
 @pytest.fixture
@@ -66,6 +69,10 @@ def started(teacher: AppTest, activity: str) -> AppTest:
 def test_hospitals_send_and_the_wall_shows_what_all_of_them_found(teacher, wall, join):
     ana, nobody = join("Ana"), join()
     assert "**2 phones** here so far" in words(wall.run())
+    # The lobby: names as they arrive, and six digits.
+    code = teacher.session_state["room"]
+    assert code.isdigit() and f"{code[:3]}\u00a0{code[3:]}" in words(wall)
+    assert "Ana (1)</li>" in words(wall) and "Number 2</li>" in words(wall)
     started(teacher, "hospitals")
     ana.run().segmented_control(key="class_epsilon_1").set_value(20.0).run()
     pressed(ana, "Send at ε = 20")
@@ -92,7 +99,13 @@ def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
         assert "the truth 73 times in 100" in words(at.run()) and "a blind guess, 50" in words(at)
         pressed(at, answer)
         assert "Your phone said" in words(at)
+    assert "what the phones said, of 2" in words(wall.run()) and "estimate" not in words(wall)
+    pressed(teacher.run(), "Start the countdown")
+    for at in (wall.run(), ana.run()):
+        (clock,) = (each for each in at.get("bidi_component") if "clock" in each.proto.id)
+        assert 0 < json.loads(clock.proto.json)["left"] <= 30
     pressed(teacher.run(), "Reveal")
+    assert "**The class:** about" in words(ana.run()) and "too few answers to know" in words(ana)
     assert "in clear" not in wall.run().dataframe[0].value
     pressed(teacher.run(), "Ask who lets the true answer be counted")
     assert "not private" not in words(wall.run())
@@ -111,6 +124,9 @@ def test_the_class_attacks_single_draws_and_sees_the_bound(teacher, wall, join):
     assert "10 guesses" in words(wall.run()) and "no adversary" not in words(wall)
     pressed(teacher.run(), "Reveal")
     assert "no adversary is right more than" in words(wall.run())
+    right = sum(ROOMS._rooms[teacher.session_state["room"]].activity.hits[0])
+    assert f"{right}</b> right · Ana (1)" in words(wall) or right == 0
+    assert f"You: {right} of 10 right" in words(ana.run())
 
 
 def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, join):
