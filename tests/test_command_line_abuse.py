@@ -126,7 +126,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(tmp_path, capsys):
     with_cache = [argument for argument in SWEEP if argument != "--no-cache"]
     for arguments in (
         [*with_cache, "components=10,11"],
-        ["plan", "--target", "0.5", "--protocol", "pooled", "--repetitions", "1"],
+        ["best", "--protocol", "pooled", "--repetitions", "1"],
     ):
         assert main(arguments) == 0
         assert capsys.readouterr().err.count("cannot be kept in") == 1

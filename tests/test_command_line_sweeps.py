@@ -143,7 +143,6 @@ def test_mistakes_are_one_sentence(capsys):
         ["sweep", "--vary", "nonsense=1"],
         ["sweep", "--vary", "epsilon=1", "--workers", "0"],
         ["sweep", "--vary", "epsilon=1", "--scheduler", "nowhere"],
-        ["plan", "--target", "2"],
         ["best", "--target", "2"],
         ["best", "--epsilon", "inf"],
         ["best", "--protocol", "exact"],
@@ -155,17 +154,6 @@ def test_mistakes_are_one_sentence(capsys):
         assert captured.out == ""
         assert captured.err.splitlines()[-1].startswith("dpcore: ")
         assert "Traceback" not in captured.err
-
-
-def test_a_plan_is_a_sentence(capsys):
-    arguments = ["plan", "--target", "0.7", "--repetitions", "2"]
-    assert main(arguments) == 0
-    sentence = capsys.readouterr().out
-    assert sentence.startswith("70 % of the optimum with DPdisPCA at 5 sites of 359 people")
-    assert main([*arguments, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["sentence"] == sentence.strip()
-    assert document["value"] in {row["epsilon"] for row in document["rows"]}
 
 
 def test_what_is_best_is_ranked_or_recommended(capsys):

@@ -457,7 +457,7 @@ class CanonicalPairs:
     floor : float
         Eigenvalue floor that was used, in units of the joint moment.
     sigma_of_average : float
-        Noise standard deviation left in an entry of the average, before any truncation.
+        Noise standard deviation left in an entry of the average, before any cut.
     guarantee : Guarantee
         Covers everything here.
     sigma : ndarray of shape (n_sites,)

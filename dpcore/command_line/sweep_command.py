@@ -1,4 +1,4 @@
-"""`sweep`: rows over a grid; `plan`, `best`: what reaches a target; `rate`; `cache`."""
+"""`sweep`: rows over a grid; `best`: what reaches a target; `rate`: energy per byte; `cache`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from dpcore.experiments.summaries import bytes_in_words
 from dpcore.experiments.sweep import Sweep
 from dpcore.experiments.targets import (
     AXES,
-    Answer,
     Found,
     Ranked,
     Recommendation,
@@ -46,21 +45,17 @@ from dpcore.experiments.targets import (
     rate_sweeps,
     reasons_left_out,
     recommend,
-    search,
     ways_for,
 )
 from dpcore.params import axes, kind_of
-
-# `sweep`: rows over a grid; `plan`: what a target costs; `rate`: energy per byte; `cache`.
 
 STANDARD_OUTPUT = "-"
 NOTHING = 1
 
 
 def add_commands(commands: Commands) -> None:
-    """Hang the four commands on the parser."""
+    """Hang `sweep`, `rate` and `cache` on the parser."""
     _add_sweep(commands)
-    _add_plan(commands)
     _add_rate(commands)
     cache = commands.add_parser(
         "cache",
@@ -158,59 +153,6 @@ def _sweep(arguments: argparse.Namespace) -> int:
             Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
         print_summary(result.rows, [field for field, _ in vary])
     return 0 if result.rows else NOTHING
-
-
-def _add_plan(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "plan",
-        help="what a target energy costs",
-        description="Search, over real runs, for the smallest epsilon, people per site or R, or "
-        "the most sites, that reach a target.",
-    )
-    parser.add_argument("--find", choices=AXES, default="epsilon", help="default: %(default)s")
-    parser.add_argument(
-        "--target", type=float, required=True, help="share of the optimum to reach, 0 to 1"
-    )
-    add_run_options(parser)
-    add_sweep_options(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    parser.set_defaults(command=_plan)
-
-
-def _plan(arguments: argparse.Namespace) -> int:
-    spec = spec_from(arguments)
-    for step in search(
-        spec,
-        arguments.find,
-        arguments.target,
-        protocol=spec.protocols[0],
-        **run_options(arguments),
-    ):
-        if isinstance(step, Answer):
-            _say_answer(spec, step, as_json=arguments.json)
-        else:
-            energies = f"{min(step.energies):.3f} to {max(step.energies):.3f}"
-            print(f"{arguments.find} = {step.value:g}: {energies}", file=ASIDE)
-    return 0
-
-
-def _say_answer(spec: RunSpec, answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "spec": asdict(spec),
-                "field": answer.field,
-                "target": answer.target,
-                "value": answer.value,
-                "luckiest": answer.luckiest,
-                "unluckiest": answer.unluckiest,
-                "sentence": answer.sentence,
-                "versions": versions(),
-                "rows": [row for tried in answer.tried for row in tried.rows],
-            }
-        )
-    else:
-        print(answer.sentence)
 
 
 def _add_rate(commands: Commands) -> None:

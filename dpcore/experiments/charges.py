@@ -4,8 +4,8 @@ The unit is a draw of noise, not a picture: whatever is computed from one noisy 
 post-processing and free. The cost of private components is therefore told by which draws of which
 noise they were computed from.
 
-Protocols whose entries name the same noise read the same draw of it, and K, R, truncation and
-encoding only cut it differently, so all of those share a charge. A key names the people, the
+Protocols whose entries name the same noise read the same draw of it, and K, R and the
+message only cut it differently, so all of those share a charge. A key names the people, the
 settings of the noise and the seed, and nothing that is chosen afterwards.
 """
 

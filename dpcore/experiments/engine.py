@@ -175,7 +175,7 @@ def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
 
 
 # Units of work: one draw of the noise, serving every cell that differs only in what is done with it
-# afterwards (of PCA: K, R, truncation, encoding).
+# afterwards (of PCA what is declared `after_noise`).
 
 _lock = Lock()
 _users: list[object] = []

@@ -278,9 +278,6 @@ _BASE = RunSpec.published(
     samples=10000,
     components=50,
     intermediate_dim=100,
-    calibration="published",
-    noise="triangle",
-    truncation="svd",
     reference="all",
     repetitions=10,
 )

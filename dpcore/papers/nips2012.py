@@ -104,7 +104,6 @@ class DrawsSpec:
             components=self.components,
             calibration="published",
             noise="triangle",
-            truncation="psd",
             preparation="bounded",
             norm_bound=NORM_BOUNDS.get(self.dataset),
             mean_share=0.0,

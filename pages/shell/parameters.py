@@ -31,6 +31,7 @@ from dpcore.experiments.classification_runs import (
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, usual_bounds
 from dpcore.experiments.teaching.adversary_test import REACH
+from dpcore.experiments.teaching.algorithm1 import FORMER_STEPS, STEP_TITLES
 from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.papers.dpdispca import FIGURES
 from dpcore.papers.nips2012 import FIGURES_2012
@@ -838,16 +839,6 @@ EXPLORE = (
 
 # What the pages under Learn ask.
 
-STEP_TITLES = {
-    "rows": "Rows",
-    "moment": "Moment",
-    "noise": "Noise",
-    "denoising": "Denoising",
-    "truncation": "Cut",
-    "message": "Message",
-    "average": "Sum",
-    "components": "Components",
-}
 PROMISE = {
     "promise_calibration": OneOf(
         "segmented_control",
@@ -894,8 +885,7 @@ ALGORITHM = {
         "Go to",
         "rows",
         STEP_TITLES,
-        # As addresses had them when each step was a screen.
-        renamed={"local moment": "moment", "decomposition": "truncation"},
+        renamed=FORMER_STEPS,
     ),
     "step_site": Number(
         "number_input",

@@ -21,8 +21,6 @@ SMALL = {
     "run": ["--protocol", "pooled", "--repetitions", "1", "--samples", "40", "--sites", "2"],
     "sweep": ["--vary", "epsilon=1,2", "--protocol", "pooled", "--repetitions", "1",
               "--samples", "40", "--sites", "2", "--workers", "1"],
-    "plan": ["--target", "0.5", "--protocol", "pooled", "--repetitions", "1", "--samples", "40",
-             "--sites", "2", "--workers", "1"],
     "best": ["--protocol", "pooled", "--repetitions", "1", "--samples", "40", "--sites", "2",
              "--workers", "1"],
     "rate": ["--repetitions", "1", "--samples", "40", "--sites", "2", "--components", "3",

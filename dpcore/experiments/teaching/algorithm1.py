@@ -42,6 +42,19 @@ STEPS = (
     "average",
     "components",
 )
+# Each as a page calls it; what is decomposed is cut on the same screen.
+STEP_TITLES = {
+    "rows": "Rows",
+    "moment": "Moment",
+    "noise": "Noise",
+    "denoising": "Denoising",
+    "truncation": "Cut",
+    "message": "Message",
+    "average": "Sum",
+    "components": "Components",
+}
+# As addresses had them when each step was a screen.
+FORMER_STEPS = {"local moment": "moment", "decomposition": "truncation"}
 _MOST_SITES_SHOWN = 2
 
 

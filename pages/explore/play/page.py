@@ -548,7 +548,7 @@ def against_published(spec: RunSpec, mean: float) -> str:
     session_ledger.pay_run(printed, spec.repetitions)
     before = spread_of(caches.rows(printed), spec.protocols[0])
     return (
-        f"The published choices (published calibration, triangle noise, svd truncation) keep "
+        "The published choices (calibration, noise and cut as printed) keep "
         f"**{percent(before.mean)}**: a difference of "
         f"**{100 * (mean - before.mean):+.0f} points** for a promise that is kept."
     )

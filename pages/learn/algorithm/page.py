@@ -15,13 +15,20 @@ from dpcore.arrays import IntArray
 from dpcore.data import DatasetStatus
 from dpcore.experiments.pca import INK, NO_KNOWLEDGE, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.experiments.teaching.algorithm1 import AT_AGGREGATOR, AT_SITE, ON_THE_WIRE, Panel, Walk
+from dpcore.experiments.teaching.algorithm1 import (
+    AT_AGGREGATOR,
+    AT_SITE,
+    ON_THE_WIRE,
+    STEP_TITLES,
+    Panel,
+    Walk,
+)
 from dpcore.figures.components import ink_strip, spectrum
 from pages.server import caches, family_caches
 from pages.server.family_caches import StepPictures
 from pages.shell.controls import current
 from pages.shell.fragments import in_browser
-from pages.shell.parameters import STEP_TITLES, ask
+from pages.shell.parameters import ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import chart, is_dark

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from dpcore.experiments.teaching.algorithm1 import STEPS
-from pages.shell.parameters import STEP_TITLES
+from dpcore.experiments.teaching.algorithm1 import STEP_TITLES, STEPS
 
 
 def headings(at) -> list[str]:
