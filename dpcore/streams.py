@@ -214,6 +214,7 @@ class Purpose(IntEnum):
     DROP_OUT = 13  # which sites never answer
     SUMMANDS = 14  # what the sites of a secure sum add together
     ASSESSMENT = 15  # probes of what is told of a release; they protect nobody
+    QUIZ = 16  # in which order a quiz is asked, and its rows are written
 
 
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:

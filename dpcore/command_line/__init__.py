@@ -23,6 +23,7 @@ from dpcore.command_line.options import (
     versions,
     with_progress,
 )
+from dpcore.command_line.quiz_command import add_quiz_command
 from dpcore.command_line.release_command import add_release_commands, held_table
 from dpcore.command_line.study_command import add_study_command
 from dpcore.command_line.sweep_command import add_best_command
@@ -53,6 +54,7 @@ examples:
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
   %(prog)s run --data survey/table.csv --dictionary survey/dictionary.toml
   %(prog)s study demo
+  %(prog)s quiz quiz.csv
   %(prog)s dashboard
   %(prog)s verify survey/project/releases/first
 
@@ -168,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     add_cca_command(commands)
     add_release_commands(commands)
     add_study_command(commands)
+    add_quiz_command(commands)
     add_dashboard_command(commands)
     add_publish_command(commands)
     return parser

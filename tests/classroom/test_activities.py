@@ -17,6 +17,7 @@ from dpcore.experiments.teaching.algorithm1 import (
     promise_of,
     settings_of,
 )
+from dpcore.experiments.teaching.quiz import Phase
 from dpcore.pca import Draw, aggregate, site_message
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import gaussian_epsilon
@@ -28,7 +29,10 @@ from pages.learn.classroom.rooms import (
     Attack,
     Guess,
     Hospitals,
+    Quiz,
+    QuizAnswers,
     Refused,
+    Rooms,
     Spend,
 )
 
@@ -134,6 +138,40 @@ def test_the_podium_has_three_scores_and_equal_ones_share_a_step():
     activity = Attack(1.0)
     activity.hits = {0: [True], 1: [True] * 3, 2: [False], 3: [True] * 3, 4: [True] * 2, 5: []}
     assert activity.podium() == [(3, [1, 3]), (2, [4]), (1, [0])]
+
+
+def test_each_phone_has_its_own_order_of_the_quiz_and_another_one_after():
+    answers = QuizAnswers()
+    orders = {
+        (seat, phase): str([(each.name, letters) for each, letters in answers.order(seat, phase)])
+        for seat in range(MOST_STUDENTS)
+        for phase in Phase
+    }
+    assert len(set(orders.values())) == 2 * MOST_STUDENTS
+    again = answers.order(3, Phase.AFTER)
+    assert str([(each.name, letters) for each, letters in again]) == orders[3, Phase.AFTER]
+
+
+def test_an_answer_to_the_quiz_is_taken_once_and_never_before_after_after():
+    room = Rooms().open()
+    token = room.join("Ana")
+    room.start(room.key, Quiz(Phase.BEFORE, room.quiz))
+    room.send(token, 1, ("delta", "a"))
+    for sent in (("delta", "b"), ("delta", "d"), ("beta", "a")):
+        with pytest.raises(Refused):
+            room.send(token, 1, sent)
+    room.start(room.key, Quiz(Phase.AFTER, room.quiz))
+    room.send(token, 2, ("delta", "b"))
+    room.start(room.key, Quiz(Phase.BEFORE, room.quiz))
+    with pytest.raises(Refused, match="second time"):
+        room.send(token, 3, ("population", "a"))
+    assert room.quiz.phones() == [{("delta", Phase.BEFORE): "a", ("delta", Phase.AFTER): "b"}]
+    # Another phone in the same seat is another row.
+    room.quiz.free(0)
+    room.quiz.take(0, Phase.BEFORE, "delta", "c")
+    assert len(room.quiz.phones()) == 2 and room.quiz.n_answered(Phase.BEFORE) == [1, 1]
+    room.reset(room.key)
+    assert room.quiz.phones() == []
 
 
 def test_a_budget_is_spent_to_its_end_and_not_beyond():

@@ -20,6 +20,14 @@ from dpcore.data import dataset_status, load_dataset
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.teaching.adversary_test import rebuild
 from dpcore.experiments.teaching.algorithm1 import DELTA, MIDDLE, REACH, components_of, promise_of
+from dpcore.experiments.teaching.quiz import (
+    QUESTIONS,
+    UNKNOWN,
+    Phase,
+    analyse_quiz,
+    is_right,
+    quiz_csv,
+)
 from dpcore.figures.components import picture_strip
 from dpcore.figures.privacy import draw_between_svg
 from dpcore.figures.style import look_of
@@ -41,6 +49,7 @@ from pages.learn.classroom.rooms import (
     Attack,
     Guess,
     Hospitals,
+    Quiz,
     Refused,
     Room,
     Spend,
@@ -933,6 +942,132 @@ def _numerals() -> list[int]:
     return [] if labels is None else [int(label) for label in labels]
 
 
+# Quiz: the same six questions before and after a lesson.
+
+QUIZ_TITLE = "Quiz"
+QUIZ_ABOUT = (
+    "Six questions on what ε, δ and an aggregator can and cannot do: once before the lesson, once "
+    "after. Questions and answers come in another order on every phone. The right answers are "
+    "shown after the second time."
+)
+_PHASES = {Phase.BEFORE: "Before the lesson", Phase.AFTER: "After the lesson"}
+_FEWEST_PAIRS = 3
+_UNKNOWN = "I do not know"
+
+
+def ask_quiz(room: Room) -> Callable[[], Quiz]:
+    """Before or after; and, while no quiz is open, the file of the answers."""
+    phase = st.segmented_control(
+        "When", tuple(Phase), format_func=_PHASES.__getitem__, default=Phase.BEFORE, required=True,
+        key="class_quiz_phase",
+    )  # fmt: skip
+    is_open = isinstance(room.activity, Quiz) and not room.is_revealed
+    phones = room.quiz.phones()
+    if phones and not is_open:
+        st.download_button(
+            f"Save the answers of {counted(len(phones), 'phone')} (CSV)",
+            quiz_csv(phones),
+            "quiz.csv",
+            "text/csv",
+            on_click="ignore",
+            key="class_quiz_saved",
+        )
+        st.caption(
+            "One row a phone in random order, no names, no times. In a small class answers may "
+            "still give a student away: keep the file as you keep an exam. "
+            "`python -m dpcore quiz quiz.csv` compares before with after by exact tests."
+        )
+    return lambda: Quiz(phase, room.quiz)
+
+
+def quiz_progress(activity: Quiz) -> str:
+    made = activity.answers.n_answered(activity.phase)
+    n_done = sum(count == len(QUESTIONS) for count in made)
+    return (
+        f"**{_PHASES[activity.phase]}:** {counted(n_done, 'phone')} answered all "
+        f"{len(QUESTIONS)}, {len(made) - n_done} some."
+    )
+
+
+def quiz_on_phone(here: Here, student: Student, activity: Quiz) -> None:
+    """One question after the other, in this phone's own order."""
+    room = here.room
+    own = activity.answers.of(student.seat)
+    if room.is_revealed:
+        _quiz_result(own, activity)
+        return
+    asked = activity.next_question(student.seat)
+    if asked is None:
+        st.info("You have answered all six. Thank you.")
+        return
+    question, letters = asked
+    number = 1 + sum(when is activity.phase for _, when in own)
+    st.markdown(f"**Question {number} of {len(QUESTIONS)}.** {question.text}")
+    for place, letter in enumerate(letters):
+        st.button(
+            _UNKNOWN if letter == UNKNOWN else question.choices[letter],
+            key=f"class_quiz_{room.round}_{question.name}_{place}",
+            width="stretch",
+            disabled=room.is_paused,
+            on_click=sends(here, question.name, letter),
+        )
+    if number == 1:
+        st.caption(
+            "The teacher can save all answers, without names and in random order. Until the room "
+            "ends this server pairs your answers before and after by your seat."
+        )
+
+
+def quiz_on_wall(room: Room, activity: Quiz) -> None:
+    """How far the phones are; right answers only after the second time was revealed."""
+    st.markdown(f"### {quiz_progress(activity)}")
+    if not (room.is_revealed and activity.phase is Phase.AFTER):
+        made = activity.answers.n_answered(activity.phase)
+        answer_bars(
+            [f"{number} of {len(QUESTIONS)}" for number in range(1, len(QUESTIONS) + 1)],
+            [sum(count >= number for count in made) for number in range(1, len(QUESTIONS) + 1)],
+            most=room.n_joined,
+            said="phones that have answered so many questions",
+        )
+        if room.is_revealed:
+            st.markdown("The same six questions come after the lesson, and then the answers.")
+        return
+    analysis = analyse_quiz(activity.answers.phones() or [{}])
+    lines, counts = [], []
+    for question, pair in zip(QUESTIONS, analysis.questions, strict=True):
+        lines += [f"{question.topic}: before", "after"]
+        counts += [pair.n_right_before, pair.n_right_after]
+    n_pairs = max(pair.n_phones for pair in analysis.questions)
+    if n_pairs < _FEWEST_PAIRS:
+        st.markdown(
+            f"Bars need {_FEWEST_PAIRS} phones that answered twice: they show no single one."
+        )
+        return
+    answer_bars(lines, counts, most=n_pairs, said="right answers of phones that answered twice")
+    st.markdown("A gain may come of the lesson, of the second reading, or of luck.")
+
+
+def quiz_on_console(_: Here, __: Quiz) -> None:
+    """Nothing besides."""
+
+
+def _quiz_result(own: Mapping[tuple[str, Phase], str], activity: Quiz) -> None:
+    if activity.phase is Phase.BEFORE:
+        st.info("Thank you. The same six questions come after the lesson, and then the answers.")
+        return
+    right = {
+        phase: sum(is_right(name, choice) for (name, when), choice in own.items() if when is phase)
+        for phase in Phase
+    }
+    st.markdown(f"## You: {right[Phase.BEFORE]} of 6 right before, {right[Phase.AFTER]} of 6 after")
+    for question in QUESTIONS:
+        given = own.get((question.name, Phase.AFTER), UNKNOWN)
+        mark = "✓" if is_right(question.name, given) else "✗"
+        st.markdown(
+            f"{mark} **{question.topic}.** {question.choices[question.right]}. {question.reason}"
+        )
+
+
 # What a class sees, each drawn anew when something has changed: console, wall and phone.
 
 _EVERY_SECONDS = 1.0
@@ -995,6 +1130,15 @@ VIEWS: dict[str, View] = {
         spend_on_phone,
         spend_on_wall,
         spend_on_console,
+    ),
+    "quiz": View(
+        QUIZ_TITLE,
+        QUIZ_ABOUT,
+        ask_quiz,
+        quiz_progress,
+        quiz_on_phone,
+        quiz_on_wall,
+        quiz_on_console,
     ),
 }
 

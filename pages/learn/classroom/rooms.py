@@ -3,7 +3,8 @@
 What a class can do together: the state of a round of each, and what it takes from a phone.
 
 Rooms call `take` under their lock; pages look on without it, at copies of what grows meanwhile.
-Nothing here outlives its round.
+Nothing here outlives its round, but for the answers to the quiz: they are compared with later ones,
+and go with the room.
 
 The rooms of this server, in its memory alone, by a code of six digits.
 
@@ -30,6 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.errors import ParameterError
 from dpcore.experiments.teaching.adversary_test import promise, single_draw
 from dpcore.experiments.teaching.algorithm1 import (
     ClassOfHospitals,
@@ -37,6 +39,7 @@ from dpcore.experiments.teaching.algorithm1 import (
     together,
     weighed_together,
 )
+from dpcore.experiments.teaching.quiz import Phase, Question, check_answer, shuffled_quiz
 from dpcore.mechanisms import estimated_counts
 from dpcore.pca import SiteMessage
 from dpcore.privacy import Bound, Cap, PrivacyBudget, best_guess, guarantee_mu
@@ -66,6 +69,57 @@ class Activity(Protocol):
 
     def take(self, seat: int, sent: Any) -> Any:
         """What a student sends, and what comes back; raises `Refused` where it cannot be had."""
+
+
+class QuizAnswers:
+    """What the phones of a room answered to the quiz, before and after.
+
+    Paired by seat, since both answers of a phone belong together; no name is kept here. A seat that
+    is given to another phone starts anew.
+    """
+
+    def __init__(self) -> None:
+        self._seed = _secret_seed()
+        self._by_seat: dict[int, dict[tuple[str, Phase], str]] = {}
+        self._left: list[dict[tuple[str, Phase], str]] = []
+
+    def of(self, seat: int) -> dict[tuple[str, Phase], str]:
+        """What a seat has answered, by question and phase."""
+        return dict(self._by_seat.get(seat, {}))
+
+    def order(self, seat: int, phase: Phase) -> list[tuple[Question, list[str]]]:
+        """The questions in this phone's own order, another one before and after."""
+        rng = stream(self._seed, Purpose.QUIZ, list(Phase).index(phase), seat)
+        return shuffled_quiz(rng)
+
+    def take(self, seat: int, phase: Phase, name: str, choice: str) -> None:
+        """An answer, once; none of before once the phone has begun after."""
+        try:
+            check_answer(name, choice)
+        except ParameterError:
+            raise Refused("That is none of the answers.") from None
+        own = self._by_seat.setdefault(seat, {})
+        if (name, phase) in own:
+            raise Refused("You have answered this question already.")
+        if phase is Phase.BEFORE and any(when is Phase.AFTER for _, when in own):
+            raise Refused("You have begun the second time: the first one is over.")
+        own[name, phase] = choice
+
+    def free(self, seat: int) -> None:
+        """Keep the answers of a phone that lost its seat apart from the next one's."""
+        if (own := self._by_seat.pop(seat, None)) is not None:
+            self._left.append(own)
+
+    def n_answered(self, phase: Phase) -> list[int]:
+        """How many questions each phone has answered, of those that have answered any."""
+        made = [sum(when is phase for _, when in own) for own in self.phones()]
+        return [count for count in made if count]
+
+    def phones(self) -> list[dict[tuple[str, Phase], str]]:
+        """The answers of all phones, in random order: no row tells a seat."""
+        own = [*map(dict, list(self._by_seat.values())), *self._left]
+        order = stream(self._seed, Purpose.QUIZ, len(Phase), len(own)).permutation(len(own))
+        return [own[k] for k in order]
 
 
 @dataclass
@@ -118,6 +172,7 @@ class Room:
         self._clock = clock
         self._lock = threading.RLock()
         self._students: dict[str, Student] = {}
+        self.quiz = QuizAnswers()
 
     # Who is here.
 
@@ -205,6 +260,7 @@ class Room:
         with self._ruled(key):
             self.close_round(key)
             self._students.clear()
+            self.quiz = QuizAnswers()
 
     def show(self, key: str, change: Callable[[], None]) -> None:
         """Have the activity show something else."""
@@ -237,6 +293,7 @@ class Room:
         with self._lock:
             self.has_ended, self.activity = True, None
             self._students.clear()
+            self.quiz = QuizAnswers()
             self._changed()
 
     def _free_seat(self) -> int:
@@ -245,6 +302,7 @@ class Room:
             if self._clock() - longest.seen < GONE_SECONDS:
                 raise Refused(f"This room is full: {MOST_STUDENTS} have joined.")
             del self._students[token]
+            self.quiz.free(longest.seat)
         taken = {student.seat for student in self._students.values()}
         return next(seat for seat in range(MOST_STUDENTS) if seat not in taken)
 
@@ -412,6 +470,26 @@ class Attack:
     @property
     def n_hits(self) -> int:
         return sum(map(sum, list(self.hits.values())))
+
+
+class Quiz:
+    """Six questions on what epsilon, delta and an aggregator can and cannot do."""
+
+    name = "quiz"
+    is_open_late = False
+
+    def __init__(self, phase: Phase, answers: QuizAnswers) -> None:
+        self.phase, self.answers = phase, answers
+
+    def next_question(self, seat: int) -> tuple[Question, list[str]] | None:
+        """What this phone is asked now; nothing when it has answered all."""
+        own = self.answers.of(seat)
+        asked = self.answers.order(seat, self.phase)
+        return next((each for each in asked if (each[0].name, self.phase) not in own), None)
+
+    def take(self, seat: int, sent: tuple[str, str]) -> None:
+        """A question's name, and the letter of an answer or that one does not know."""
+        self.answers.take(seat, self.phase, *sent)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.experiments.teaching.quiz import (
+    QUESTIONS,
+    Phase,
+    analyse_quiz,
+    quiz_csv,
+    read_quiz,
+)
 from pages.learn.classroom.rooms import ROOMS
 from tests.pages.looking import HOSTILE, assert_whole
 
@@ -140,6 +148,49 @@ def test_a_budget_is_spent_together_until_a_question_is_refused(teacher, wall, j
     assert "Refused: this costs ε = 1" in words(ana)
     pressed(teacher.run(), "Reveal")
     assert "1 refused" in words(wall.run()) and "closest answer" in words(wall)
+
+
+def answered(at: AppTest, choose) -> AppTest:
+    """The page after all six questions, each answered by what `choose` gives for its text."""
+    for number in range(1, 7):
+        assert f"Question {number} of 6" in words(at.run())
+        question = next(each for each in QUESTIONS if each.text in words(at))
+        pressed(at, choose(question))
+    assert "You have answered all six" in words(at)
+    return at
+
+
+def test_the_quiz_is_answered_twice_and_saved_without_names(teacher, code, wall, join):
+    ana, nobody = join("Ana"), join("Benjamin")
+    teacher.run().segmented_control(key="classroom_activity").set_value("quiz").run()
+    teacher.button(key="classroom_start").click().run()
+    answered(ana, lambda question: "I do not know")
+    assert not teacher.run().get("download_button")  # while the quiz is open
+    assert "1 phone answered all 6" in words(wall.run())
+    pressed(teacher, "Reveal")
+    reasons = [question.reason for question in QUESTIONS]
+    for at in (wall.run(), ana.run(), nobody.run()):
+        assert not [each for each in reasons if each in words(at)]
+    assert "Thank you" in words(ana)
+    teacher.segmented_control(key="class_quiz_phase").set_value(Phase.AFTER).run()
+    teacher.button(key="classroom_start").click().run()
+    for at in (ana, nobody):
+        answered(at, lambda question: question.choices[question.right])
+    pressed(teacher.run(), "Reveal")
+    assert "0 of 6 right before, 6 of 6 after" in words(ana.run())
+    assert all(reason in words(ana) for reason in reasons)
+    assert "Bars need 3 phones that answered twice" in words(wall.run())
+    for seat in (5, 6):
+        for phase in Phase:
+            ROOMS._rooms[code].quiz.take(seat, phase, "delta", "b")
+    assert "right answers of phones that answered twice, of 3" in words(wall.run())
+    assert "What δ allows: before" in words(wall)
+    assert teacher.run().get("download_button")
+    saved = quiz_csv(ROOMS._rooms[code].quiz.phones())
+    assert "Ana" not in saved and "Benjamin" not in saved
+    totals = analyse_quiz(read_quiz(io.StringIO(saved))).totals
+    assert (totals.n_phones, totals.mean_gain) == (1, 6.0)
+    assert len(saved.splitlines()) == 1 + 4
 
 
 def test_what_students_and_teachers_type_is_letters(teacher, code, wall, join):

@@ -1,0 +1,396 @@
+"""A quiz of six questions before and after a lesson, and the paired analysis of its answers.
+
+The questions ask for what epsilon, delta and an aggregator can and cannot do, as chances out of a
+hundred and as what follows for a person; they measure objective comprehension of risk in the manner
+of Nanayakkara, Smart, Cummings, Kaptchuk & Redmiles (2023). They have not been validated on people.
+
+The analysis is exact, for classes are small. A question is tested by McNemar's exact test: of the
+phones whose answer changed between right and wrong, as many would change either way if nothing had
+been learnt. Totals are tested by flipping the sign of each phone's gain, and by the sign test,
+whose order statistics also bound the median gain. Without a class that was taught something else, a
+gain may come of the second reading as well as of the lesson.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TextIO
+
+import numpy as np
+from scipy.special import betaincinv
+
+from dpcore.errors import ParameterError, require_one_of
+
+
+class Phase(StrEnum):
+    """When the six questions are asked."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+UNKNOWN = "unknown"
+"""The choice of a student who does not know; counted as not right."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with three answers, of which one is right.
+
+    name: Of its columns in a file.
+    topic: What it is about, in a few words.
+    choices: mapping of str to str. Answers by the letter that a file has.
+    right: The letter of the right one.
+    reason: Why, in a sentence.
+    """
+
+    name: str
+    topic: str
+    text: str
+    choices: Mapping[str, str]
+    right: str
+    reason: str
+
+
+QUESTIONS = (
+    Question(
+        "smaller_epsilon",
+        "Which ε protects more",
+        "Two hospitals publish the same statistic about the same patients with noise: one at "
+        "ε = 0.5, the other at ε = 5. Which publication protects each patient better?",
+        {
+            "a": "The one at ε = 5",
+            "b": "The one at ε = 0.5",
+            "c": "Both equally: the statistic is the same",
+        },
+        "b",
+        "A smaller ε means more noise, and less that can be concluded about one person.",
+    ),
+    Question(
+        "best_guess",
+        "What ε = 1 bounds",
+        "A coin decides whether Ana's record is in the data. A result is published at ε = 1 and "
+        "δ = 0. An attacker knows all other records and guesses whether hers is in. How often can "
+        "the attacker be right at most, on average?",
+        {"a": "50 of 100 times", "b": "100 of 100 times", "c": "73 of 100 times"},
+        "c",
+        "The odds grow by a factor of e at most: 2.72 to 1 is 73 of 100.",
+    ),
+    Question(
+        "population",
+        "What ε does not hide",
+        "A study at a very small ε finds that smoking causes cancer. Ana smokes, and her record "
+        "was in the study. Her insurer reads the study and raises her price. Did the study break "
+        "what ε promises her?",
+        {
+            "a": "No: the study would have said so without her record too",
+            "b": "Yes: without the study the insurer would not have raised her price",
+            "c": "Yes: her record was in the data",
+        },
+        "a",
+        "ε limits what her own record adds. What is true of all smokers is learnt without her.",
+    ),
+    Question(
+        "composition",
+        "Ten releases of the same data",
+        "Ten results about the same people are published, each with fresh noise at ε = 0.1 and "
+        "δ = 0. What is promised for all ten together?",
+        {
+            "a": "ε = 0.1: each of them keeps it",
+            "b": "ε = 0.01: noise in ten results hides more than in one",
+            "c": "ε = 1: the ten add up",
+        },
+        "c",
+        "Every answer uses up privacy of the same people; pure ε add up.",
+    ),
+    Question(
+        "delta",
+        "What δ allows",
+        "A release about 10,000 people promises a small ε with δ = 1 in 100. Which release could "
+        "keep this promise?",
+        {
+            "a": "Only one whose numbers are off by 1 % at most",
+            "b": "One that publishes each record, as it is, with a chance of 1 in 100",
+            "c": "Only one that never publishes a record as it is",
+        },
+        "b",
+        "δ allows, for each person, a chance to fail completely: about 100 of 10,000 would be "
+        "published.",
+    ),
+    Question(
+        "aggregator",
+        "What an aggregator can do",
+        "Each hospital adds its own noise for ε = 1 before it sends anything. The aggregator is "
+        "curious, keeps every message and has the fastest computers. What can it learn about one "
+        "patient?",
+        {
+            "a": "No more than ε = 1 allows, however it computes",
+            "b": "The patient's record, after enough computing",
+            "c": "Whatever it likes, until it deletes the messages",
+        },
+        "a",
+        "Noise that was added before sending cannot be computed away; nobody has to trust the "
+        "aggregator for this.",
+    ),
+)
+BY_NAME = {question.name: question for question in QUESTIONS}
+
+Answers = Mapping[tuple[str, Phase], str]
+"""Of one phone: the letter chosen, or `UNKNOWN`, by question and phase; absent if not answered."""
+
+_PHONE = "phone"
+_COLUMNS = [
+    _PHONE,
+    *(f"{name}_{phase}" for name in BY_NAME for phase in Phase),
+    *(f"{name}_{phase}_correct" for name in BY_NAME for phase in Phase),
+]
+
+
+def is_right(name: str, choice: str) -> bool:
+    """Whether an answer to a question is right; not to know is not."""
+    return choice == BY_NAME[name].right
+
+
+def check_answer(name: str, choice: str) -> None:
+    """Raises `ParameterError` if there is no such question, or it has no such answer."""
+    require_one_of("question", name, BY_NAME)
+    require_one_of(name, choice, (*BY_NAME[name].choices, UNKNOWN))
+
+
+def shuffled_quiz(rng: np.random.Generator) -> list[tuple[Question, list[str]]]:
+    """The questions in random order, each with the letters of its answers in random order.
+
+    Not to know stays last.
+    """
+    order = rng.permutation(len(QUESTIONS))
+    return [
+        (question, [*(sorted(question.choices)[k] for k in rng.permutation(3)), UNKNOWN])
+        for question in (QUESTIONS[k] for k in order)
+    ]
+
+
+def quiz_csv(phones: Sequence[Answers]) -> str:
+    """One row a phone, without names: what it answered before and after, and whether right."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for number, answers in enumerate(phones, start=1):
+        row: dict[str, object] = {_PHONE: number}
+        for (name, phase), choice in answers.items():
+            row[f"{name}_{phase}"] = choice
+            row[f"{name}_{phase}_correct"] = int(is_right(name, choice))
+        writer.writerow(row)
+    return out.getvalue()
+
+
+def read_quiz(file: TextIO) -> list[Answers]:
+    """The answers in a file of `quiz_csv`.
+
+    Raises `ParameterError` if columns are missing, an answer is none of the question's, or the
+        file calls an answer right that is not: it was written for other questions.
+    """
+    reader = csv.DictReader(file)
+    missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
+    if missing:
+        raise ParameterError("columns", f"all {len(_COLUMNS)} of a quiz", f"no {missing[0]}")
+    return [_answers_of(row, number) for number, row in enumerate(reader, start=2)]
+
+
+def _answers_of(row: Mapping[str, str | None], line: int) -> Answers:
+    answers: dict[tuple[str, Phase], str] = {}
+    for name, question in BY_NAME.items():
+        for phase in Phase:
+            column = f"{name}_{phase}"
+            choice = (row[column] or "").strip()
+            if not choice:
+                continue
+            require_one_of(f"{column} in line {line}", choice, (*question.choices, UNKNOWN))
+            marked, right = (row[f"{column}_correct"] or "").strip(), is_right(name, choice)
+            if marked not in ("", str(int(right))):
+                raise ParameterError(
+                    f"{column}_correct in line {line}", f"{int(right)} for “{choice}”", marked
+                )
+            answers[name, phase] = choice
+    return answers
+
+
+# Exact tests of pairs.
+
+
+@dataclass(frozen=True)
+class PairedAnswers:
+    """A question's answers of the phones that gave both.
+
+    n_phones: How many gave both.
+    n_right_before, n_right_after: How many of them were right.
+    n_gained, n_lost: How many went from wrong to right, and from right to wrong.
+    p_value: Of McNemar's exact test, two-sided.
+    p_adjusted: The same after Holm (1979), for six questions are tested.
+    gained_share: 95 % limits, by Clopper & Pearson (1934), of the share of changes that were gains;
+        None if nothing changed.
+    """
+
+    question: str
+    n_phones: int
+    n_right_before: int
+    n_right_after: int
+    n_gained: int
+    n_lost: int
+    p_value: float
+    p_adjusted: float
+    gained_share: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class PairedTotals:
+    """Right answers of six of the phones that answered all six both times.
+
+    mean_gain: After less before.
+    p_permutation: Two-sided, over all ways to flip the signs of the gains.
+    p_sign: Of the sign test, two-sided; phones that neither gained nor lost are left out.
+    median_gain: Limits of the median gain that hold with 95 % confidence at least, by order
+        statistics; None below six phones, where there are none.
+    """
+
+    n_phones: int
+    mean_before: float
+    mean_after: float
+    mean_gain: float
+    n_gained: int
+    n_lost: int
+    p_permutation: float
+    p_sign: float
+    median_gain: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class QuizAnalysis:
+    """What a class answered before and after."""
+
+    n_phones: int
+    questions: tuple[PairedAnswers, ...]
+    totals: PairedTotals
+
+
+def analyse_quiz(phones: Sequence[Answers]) -> QuizAnalysis:
+    """Compare answers before with answers after, phone by phone.
+
+    Raises `ParameterError` if there is no phone.
+    """
+    if not phones:
+        raise ParameterError("phones", "at least 1", 0)
+    pairs = {
+        name: [
+            (is_right(name, each[name, Phase.BEFORE]), is_right(name, each[name, Phase.AFTER]))
+            for each in phones
+            if all((name, phase) in each for phase in Phase)
+        ]
+        for name in BY_NAME
+    }
+    gained = {name: sum(after > before for before, after in own) for name, own in pairs.items()}
+    lost = {name: sum(after < before for before, after in own) for name, own in pairs.items()}
+    p_values = [mcnemar_p(gained[name], lost[name]) for name in BY_NAME]
+    questions = tuple(
+        PairedAnswers(
+            name,
+            len(pairs[name]),
+            sum(before for before, _ in pairs[name]),
+            sum(after for _, after in pairs[name]),
+            gained[name],
+            lost[name],
+            p_value,
+            adjusted,
+            share_limits(gained[name], gained[name] + lost[name]),
+        )
+        for name, p_value, adjusted in zip(BY_NAME, p_values, holm(p_values), strict=True)
+    )
+    return QuizAnalysis(len(phones), questions, _totals(phones))
+
+
+def _totals(phones: Sequence[Answers]) -> PairedTotals:
+    scores = [
+        tuple(sum(is_right(name, each[name, phase]) for name in BY_NAME) for phase in Phase)
+        for each in phones
+        if all((name, phase) in each for name in BY_NAME for phase in Phase)
+    ]
+    gains = [after - before for before, after in scores]
+    n_gained, n_lost = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+    count = max(len(scores), 1)
+    before, after = (sum(score[k] for score in scores) / count for k in (0, 1))
+    return PairedTotals(
+        len(scores),
+        before,
+        after,
+        after - before,
+        n_gained,
+        n_lost,
+        sign_flip_p(gains),
+        mcnemar_p(n_gained, n_lost),
+        median_limits(gains),
+    )
+
+
+def mcnemar_p(n_gained: int, n_lost: int) -> float:
+    """Two-sided p value of McNemar's exact test, which is the sign test of the changes.
+
+    Under the null hypothesis a change is a gain with chance 1/2.
+    """
+    changes = n_gained + n_lost
+    tail = sum(math.comb(changes, k) for k in range(min(n_gained, n_lost) + 1))
+    return min(1.0, math.ldexp(2 * tail, -changes))
+
+
+def sign_flip_p(gains: Sequence[int]) -> float:
+    """Two-sided exact p value of the sum of paired differences, by flipping their signs.
+
+    Under the null hypothesis each difference is as likely as its negative. All 2^n ways are
+    counted, by their sum.
+    """
+    ways = {0: 1}
+    for gain in gains:
+        more: dict[int, int] = {}
+        for total, count in ways.items():
+            for flipped in (total + gain, total - gain):
+                more[flipped] = more.get(flipped, 0) + count
+        ways = more
+    as_far = sum(count for total, count in ways.items() if abs(total) >= abs(sum(gains)))
+    return math.ldexp(as_far, -len(gains))
+
+
+def share_limits(
+    successes: int, trials: int, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """Exact two-sided limits of a share (Clopper & Pearson 1934); None without trials."""
+    if trials == 0:
+        return None
+    alpha, failures = (1 - confidence) / 2, trials - successes
+    low = 0.0 if successes == 0 else float(betaincinv(successes, failures + 1, alpha))
+    high = 1.0 if failures == 0 else float(betaincinv(successes + 1, failures, 1 - alpha))
+    return low, high
+
+
+def median_limits(values: Sequence[int], confidence: float = 0.95) -> tuple[int, int] | None:
+    """Limits of the median that hold with this confidence at least, whatever the distribution.
+
+    Order statistics k + 1 and n - k, for the largest k with P(Bin(n, 1/2) <= k) <= alpha / 2; None
+    where there is no such k.
+    """
+    ordered, n_values = sorted(values), len(values)
+    most, tail, k = (1 - confidence) / 2 * 2**n_values, 0, -1
+    while (tail := tail + math.comb(n_values, k + 1)) <= most:
+        k += 1
+    return None if k < 0 else (ordered[k], ordered[n_values - 1 - k])
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P values adjusted for as many tests, each at least as large as the ones below it."""
+    adjusted, running = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = running
+    return adjusted
