@@ -211,16 +211,3 @@ def _range(declared: Param) -> str:
     if declared.constraint or declared.low is None:
         return declared.constraint
     return f"from {declared.low:g}" + ("" if declared.high is None else f" to {declared.high:,g}")
-
-
-def require_counts(spec: object, **least: int) -> None:
-    """Refuse fields of a spec that are no whole numbers from `least` on, or are beyond any use.
-
-    Raises `ParameterError` naming the first of them.
-    """
-    for name, smallest in least.items():
-        value = getattr(spec, name)
-        if not isinstance(value, Integral) or int(value) < smallest:
-            raise ParameterError(name, f"a whole number of at least {smallest}", value)
-        if int(value) > (most := 2**63 - 1 if name == "seed" else LARGEST_COUNT):
-            raise ParameterError(name, f"at most {most:,}", value)

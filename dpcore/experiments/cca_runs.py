@@ -139,6 +139,8 @@ def _columns(text: str) -> tuple[int, ...]:
 # What a private CCA experiment asks for, and its data side.
 
 _DIGIT_VIEWS = CutViews()
+# That a page asks for.
+MOST_PAIRS = 10
 _RANDOM_DRAWS = 64
 # Rows turned to double precision at a time: a large table would take twice its room otherwise.
 _BLOCK_ROWS = 10_000
@@ -165,11 +167,20 @@ class CcaSpec(ReleaseSpec):
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)
     sites: int = again(ReleaseSpec, "sites", 1)
-    components: int = again(ReleaseSpec, "components", 3, title="Canonical pairs K", note="")
+    components: int = again(
+        ReleaseSpec,
+        "components",
+        3,
+        title="Canonical pairs K",
+        note="",
+        up_to=MOST_PAIRS,
+        words=f"a whole number from 1 to {MOST_PAIRS} or to the columns of the smaller view",
+    )
     intermediate_dim: int | None = again(
         ReleaseSpec,
         "intermediate_dim",
         note="Default: 4 K, or the number of columns if that is smaller",
+        words="a whole number from 1 to the columns of both views",
     )
     # Views of like columns lose by it: correlations of digits' halves .75 without, .62 with.
     denoise: str = again(ReleaseSpec, "denoise", "none", choices=("auto", "columns", "none"))

@@ -40,6 +40,7 @@ from dpcore.experiments.pca import (
 from dpcore.experiments.sweep import Sweep
 from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess
 from dpcore.mechanisms.bingham import BinghamDraw
+from dpcore.params import param
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -426,8 +427,15 @@ class ComplexitySpec:
 
     epsilon: float = 0.1
     delta: float = 0.01
-    gap: float = 0.3
-    correlation: float = 0.9
+    gap: float = param(
+        0.3, "Gap between the two largest eigenvalues", steps=(0.05, 0.1, 0.2, 0.3, 0.5), label=str
+    )
+    correlation: float = param(
+        0.9,
+        "Wanted correlation ρ with the exact component",
+        steps=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998),
+        label=str,
+    )
     failure_probability: float = 0.05
     repetitions: int = 100
     seed: int = 0

@@ -69,9 +69,9 @@ EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
     "random-private",
 )
 PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
-MODELS = ("svm", "logistic")
+MODELS = {"svm": "SVM", "logistic": "Logistic regression"}
 # Of epsilon, as far as a control goes.
-SHARES = tuple(step / 20 for step in range(20))
+SHARE_STEPS = tuple(step / 20 for step in range(20))
 
 # Bounded rows are cut to this once a private mean has been taken from them: what is left of a row
 # is shorter than the row was. One number for every data set, so that none is read for it.
@@ -108,7 +108,6 @@ class ClassificationSpec(PrivateSpec):
     centring_share: Of epsilon, for a mean that is of nobody's label; 0 buys none, and rows are
         taken around the public middle. None leaves it to the rule of `dpcore.pca.settings`, which
         reads public numbers alone, and takes it out of PCA's share.
-    regularization: Lambda of the classifier.
     The other fields say of themselves what they are.
     """
 
@@ -116,7 +115,17 @@ class ClassificationSpec(PrivateSpec):
 
     dataset: str = "digits"
     classes: tuple[int, ...] = (0, 1)
-    pipeline: str = param(PRIVATE, "Pipeline", choices=PIPELINES)
+    pipeline: str = param(
+        PRIVATE,
+        "Pipeline",
+        choices=PIPELINES,
+        offered=(PRIVATE, SUBSPACE, EXACT),
+        label={
+            PRIVATE: "Everything private",
+            SUBSPACE: "Only the subspace private",
+            EXACT: "Nothing private",
+        }.__getitem__,
+    )
     protocol: str = "ag"
     denoise: str = again(PrivateSpec, "denoise", "none")
     preparation: str = again(
@@ -127,7 +136,13 @@ class ClassificationSpec(PrivateSpec):
         "Published centring and scaling read everybody's rows and are not private.",
     )
     pca_share: float = param(
-        0.3, "Share of ε for PCA", low=0, high=1, constraint="in [0, 1]", steps=SHARES
+        0.3,
+        "Share of ε for PCA",
+        low=0,
+        high=1,
+        constraint="in [0, 1]",
+        steps=SHARE_STEPS,
+        label="{:.0%}".format,
     )
     centring_share: float | None = param(
         None,
@@ -137,10 +152,11 @@ class ClassificationSpec(PrivateSpec):
         low=0,
         high=1,
         constraint="in [0, 1]",
-        steps=SHARES,
+        steps=SHARE_STEPS,
     )
-    model: str = param("svm", "Classifier", choices=MODELS)
-    regularization: float = 1e-3
+    model: str = param("svm", "Classifier", choices=tuple(MODELS), label=MODELS.__getitem__)
+    sites: int = again(PrivateSpec, "sites", up_to=20)
+    regularization: float = param(1e-3, "Regularization Λ", steps=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,10 +12,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dpcore.data import load_dataset
-from dpcore.errors import ParameterError, require_one_of
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Experiment, each_alone, row_from
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.params import LARGEST_BOUND, require_counts
+from dpcore.params import LARGEST_BOUND, check_params, param
 from dpcore.privacy import PrivacyBudget
 from dpcore.statistics import (
     MECHANISMS,
@@ -51,28 +51,30 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 class StatisticSpec:
     """What is released about one column.
 
-    kind: {"mean", "variance", "histogram"}
     low, high: Public bounds; the histogram's outermost edges.
     epsilon, delta: Asked of this one release.
-    mechanism: {"laplace", "gaussian"}
-    bins: Of the histogram, equally wide.
     column: Public name of what the values are. Columns of one name share their noise.
     """
 
-    kind: str = MEAN
+    kind: str = param(MEAN, "Statistic", choices=KINDS, label=str.capitalize)
     low: float = 0.0
     high: float = 100.0
     epsilon: float = 1.0
     delta: float = 1e-2
-    mechanism: str = "laplace"
-    bins: int = 10
-    seed: int = 0
+    mechanism: str = param(
+        "laplace",
+        "Noise",
+        "Laplace promises pure ε and does not use δ.",
+        choices=MECHANISMS,
+        label={"laplace": "Laplace", "gaussian": "Gaussian, analytic"}.__getitem__,
+    )
+    bins: int = param(10, "Bins", "Of the histogram, equally wide.", low=2, up_to=40)
+    seed: int = param(0, "Seed", low=0, high=2**63 - 1)
     column: str = ""
 
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
-        for name, choices in (("kind", KINDS), ("mechanism", MECHANISMS)):
-            require_one_of(name, getattr(self, name), choices)
+        check_params(self)
         if not self.low < self.high < math.inf:
             raise ParameterError("upper bound", f"above the lower bound, {self.low:g}", self.high)
         for name, bound in (("lower bound", self.low), ("upper bound", self.high)):
@@ -84,7 +86,6 @@ class StatisticSpec:
             raise ParameterError(
                 "upper bound", f"further above the lower bound, {self.low:g}", self.high
             )
-        require_counts(self, bins=2, seed=0)
 
     @property
     def edges(self) -> np.ndarray:

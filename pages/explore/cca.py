@@ -14,6 +14,7 @@ from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca_runs import (
     COLUMN_HALVES,
+    MOST_PAIRS,
     SYNTHETIC,
     TITLES,
     CcaProblem,
@@ -50,10 +51,8 @@ from pages.shell.parameters import (
     CCA_PEOPLE,
     CUT_NAMES,
     EVERYBODY,
-    MOST_PAIRS,
     SHOWN_OF_DIRECTIONS,
     SHOWN_OF_PEOPLE,
-    USUAL_PAIRS,
     ask,
     known,
 )
@@ -155,7 +154,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
     left, right = st.columns([2, 3])
     pairs = 1
     if most > 1:
-        pairs = ask("cca_pairs", left, max_value=most, value=min(USUAL_PAIRS, most))
+        pairs = ask("cca_pairs", left, max_value=most, value=min(CcaSpec.components, most))
     picked = ask("cca_protocols", right)
     protocols = tuple(key for title in picked for key in TITLES if TITLES[key] == title)
     only_directions = ask("cca_only")

@@ -19,7 +19,7 @@ from dpcore.experiments.classification_runs import (
     PRIVATE,
     RANDOM,
     RANDOM_PRIVATE,
-    SHARES,
+    SHARE_STEPS,
     SUBSPACE,
     Best,
     ClassificationSpec,
@@ -133,7 +133,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     left, middle, right = st.columns(3, gap="medium")
     values["pca_share"] = ask("class_pca_share", left)
-    room = tuple(share for share in SHARES if share + values["pca_share"] < 1)
+    room = tuple(share for share in SHARE_STEPS if share + values["pca_share"] < 1)
     values["preparation"] = ask("class_preparation", left)
     if values["preparation"] in BUYING:
         centring = ask("class_centring_share", left)

@@ -19,17 +19,14 @@ from dpcore.data.pictures import VIEWS
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
-from dpcore.experiments.cca_runs import SYNTHETIC, TITLES
+from dpcore.experiments.cca_runs import SYNTHETIC, TITLES, CcaSpec
+from dpcore.experiments.central_runs import ComplexitySpec
 from dpcore.experiments.classification_runs import (
-    EXACT,
-    MODELS,
-    PRIVATE,
-    SHARES,
-    SUBSPACE,
+    SHARE_STEPS,
     ClassificationSpec,
 )
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, usual_bounds
+from dpcore.experiments.statistic_runs import StatisticSpec, usual_bounds
 from dpcore.experiments.teaching.adversary_test import REACH
 from dpcore.experiments.teaching.algorithm1 import FORMER_STEPS, STEP_TITLES
 from dpcore.experiments.teaching.tutorials import TUTORIALS
@@ -477,20 +474,9 @@ STATISTICS: dict[str, Parameter] = {
         longest=10_000,
         is_list=True,
     ),
-    "stat_kind": OneOf(
-        "segmented_control",
-        "Statistic",
-        MEAN,
-        {MEAN: "Mean", "variance": "Variance", HISTOGRAM: "Histogram"},
-    ),
-    "stat_mechanism": OneOf(
-        "segmented_control",
-        "Noise",
-        "laplace",
-        {"laplace": "Laplace", "gaussian": "Gaussian, analytic"},
-        help="Laplace promises pure ε and does not use δ.",
-    ),
-    "stat_bins": Number("slider", "Bins", 10, low=2, high=40),
+    "stat_kind": control_of(StatisticSpec, "kind"),
+    "stat_mechanism": control_of(StatisticSpec, "mechanism"),
+    "stat_bins": control_of(StatisticSpec, "bins"),
     "stat_error": OneOf(
         "select_slider",
         "Error, as a share of the range",
@@ -532,12 +518,7 @@ CLASSIFICATION: dict[str, Parameter] = {
     "class_protocol": OneOf(
         "selectbox", "Private subspace by", "ag", to_learn_with, label=title_of
     ),
-    "class_model": OneOf(
-        "segmented_control",
-        "Classifier",
-        "svm",
-        dict(zip(MODELS, ("SVM", "Logistic regression"), strict=True)),
-    ),
+    "class_model": control_of(ClassificationSpec, "model"),
     "class_task": OneOf(
         "pills",
         "Tell apart",
@@ -548,34 +529,23 @@ CLASSIFICATION: dict[str, Parameter] = {
         key: Text("selectbox", title, words="a class of the data set")
         for key, title in (("class_one", "Class"), ("class_other", "From"))
     },
-    "class_pca_share": OneOf("select_slider", "Share of ε for PCA", 0.3, SHARES, label=percent),
+    "class_pca_share": control_of(ClassificationSpec, "pca_share"),
     "class_preparation": control_of(ClassificationSpec, "preparation"),
     "class_centring_share": OneOf(
         "select_slider",
         "Share of ε for the private mean",
         BY_RULE,
-        (BY_RULE, *SHARES),
+        (BY_RULE, *SHARE_STEPS),
         help=params(ClassificationSpec)["centring_share"].help,
         label=lambda share: share if share == BY_RULE else percent(share),
     ),
     "class_people": Text(
         "selectbox", "People who learn", words="everybody or a number of people of its list"
     ),
-    "class_sites": Number("slider", "Sites S", 5, low=1, high=20),
-    "class_regularization": OneOf(
-        "select_slider", "Regularization Λ", 1e-3, (1e-5, 1e-4, 1e-3, 1e-2, 1e-1), label=plain
-    ),
-    "class_draws": Number("slider", "Runs", 10, low=1, high=50),
-    "class_pipeline": OneOf(
-        "segmented_control",
-        "Pipeline",
-        PRIVATE,
-        {
-            PRIVATE: "Everything private",
-            SUBSPACE: "Only the subspace private",
-            EXACT: "Nothing private",
-        },
-    ),
+    "class_sites": control_of(ClassificationSpec, "sites"),
+    "class_regularization": control_of(ClassificationSpec, "regularization"),
+    "class_draws": control_of(ClassificationSpec, "repetitions"),
+    "class_pipeline": control_of(ClassificationSpec, "pipeline"),
     "class_as_printed": Switch(
         "PCA noise as the poster prints it",
         help="σ = √(2 ln(1.25/δ)) / (n ε) on the upper triangle, components by magnitude. Its "
@@ -598,7 +568,6 @@ AXES = axes(RunSpec)
 # What the pages under Explore ask.
 
 CUT_NAMES = ("top and bottom", "left and right", "halves of the columns", "chosen columns")
-MOST_PAIRS, USUAL_PAIRS = 10, 3
 # Of directions, and of people: which pictures a tab shows.
 SHOWN_OF_DIRECTIONS = ("what it responds to", "weights")
 SHOWN_OF_PEOPLE = ("groups: pair 1 against pair 2", "correlation: one view against the other")
@@ -653,15 +622,8 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     "component_shown": OneOf("segmented_control", "Component", 1, range(1, 11)),
 }
 SAMPLE_COMPLEXITY: dict[str, Parameter] = {
-    "complexity_correlation": OneOf(
-        "select_slider",
-        "Wanted correlation ρ with the exact component",
-        0.9,
-        (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998),
-    ),
-    "complexity_gap": OneOf(
-        "select_slider", "Gap between the two largest eigenvalues", 0.3, (0.05, 0.1, 0.2, 0.3, 0.5)
-    ),
+    "complexity_correlation": control_of(ComplexitySpec, "correlation"),
+    "complexity_gap": control_of(ComplexitySpec, "gap"),
 }
 _VIEW_TITLES = {name: f"{name}: {view[0]} features" for name, view in VIEWS.items()}
 CCA: dict[str, Parameter] = {
@@ -705,14 +667,7 @@ CCA: dict[str, Parameter] = {
             ("cca_total", "People", 20_000, CCA_PEOPLE[3:]),
         )
     },
-    "cca_pairs": Number(
-        "slider",
-        "Canonical pairs K",
-        USUAL_PAIRS,
-        low=1,
-        high=MOST_PAIRS,
-        words=f"a whole number from 1 to {MOST_PAIRS} or to the columns of the smaller view",
-    ),
+    "cca_pairs": control_of(CcaSpec, "components"),
     "cca_protocols": OneOf(
         "pills",
         "Released by (the first is shown in pictures)",
@@ -729,13 +684,7 @@ CCA: dict[str, Parameter] = {
         (*CCA_PEOPLE, EVERYBODY),
         words=f"{EVERYBODY} or a step of its slider that the data have people for",
     ),
-    "cca_directions": Number(
-        "slider",
-        "Directions each site sends, R",
-        low=1,
-        high=MOST_FEATURES,
-        words="a whole number from 1 to the columns of both views",
-    ),
+    "cca_directions": control_of(CcaSpec, "intermediate_dim"),
     "cca_floor": OneOf(
         "select_slider",
         "Eigenvalue floor of the noisy joint moment",
@@ -1085,8 +1034,8 @@ REPRODUCE: dict[str, Parameter] = {
     ),
     "reproduce_repaired": Switch(
         f"Also with {REPAIRED}",
-        help="The calibration that is exact, the noise that is least, and the truncation that "
-        "cuts strongly negative noise; drawn dotted.",
+        help="The calibration that is exact, the noise that is least, and strongly negative noise "
+        "cut; drawn dotted.",
     ),
 }
 REPRODUCE_2012 = {
