@@ -12,11 +12,13 @@ simulation with the same messages would, to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data import load_dataset
 from dpcore.experiments.pca import Problem, RunSpec, local_problem
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, site_message
 from dpcore.pca.aggregator import Inbox, add_up, leading_directions
@@ -314,15 +316,17 @@ def _strength(matrix: FloatArray) -> float:
 
 # Algorithm 1 with a class for hospitals: each has its share of the digits and its own epsilon.
 
-N_COMPONENTS, INTERMEDIATE_DIM = 5, 10
-DELTA = 1e-3
-# Of a pixel's public limits, and how long a picture can be about it: a row is (pixels - 8) / 64.
-MIDDLE, REACH = 8.0, 64.0
+PICTURES, SHAPE = "mnist-small", (14, 14)
+N_COMPONENTS, INTERMEDIATE_DIM = 10, 20
+DELTA = 1e-4
+# Of a pixel's public limits, 0 to 1, and how long a picture can be about it: a row is
+# (pixels - 1/2) / 7.
+MIDDLE, REACH = 0.5, 7.0
 
 
 @dataclass(frozen=True, eq=False)
 class ClassOfHospitals:
-    """The digits, dealt to so many hospitals; nobody is at two.
+    """The handwritten digits, dealt to so many hospitals; nobody is at two.
 
     moments: Rows around the middle of the public limits of a pixel, of length 1 at most by them. No
         mean is bought: a hospital that sends needs to wait for no other.
@@ -336,14 +340,22 @@ class ClassOfHospitals:
     reference: FloatArray
 
     @classmethod
+    @lru_cache(maxsize=2)  # of 60 hospitals, 18 MB
     def dealt(cls, n_hospitals: int) -> ClassOfHospitals:
         """Raises `ParameterError` if there are not two people for each."""
-        spec = RunSpec(dataset="digits", sites=n_hospitals, preparation="bounded")
+        spec = RunSpec(dataset=PICTURES, sites=n_hospitals, preparation="bounded")
         problem = local_problem(spec.problem_key())
         if not isinstance(problem.moments, SiteMoments):
             raise TypeError("a preparation that waits for a centre has no moments yet")
         exact = leading_eigenpairs(problem.moments.pooled(), N_COMPONENTS)[1]
-        return cls(problem.moments, exact, problem.reference)
+        # The pictures are float32; a single site's message is computed in float64.
+        return cls(replace(problem.moments, precision=None), exact, problem.reference)
+
+    def rebuilt(self, components: FloatArray) -> FloatArray:
+        """(10, 196) ink of ten pictures rebuilt from components, one picture of each numeral."""
+        rows = (numerals() - MIDDLE) / REACH
+        ink: FloatArray = rows @ components.T @ components * REACH + MIDDLE
+        return ink
 
     def people(self, hospital: int) -> int:
         """How many a hospital has; public."""
@@ -363,6 +375,15 @@ class ClassOfHospitals:
         """What components keep, as a share of what `exact` keeps."""
         kept = captured_energy(components, self.reference)
         return float(kept / captured_energy(self.exact, self.reference))
+
+
+@lru_cache(maxsize=1)
+def numerals() -> FloatArray:
+    """(10, 196) ink of the first picture of each numeral."""
+    pictures = load_dataset(PICTURES)
+    labels = np.asarray(pictures.labels)
+    found: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
+    return found
 
 
 def settings_of(epsilon: float) -> ReleaseSettings:

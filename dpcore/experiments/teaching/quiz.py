@@ -342,7 +342,8 @@ def mcnemar_p(n_gained: int, n_lost: int) -> float:
     """
     changes = n_gained + n_lost
     tail = sum(math.comb(changes, k) for k in range(min(n_gained, n_lost) + 1))
-    return min(1.0, math.ldexp(2 * tail, -changes))
+    p_value: float = 2 * tail / 2**changes
+    return min(1.0, p_value)
 
 
 def sign_flip_p(gains: Sequence[int]) -> float:
@@ -359,7 +360,8 @@ def sign_flip_p(gains: Sequence[int]) -> float:
                 more[flipped] = more.get(flipped, 0) + count
         ways = more
     as_far = sum(count for total, count in ways.items() if abs(total) >= abs(sum(gains)))
-    return math.ldexp(as_far, -len(gains))
+    p_value: float = as_far / 2 ** len(gains)
+    return p_value
 
 
 def share_limits(

@@ -1,18 +1,20 @@
-// A digit drawn on 32 x 32 dots, made as large as they are and counted in blocks of 4 x 4, 0 to 16
-// each: as the digits that come with the lab were made. Whoever listens hears of 64 counts when the
-// pen is lifted.
-const SIDE = 32;
+// A digit drawn on dots, made as large as the data set's are and counted in blocks of 4 x 4, 0 to 16
+// each: 8 x 8 blocks without a margin as in the digits of scikit-learn, or 14 x 14 with a margin of 2
+// as in MNIST at half its size. The counts are handed over when the pen is lifted.
 const BLOCK = 4;
-const PEN = 1.9;
+const PEN = 0.06; // of the side
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 class Pad {
-  constructor(root) {
+  constructor(root, cells, margin) {
     this.canvas = root.querySelector("canvas");
-    this.dots = new Uint8Array(SIDE * SIDE);
+    this.cells = cells;
+    this.side = this.canvas.width = this.canvas.height = cells * BLOCK;
+    this.core = this.side - 2 * margin * BLOCK;
+    this.dots = new Uint8Array(this.side * this.side);
     this.lifted = () => {};
     this.pen = null; // where it is while a finger or a mouse is down
-    this.cursor = [SIDE / 2, SIDE / 2]; // of the arrow keys
+    this.cursor = [this.side / 2, this.side / 2]; // of the arrow keys
     this.canvas.addEventListener("pointerdown", (event) => {
       this.canvas.setPointerCapture(event.pointerId);
       this.draw(this.pen = this.place(event));
@@ -35,8 +37,8 @@ class Pad {
   place(event) {
     const box = this.canvas.getBoundingClientRect();
     return [
-      ((event.clientX - box.left) / box.width) * SIDE,
-      ((event.clientY - box.top) / box.height) * SIDE,
+      ((event.clientX - box.left) / box.width) * this.side,
+      ((event.clientY - box.top) / box.height) * this.side,
     ];
   }
 
@@ -49,9 +51,9 @@ class Pad {
   }
 
   draw([x, y]) {
-    for (let row = 0; row < SIDE; row++)
-      for (let column = 0; column < SIDE; column++)
-        if (Math.hypot(column + 0.5 - x, row + 0.5 - y) <= PEN) this.dots[row * SIDE + column] = 1;
+    for (let row = 0; row < this.side; row++)
+      for (let column = 0; column < this.side; column++)
+        if (Math.hypot(column + 0.5 - x, row + 0.5 - y) <= PEN * this.side) this.dots[row * this.side + column] = 1;
     this.show();
   }
 
@@ -66,7 +68,7 @@ class Pad {
     if (!step && event.key !== " ") return;
     event.preventDefault();
     if (step) {
-      this.cursor = this.cursor.map((at, k) => Math.min(SIDE - 1, Math.max(1, at + 2 * step[k])));
+      this.cursor = this.cursor.map((at, k) => Math.min(this.side - 1, Math.max(1, at + 2 * step[k])));
       this.show(true);
     } else {
       this.draw(this.cursor);
@@ -75,31 +77,31 @@ class Pad {
   }
 
   counts() {
-    const counts = new Array((SIDE / BLOCK) ** 2).fill(0);
+    const counts = new Array((this.cells) ** 2).fill(0);
     const inked = [...this.dots.keys()].filter((dot) => this.dots[dot]);
     if (!inked.length) return counts;
-    const rows = inked.map((dot) => Math.floor(dot / SIDE));
-    const columns = inked.map((dot) => dot % SIDE);
+    const rows = inked.map((dot) => Math.floor(dot / this.side));
+    const columns = inked.map((dot) => dot % this.side);
     const [top, bottom] = [Math.min(...rows), Math.max(...rows) + 1];
     const [left, right] = [Math.min(...columns), Math.max(...columns) + 1];
-    const scale = Math.max(bottom - top, right - left) / SIDE;
-    const source = (at, from, to) => Math.floor((from + to) / 2 + (at + 0.5 - SIDE / 2) * scale);
-    for (let row = 0; row < SIDE; row++)
-      for (let column = 0; column < SIDE; column++) {
+    const scale = Math.max(bottom - top, right - left) / this.core;
+    const source = (at, from, to) => Math.floor((from + to) / 2 + (at + 0.5 - this.side / 2) * scale);
+    for (let row = 0; row < this.side; row++)
+      for (let column = 0; column < this.side; column++) {
         const [y, x] = [source(row, top, bottom), source(column, left, right)];
         const isInside = y >= top && y < bottom && x >= left && x < right;
-        if (isInside && this.dots[y * SIDE + x])
-          counts[Math.floor(row / BLOCK) * (SIDE / BLOCK) + Math.floor(column / BLOCK)] += 1;
+        if (isInside && this.dots[y * this.side + x])
+          counts[Math.floor(row / BLOCK) * (this.cells) + Math.floor(column / BLOCK)] += 1;
       }
     return counts;
   }
 
   show(withCursor = false) {
     const paper = this.canvas.getContext("2d");
-    paper.clearRect(0, 0, SIDE, SIDE);
+    paper.clearRect(0, 0, this.side, this.side);
     paper.fillStyle = "#fff";
     this.dots.forEach((ink, dot) => {
-      if (ink) paper.fillRect(dot % SIDE, Math.floor(dot / SIDE), 1, 1);
+      if (ink) paper.fillRect(dot % this.side, Math.floor(dot / this.side), 1, 1);
     });
     if (!withCursor) return;
     paper.fillStyle = "#2f8fd0";
@@ -109,7 +111,8 @@ class Pad {
 
 const pads = new WeakMap();
 
-export default function ({ parentElement, setStateValue }) {
-  if (!pads.has(parentElement)) pads.set(parentElement, new Pad(parentElement));
+export default function ({ parentElement, setStateValue, data }) {
+  if (!pads.has(parentElement))
+    pads.set(parentElement, new Pad(parentElement, data.cells, data.margin));
   pads.get(parentElement).lifted = (counts) => setStateValue("counts", counts);
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import secrets
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,10 +18,18 @@ import segno
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data import dataset_status, load_dataset
+from dpcore.data import load_dataset
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.teaching.adversary_test import rebuild
-from dpcore.experiments.teaching.algorithm1 import DELTA, MIDDLE, REACH, components_of, promise_of
+from dpcore.experiments.teaching.algorithm1 import (
+    DELTA,
+    MIDDLE,
+    PICTURES,
+    REACH,
+    SHAPE,
+    components_of,
+    promise_of,
+)
 from dpcore.experiments.teaching.quiz import (
     QUESTIONS,
     UNKNOWN,
@@ -28,7 +38,7 @@ from dpcore.experiments.teaching.quiz import (
     is_right,
     quiz_csv,
 )
-from dpcore.figures.components import picture_strip
+from dpcore.figures.components import ink_strip, picture_strip
 from dpcore.figures.privacy import draw_between_svg
 from dpcore.figures.style import look_of
 from dpcore.figures.svg import arrivals
@@ -64,7 +74,7 @@ from pages.shell.navigation import linked_page
 from pages.shell.parameters import ask, plain
 from pages.shell.share import only_here, reachable
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, component_rows, is_dark
+from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.notices import big_number, errors_shown, not_private, plainly
 
@@ -289,7 +299,9 @@ def _enter_as(kind: str, room: Room, token: str) -> None:
 
 # Draw your own digit: what exact and private components keep of it.
 
-_SHAPE, _MOST = (8, 8), 16
+_MOST = 16
+# Blocks of a side of the pad, and how many of them stay empty around a digit, by the data's side.
+_MARGINS = {8: 0, 14: 2}
 Seen = Callable[[FloatArray], FloatArray]
 
 
@@ -297,16 +309,23 @@ _pad = in_browser("digit_pad", *Path(__file__).parent.glob("pad.*"))
 
 
 def own_digit(
-    key: str, components: Mapping[str, FloatArray], *, as_row: Seen, as_picture: Seen
+    key: str,
+    components: Mapping[str, FloatArray],
+    *,
+    as_row: Seen,
+    as_picture: Seen,
+    side: int = 8,
 ) -> None:
     """A pad, and beside it the drawing rebuilt from each of the components.
 
-    components: mapping of str to shape (n_components, 64)
-    as_row, as_picture: From 64 counts of 0 to 16 to what components are of, and back.
+    components: mapping of str to shape (n_components, side^2)
+    as_row, as_picture: From counts of 0 to 16 to what components are of, and back.
+    side: Of a picture, 8 or 14.
     """
     left, right = st.columns([1, 3], gap="large", vertical_alignment="center")
     with left:
-        drawn = counts_of(_pad(key=key, on_counts_change=lambda: None).counts)
+        data = {"cells": side, "margin": _MARGINS[side]}
+        drawn = counts_of(_pad(key=key, data=data, on_counts_change=lambda: None).counts, side)
     if drawn is None:
         right.markdown("Draw a digit. It is not stored, and takes no part in any component.")
         return
@@ -314,16 +333,16 @@ def own_digit(
     pictures = [drawn, *(as_picture(row) for row, _ in rebuilt.values())]
     told = ", ".join(f"{title}: {percent(error)}" for title, (_, error) in rebuilt.items())
     right.image(
-        picture_strip(np.array(pictures) / _MOST, _SHAPE),
+        picture_strip(np.array(pictures) / _MOST, (side, side)),
         width="stretch",
         alt=f"Your digit, then rebuilt from each of the components. Missing: {told}.",
     )
     right.markdown(f"Your digit, then rebuilt. Missing with {told}.")
 
 
-def counts_of(sent: object) -> FloatArray | None:
+def counts_of(sent: object, side: int = 8) -> FloatArray | None:
     """A drawing as a browser hands it over; nothing if it is empty, or is none."""
-    if not isinstance(sent, list) or len(sent) != _SHAPE[0] * _SHAPE[1]:
+    if not isinstance(sent, list) or len(sent) != side * side:
         return None
     if not all(isinstance(each, int | float) and 0 <= each <= _MOST for each in sent):
         return None
@@ -334,8 +353,8 @@ def counts_of(sent: object) -> FloatArray | None:
 
 HOSPITALS_TITLE = "We are the hospitals"
 HOSPITALS_ABOUT = (
-    "Every phone is a hospital with its own patients. Each chooses its ε, looks at its noisy "
-    "components and sends; on the wall the components of all get sharper."
+    "Every phone is a hospital with its own patients. Each chooses its ε, looks at what its "
+    "noise leaves and sends; on the wall the digits of all get sharper."
 )
 _HOSPITALS_EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _NUMBERS_SHOWN, _LATEST = 24, 3
@@ -374,15 +393,14 @@ def hospitals_on_phone(here: Here, student: Student, activity: Hospitals) -> Non
     message, n_bytes = activity.preview(seat, epsilon)
     promised = promise_of(activity.hospitals, seat, epsilon)
     right, blind = icon_counts(promised)
-    component_rows(
+    _numerals_from(
+        activity,
         {
-            "Your patients' patterns: they stay here": activity.hospitals.own_components(seat),
-            f"What you send at ε = {plain(epsilon)}": components_of(message),
+            "Ten digits from your patients' patterns: these stay here":
+                activity.hospitals.own_components(seat),
+            f"From what you send at ε = {plain(epsilon)}": components_of(message),
         },
-        activity.hospitals.own_components(seat),
-        dataset_status("digits"),
-        (),
-    )
+    )  # fmt: skip
     if has_sent:
         st.success(
             f"Sent: {bytes_in_words(n_bytes)}. Your patients' rows, "
@@ -418,8 +436,10 @@ def hospitals_on_wall(room: Room, activity: Hospitals) -> None:
         st.markdown("No message has arrived. Every phone chooses its ε, and sends when it likes.")
     else:
         _found(activity, more=room.is_revealed)
-    left, right = st.columns(2, gap="large")
-    with left:
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        if activity.components is not None:
+            _numerals_from(activity, {"Without any noise": activity.hospitals.exact})
         # There from the beginning, so that the chart library is loaded by the first message.
         chart(
             arrivals(activity.kept, activity.hospitals.chance,
@@ -430,23 +450,18 @@ def hospitals_on_wall(room: Room, activity: Hospitals) -> None:
         )  # fmt: skip
     if activity.components is None:
         return
-    with right:
-        component_rows(
-            {"Without any noise": activity.hospitals.exact, "This class": activity.components},
-            activity.hospitals.exact,
-            dataset_status("digits"),
-            (),
-        )
+    with left:
+        _numerals_from(activity, {"Ten digits from this class": activity.components})
     latest = ", ".join(
         f"{named(room, seat)} at ε = {plain(epsilon)}"
         for seat, epsilon in list(activity.epsilons.items())[: -_LATEST - 1 : -1]
     )
     st.caption(f"Latest: {latest}.")
     not_private(
-        "The share, and the row without noise",
-        "are measured on all rows; real hospitals would have neither.",
+        "The share, the digits that are rebuilt and the row without noise",
+        "are read off the rows; real hospitals would show none of them.",
     )
-    session_ledger.uncovered("digits", "Rounds in a classroom", "each hospital pays its own ε")
+    session_ledger.uncovered(PICTURES, "Rounds in a classroom", "each hospital pays its own ε")
 
 
 def hospitals_on_console(here: Here, activity: Hospitals) -> None:
@@ -469,11 +484,38 @@ def hospitals_on_console(here: Here, activity: Hospitals) -> None:
     set_("opened", chosen)
     weighed = st.toggle(
         "Weigh each message by its noise",
+        value=True,
         key=f"class_weighed_{room.round}",
-        help="In a plain average, one hospital with a small ε brings its noise to all. Every σ is "
-        "public: weighing by 1 / σ² costs no privacy.",
+        help="Off is the plain average of Algorithm 1: one hospital with a small ε brings its "
+        "noise to all. Every σ is public, so weighing by 1 / σ² costs no privacy.",
     )
     set_("is_weighed", weighed)
+
+
+def _numerals_from(activity: Hospitals, rows: Mapping[str, FloatArray]) -> None:
+    """The same ten digits rebuilt from each of the components, in two lines of five."""
+    figures = []
+    for title, components in rows.items():
+        ink = activity.hospitals.rebuilt(components)
+        halves = (
+            b64encode(ink_strip(half, SHAPE, dark=is_dark())).decode()
+            for half in (ink[:5], ink[5:])
+        )
+        lines = "".join(
+            f'<img src="data:image/png;base64,{png}" alt="{alt}" style="width:100%;display:block;'
+            'image-rendering:pixelated">'
+            for png, alt in zip(
+                halves,
+                (f"{escape(title)}: the digits 0 to 4.", f"{escape(title)}: the digits 5 to 9."),
+                strict=True,
+            )
+        )
+        figures.append(
+            '<figure style="margin:0;flex:1 1 20rem;min-width:0">'
+            '<figcaption style="font-weight:600">'
+            f"{escape(title)}</figcaption>{lines}</figure>"
+        )
+    st.html(f'<div style="display:flex;flex-wrap:wrap;gap:.5rem 2rem">{"".join(figures)}</div>')
 
 
 def _found(activity: Hospitals, *, more: bool = True) -> None:
@@ -481,12 +523,18 @@ def _found(activity: Hospitals, *, more: bool = True) -> None:
     if not kept:
         return
     n_dealt = activity.hospitals.moments.n_sites
-    plain_average = f"A plain average keeps {percent(kept[-1])}. " * activity.is_weighed
+    other = (
+        f"Messages are weighed by their noise; a plain average keeps "
+        f"{percent(activity.kept_plainly[-1])}."
+        if activity.is_weighed
+        else f"This is the plain average; weighed by their noise the messages keep "
+        f"{percent(activity.kept_weighed[-1])}."
+    )
     big_number(
         percent(activity.found),
         f"of the pattern is found by {counted(len(sent), 'hospital')} together, "
         f"in {bytes_in_words(sum(list(activity.n_bytes.values())))}.",
-        f"{plain_average}The first message alone had {percent(kept[0])}. Patients are dealt to "
+        f"{other} The first message alone had {percent(kept[0])}. Patients are dealt to "
         f"{n_dealt} hospitals; each message promises its own ε at δ = {say_number(DELTA)}."
         if more
         else "",
@@ -500,8 +548,9 @@ def _drawn(activity: Hospitals) -> None:
         own_digit(
             "class_pad",
             {"components without noise": activity.hospitals.exact, "ours": activity.components},
-            as_row=lambda counts: (counts - MIDDLE) / REACH,
-            as_picture=lambda row: row * REACH + MIDDLE,
+            as_row=lambda counts: (counts / _MOST - MIDDLE) / REACH,
+            as_picture=lambda row: (row * REACH + MIDDLE) * _MOST,
+            side=SHAPE[0],
         )
 
 
@@ -515,12 +564,7 @@ def _looked_into(room: Room, activity: Hospitals, seat: int) -> None:
     more = f"{shown}  … and {values.size - _NUMBERS_SHOWN:,} more"
     left.code(more, language=None, wrap_lines=True)
     with right:
-        component_rows(
-            {"What it can make of them": components_of(message)},
-            activity.hospitals.exact,
-            dataset_status("digits"),
-            (),
-        )
+        _numerals_from(activity, {"What it can rebuild from them": components_of(message)})
     st.markdown(
         f"How many patients there are ({message.n_samples}), and the noise "
         f"(σ = {message.sigma:.3g}), are public. About one of them it guesses right at most "
@@ -1148,6 +1192,37 @@ def console(here: Here) -> None:
     watched(here, "classroom_console", _console, every=_EVERY_SECONDS)
 
 
+_DOCS = Path(__file__).parents[3] / "docs"
+_PARTS = re.compile(r"\*\*(Aim|Minutes|Script|Questions|They see|What goes wrong)\.\*\*")
+
+
+@lru_cache(maxsize=8)
+def lesson_plan(title: str) -> Mapping[str, str]:
+    """The plan of an activity by its parts, from the documentation; with its worksheet, if any."""
+    _, *parts = _PARTS.split(_section("classroom.md", title))
+    plan = {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    worksheet = _section("worksheet.md", title).strip()
+    return plan | ({"Worksheet": worksheet} if worksheet else {})
+
+
+def _section(document: str, title: str) -> str:
+    """What stands below a heading of the second level; empty where there is none."""
+    _, _, after = (_DOCS / document).read_text(encoding="utf-8").partition(f"\n## {title}\n")
+    return after.partition("\n## ")[0]
+
+
+def _plan(title: str) -> None:
+    """What to say and do, beside the controls."""
+    plan = lesson_plan(title)
+    with st.container(border=True):
+        st.markdown(f"### Plan: {plan['Minutes']} minutes\n\n{plan['Script']}")
+        st.markdown(f"**Ask.** {plan['Questions']}")
+        for name in ("Aim", "They see", "What goes wrong", "Worksheet"):
+            if name in plan:
+                with st.expander(name):
+                    st.markdown(plan[name])
+
+
 def _console(here: Here) -> None:
     room = here.room
     left, right = st.columns([3, 1], vertical_alignment="center")
@@ -1161,10 +1236,14 @@ def _console(here: Here) -> None:
         f"{st.context.url or ''}?room={room.code}&projector=true&present=true",
         width="stretch",
     )
-    if room.activity is not None:
-        _goes_on(here, room, room.activity)
-    _next(here, room)
-    _room_itself(here, room)
+    controls, plan = st.columns([3, 2], gap="large")
+    with controls:
+        if room.activity is not None:
+            _goes_on(here, room, room.activity)
+        chosen = _next(here, room)
+        _room_itself(here, room)
+    with plan:
+        _plan(VIEWS[chosen].title)
 
 
 def _goes_on(here: Here, room: Room, activity: Activity) -> None:
@@ -1222,7 +1301,8 @@ def _count_down(room: Room, *, is_wall: bool = False) -> None:
         _countdown(key="classroom_clock", data={"left": left, "wall": is_wall})
 
 
-def _next(here: Here, room: Room) -> None:
+def _next(here: Here, room: Room) -> str:
+    """The choice of what may be started; its name."""
     st.markdown("### Start an activity" if room.activity is None else "### Start another, or again")
     name = st.segmented_control(
         "Activity",
@@ -1243,6 +1323,7 @@ def _next(here: Here, room: Room) -> None:
         on_click=trying,
         args=(lambda: room.start(here.key, make()),),
     )
+    return name
 
 
 def _room_itself(here: Here, room: Room) -> None:

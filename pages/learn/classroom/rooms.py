@@ -336,7 +336,7 @@ def _secret_seed() -> int:
 
 
 class Hospitals:
-    """Every phone is a hospital with its share of the digits; together they find the components."""
+    """Every phone is a hospital with its share of the pictures; together they find components."""
 
     name = "hospitals"
     is_open_late = False
@@ -348,10 +348,13 @@ class Hospitals:
         self.epsilons: dict[int, float] = {}
         self.n_bytes: dict[int, int] = {}
         self.opened: int | None = None  # whose message the projector looks into
-        self.is_weighed = False  # by what its noise leaves of a message, once it is revealed
-        self.kept: list[float] = []  # energy of the plain average after each message
+        self.is_weighed = True  # by what its noise leaves of a message; else a plain average
+        # Energy after each message, weighed and of the plain average.
+        self.kept_weighed: list[float] = []
+        self.kept_plainly: list[float] = []
         self._seed = _secret_seed()
-        self._components: FloatArray | None = None
+        self._weighed: FloatArray | None = None
+        self._plain: FloatArray | None = None
 
     def has_share(self, seat: int) -> bool:
         """Whether there are people left for this seat."""
@@ -370,19 +373,24 @@ class Hospitals:
         message, self.n_bytes[seat] = self.preview(seat, sent)
         self.epsilons[seat] = sent
         self.messages[seat] = message
-        self._components = together(self.messages)
-        self.kept.append(self.hospitals.energy(self._components))
+        self._weighed, self._plain = weighed_together(self.messages), together(self.messages)
+        self.kept_weighed.append(self.hospitals.energy(self._weighed))
+        self.kept_plainly.append(self.hospitals.energy(self._plain))
 
     @property
     def components(self) -> FloatArray | None:
         """(n_components, n_features) of what has arrived; nothing before anything has."""
-        return weighed_together(dict(self.messages)) if self.is_weighed else self._components
+        return self._weighed if self.is_weighed else self._plain
+
+    @property
+    def kept(self) -> list[float]:
+        """Energy of what is shown, after each message."""
+        return self.kept_weighed if self.is_weighed else self.kept_plainly
 
     @property
     def found(self) -> float:
         """Energy of what is shown."""
-        components = self.components
-        return 0.0 if components is None else self.hospitals.energy(components)
+        return self.kept[-1] if self.kept else 0.0
 
 
 @dataclass

@@ -15,6 +15,7 @@ from dpcore.experiments.teaching.quiz import (
     quiz_csv,
     read_quiz,
 )
+from pages.learn.classroom.page import VIEWS, lesson_plan
 from pages.learn.classroom.rooms import ROOMS
 from tests.pages.looking import HOSTILE, assert_whole
 
@@ -191,6 +192,16 @@ def test_the_quiz_is_answered_twice_and_saved_without_names(teacher, code, wall,
     totals = analyse_quiz(read_quiz(io.StringIO(saved))).totals
     assert (totals.n_phones, totals.mean_gain) == (1, 6.0)
     assert len(saved.splitlines()) == 1 + 4
+
+
+def test_the_plan_stands_beside_the_controls_of_every_activity(teacher):
+    for name, view in VIEWS.items():
+        plan = lesson_plan(view.title)
+        assert {"Minutes", "Script", "Questions"} <= set(plan)
+        teacher.segmented_control(key="classroom_activity").set_value(name).run()
+        assert f"Plan: {plan['Minutes']} minutes" in words(teacher)
+        assert plan["Script"] in words(teacher)
+    assert "My hospital has" in lesson_plan("We are the hospitals")["Worksheet"]
 
 
 def test_what_students_and_teachers_type_is_letters(teacher, code, wall, join):
