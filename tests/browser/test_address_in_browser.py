@@ -51,7 +51,7 @@ def test_back_and_forward_go_through_settings_and_pages(server, open_page):
     assert done(page, page.get_by_role("link", name="Your data").first.click) == moved
     assert done(page, page.get_by_role("link", name="Play").first.click) == moved
     assert done(page, page.get_by_role("link", name="Eigen-images").first.click) == moved
-    assert page.get_by_label("Asked ε, one row each").locator("..").get_by_text("2").count()
+    page.get_by_label("Asked ε, one row each").locator("..").get_by_text("2").first.wait_for()
     page.reload()
     settle(page)
     assert asked(page) == moved
