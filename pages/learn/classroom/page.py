@@ -234,9 +234,9 @@ def answer_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, sai
         for answer, count in zip(answers, counts, strict=True)
     )
     st.html(
-        f'<figure style="margin:0;width:100%"><figcaption>Bars: {said}, of {most}</figcaption>'
+        f'<div style="width:100%"><p style="margin:0 0 .5rem">Bars: {said}, of {most}</p>'
         '<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:.6em 1em;'
-        f'align-items:stretch;font-size:max(1rem,min(2.2vw,1.6rem))">{lines}</div></figure>'
+        f'align-items:stretch;font-size:max(1rem,min(2.2vw,1.6rem))">{lines}</div></div>'
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html import unescape
 from io import BytesIO
 
@@ -57,8 +59,14 @@ def test_the_memo_and_the_html_slides_say_the_same_and_load_nothing(options):
     for page in (memo(brief), slides_page(brief)):
         said = unescape(page)
         assert conclusion(options) in said and brief.foot in said
-        assert "<script" not in page and not re.search(r"(src|href)=\"(?!data:)", page)
+        assert not re.search(r"(src|href)=\"(?!data:)", page)
         assert not re.search(r"\{\w+\}", said.split("</style>")[1])
+    assert "<script" not in slides_page(brief)
+    # The memo's one script prints it, and its policy lets no other run.
+    (script,) = re.findall(r"<script>(.*?)</script>", memo(brief))
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert "window.print()" in script and f"script-src 'sha256-{digest}'\"" in memo(brief)
+    assert memo(brief).count("<script") == memo(brief).count("<button") == 1
     said = unescape(memo(brief))
     for each in options:
         assert f"{each.hits} of 10</td>" in said and percent(each.mean) in said
