@@ -1,14 +1,18 @@
 """A class of fifty phones in one room: how soon each has joined, and the wall shows what one sent.
 
     python tests/benchmarks/bench_classroom.py [--phones 50] [--rounds 10] [--away 60]
+    python tests/benchmarks/bench_classroom.py --browser FOLDER [--phones 8]
 
 Speaks the app's own websocket protocol on loopback, as browsers do: a teacher's console, a wall,
 and phones that all join within five seconds. In every round of *We are the hospitals* each phone
 sends some time within ten seconds, while all of them, the console and the wall ask what is new as
 often as their pages tell them to. Half way through, a fifth of the phones lose their connection in
 the middle of a round that the class goes on with, and come back after `--away` seconds by the
-cookie that their browser kept; who they are, and that they can send, is looked at. Prints
-latencies, who was lost, and the server's memory and processor; stops by itself. An exception
+cookie that their browser kept; who they are, and that they can send, is looked at. With `--browser`
+the class is real pages of Chromium, phones of 390 x 844 and a wall of 1920 x 1080, and goes through
+all games and the quiz; pictures of walls and phones are left in the folder, and a time is from a
+click until the page shows its effect. Prints latencies, who was lost, and the server's memory and
+processor; stops by itself. An exception
 element on any page ends the run.
 """
 
@@ -19,12 +23,16 @@ import asyncio
 import json
 import random
 import re
+import shutil
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from playwright.sync_api import sync_playwright
 from servers import processor_seconds, resident_mb, running_app
 from visitors import Shown, Visitor, visitor
 
@@ -172,13 +180,113 @@ async def lesson(address: str, n_phones: int, n_rounds: int, seconds_away: float
         await page.leave()
 
 
+def lesson_in_browser(address: str, n_phones: int, folder: Path) -> None:
+    """All games and the quiz on real pages; times, and pictures of the wall after each."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+        )
+
+        def tab(query: str = "", width: int = 390, height: int = 844):
+            size = {"width": width, "height": height}
+            page = browser.new_context(viewport=size).new_page()
+            page.goto(f"{address}/classroom{query}")
+            return page
+
+        teacher = tab(width=1440, height=900)
+        teacher.get_by_role("button", name="Open a room").click()
+        teacher.get_by_text("Start an activity").wait_for()
+        code = re.search(r"room=(\d{6})", teacher.url)[1]
+        wall = tab(f"?room={code}&projector=true&present=true", 1920, 1080)
+        wall.get_by_text("0 phones").wait_for()
+        phones, joins = [], []
+        for number in range(n_phones):
+            phone = tab(f"?room={code}")
+            phone.get_by_label("A nickname").fill(f"Phone {number + 1}")
+            started = time.monotonic()
+            phone.get_by_role("button", name="Join").click()
+            phone.get_by_text("You are in").wait_for()
+            joins.append(time.monotonic() - started)
+            phones.append(phone)
+        wall.get_by_text(f"{n_phones} phones").wait_for()
+        wall.screenshot(path=folder / "lobby.png")
+        print(said("join", joins))
+
+        def play(title: str, turn: Callable[[Any, int], tuple[Any, str]], turns: int = 1) -> None:
+            teacher.locator(".st-key-classroom_activity").get_by_text(title, exact=True).click()
+            teacher.get_by_text(re.compile(r"^Plan: \d")).wait_for()
+            chosen = "[aria-checked=true], [kind$=Active]"
+            teacher.locator(".st-key-classroom_activity").locator(chosen).get_by_text(
+                title, exact=True
+            ).wait_for()
+            teacher.locator(".st-key-classroom_start button").click()
+            times = []
+            for number in range(n_phones * turns):
+                button, effect = turn(phones[number % n_phones], number)
+                button.wait_for()
+                is_news = not wall.get_by_text(effect).first.is_visible()
+                started = time.monotonic()
+                button.click()
+                wall.get_by_text(effect).first.wait_for()
+                if is_news:  # of the quiz, only a phone's last answer changes what is waited for
+                    times.append(time.monotonic() - started)
+            name = title.replace(" ", "_").lower()
+            wall.screenshot(path=folder / f"{name}.png")
+            teacher.get_by_role("button", name="Reveal").click()
+            teacher.get_by_text(", revealed").wait_for()
+            phones[0].get_by_text(_REVEALED[title]).first.wait_for()
+            wall.wait_for_timeout(1000)  # for the picture alone
+            wall.screenshot(path=folder / f"{name}_revealed.png")
+            phones[0].screenshot(path=folder / f"{name}_phone.png")
+            print(said(f"{title}: send to wall", times))
+
+        def button(page: Any, name: str) -> Any:
+            # A picture's own button is called by its alternative text, which says "with her" too.
+            return page.get_by_role("button", name=re.compile(f"^{name}")).first
+
+        def quiz(phone: Any, number: int) -> tuple[Any, str]:
+            turn = number // n_phones
+            phone.get_by_text(f"Question {turn + 1} of 6").wait_for()
+            done = number % n_phones + 1 if turn == 5 else 0
+            words = (
+                f"{done} phone{'s' * (done != 1)} answered all 6" if done else "Before the lesson"
+            )
+            return button(phone, "I do not know"), words
+
+        play(
+            "We are the hospitals",
+            lambda phone, k: (button(phone, "Send at"), f"found by {k + 1} hospital"),
+        )
+        play("Guess", lambda phone, k: (button(phone, "Yes" if k % 3 else "No"), f"{k + 1} answer"))
+        play("Attack", lambda phone, k: (button(phone, "With her"), f"{k + 1} guess"), turns=3)
+        play("Spend", lambda phone, k: (button(phone, "Ask, for"), f"{k + 1} question"))
+        play("Quiz", quiz, turns=6)
+        browser.close()
+
+
+# What a phone shows once an activity is revealed.
+_REVEALED = {
+    "We are the hospitals": "of the pattern is found",
+    "Guess": "The class:",
+    "Attack": "The class:",
+    "Spend": "The class learnt",
+    "Quiz": "Thank you",
+}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--phones", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--away", type=float, default=60.0)
+    parser.add_argument("--browser", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     with running_app(ROOT / "app.py") as (address, process):
+        if given.browser is not None:
+            given.browser.mkdir(parents=True, exist_ok=True)
+            lesson_in_browser(address, given.phones, given.browser)
+            return 0
         asyncio.run(lesson(address, given.phones, given.rounds, given.away, process))
     return 0
 
