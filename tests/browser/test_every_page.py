@@ -30,8 +30,9 @@ LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')]
     .filter(heading => heading.checkVisibility()).map(heading => +heading.tagName[1])"""
 
 
-# What fills in looks as it does with more draws, each of which draws the charts again.
-FEW = "repetitions=2&class_draws=2&audit_trials_flawed=1000"
+# What fills in looks as it does with more draws, each of which draws the charts again; and so do
+# the pages on data that are quickly computed.
+FEW = "dataset=digits&repetitions=2&class_draws=2&audit_trials_flawed=1000&plan_protocol=dpdis"
 
 
 def go(page, address: str) -> None:
