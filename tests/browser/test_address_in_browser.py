@@ -39,9 +39,9 @@ def done(page, action) -> dict[str, list[str]]:
 
 
 def test_back_and_forward_go_through_settings_and_pages(server, open_page):
-    page, watched = open_page(f"{server}/?sites=3&epsilons=2&repetitions=2")
+    page, watched = open_page(f"{server}/?dataset=digits&sites=3&epsilons=2&repetitions=2")
     page.get_by_test_id("stExpandSidebarButton").click()
-    start = {"sites": ["3"], "epsilons": ["2"], "repetitions": ["2"]}
+    start = {"dataset": ["digits"], "sites": ["3"], "epsilons": ["2"], "repetitions": ["2"]}
     slider = page.get_by_role("slider", name="Sites")
     assert done(page, lambda: slider.press("ArrowRight")) == start | {"sites": ["4"]}
     epsilon = page.get_by_role("slider", name="ε")
@@ -83,7 +83,10 @@ def test_undo_takes_one_change_back_and_defaults_take_back_all(server, open_page
 
 
 def test_the_shared_link_restores_every_control_without_a_clipboard(server, open_page):
-    query = "epsilon=0.5&sites=3&calibration=published&noise=triangle&repetitions=2&seed=9"
+    query = (
+        "dataset=digits&epsilon=0.5&sites=3&calibration=published&noise=triangle"
+        "&repetitions=2&seed=9"
+    )
     page, _ = open_page(f"{server}/?{query}")
     page.get_by_test_id("stExpandSidebarButton").click()
     page.evaluate(NO_CLIPBOARD)

@@ -37,7 +37,7 @@ def shown(page) -> tuple[str, str, str, str]:
 @pytest.fixture
 def play(server, open_page):
     """The settled page, in a browser that counts what it sends from then on."""
-    page, watched = open_page(f"{server}/?repetitions=2&seed=41")
+    page, watched = open_page(f"{server}/?dataset=digits&repetitions=2&seed=41")
     page.evaluate(COUNT_SENT)
     yield page
     watched.assert_quiet()
@@ -157,7 +157,9 @@ def test_a_pointer_shows_what_was_written(play):
 
 
 def test_bad_input_is_a_sentence_and_the_last_answer_stays(server, open_page):
-    page, watched = open_page(f"{server}/?repetitions=2&calibration=classic&epsilon=1")
+    page, watched = open_page(
+        f"{server}/?dataset=digits&repetitions=2&calibration=classic&epsilon=1"
+    )
     before = shown(page)
     slider = page.get_by_role("slider", name="ε")
     slider.press("ArrowRight")

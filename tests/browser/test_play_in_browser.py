@@ -48,7 +48,7 @@ def test_a_deep_link_works_on_a_server_nobody_has_visited(fresh_server, open_pag
 
 
 def test_rows_script_and_notebook_give_the_numbers_on_the_page(server, open_page, tmp_path):
-    page, _ = open_page(f"{server}/?epsilon=2&sites=3&repetitions=3&seed=5")
+    page, _ = open_page(f"{server}/?dataset=digits&epsilon=2&sites=3&repetitions=2&seed=5")
     saved = {}
     for label, name in (
         ("Rows (CSV)", "rows.csv"),
@@ -85,7 +85,7 @@ def _output_of(script: Path) -> str:
 def test_a_story_hides_the_answer_until_somebody_guesses_and_gives_the_controls_back(
     server, open_page
 ):
-    page, watched = open_page(f"{server}/?epsilon=0.5&sites=7&repetitions=2")
+    page, watched = open_page(f"{server}/?dataset=digits&epsilon=0.5&sites=7&repetitions=2")
     before = headline(page)
     page.get_by_role("button", name="Stories").click()
     page.get_by_role("menuitem", name="Free energy").click()

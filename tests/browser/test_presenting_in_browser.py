@@ -11,6 +11,7 @@ from tests.browser.conftest import pages_of, settle
 from tests.browser.reachable import faults
 
 FEW = "repetitions=2&seed=43"
+QUICK = f"dataset=digits&{FEW}"
 CURVE, STRIP, SLIDE = ".curve svg[role=img]", ".people canvas", ".slide:not([hidden])"
 BOTTOM = "element => element.getBoundingClientRect().bottom"
 
@@ -51,7 +52,7 @@ def test_a_page_alone_in_large_type_that_keys_move(presented):
 def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
     server, open_page, browser, tmp_path
 ):
-    page, watched = open_page(f"{server}/?{FEW}", width=1280, height=720)
+    page, watched = open_page(f"{server}/?{QUICK}", width=1280, height=720)
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_role("button", name="Pin", exact=True).click()
     page.get_by_test_id("stToast").first.wait_for()
@@ -163,7 +164,7 @@ def plays_offline(browser, kept: Path) -> None:
 
 
 def test_a_summary_is_one_page_of_either_paper(server, open_page, browser, tmp_path):
-    page, watched = open_page(f"{server}/plan?plan_protocol=dpdis&plan_target=60&{FEW}")
+    page, watched = open_page(f"{server}/plan?plan_protocol=dpdis&plan_target=60&{QUICK}")
     with page.expect_download() as download:
         page.get_by_role("button", name="Summary for a decision").click(timeout=120_000)
     download.value.save_as(tmp_path / "summary.html")
