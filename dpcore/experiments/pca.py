@@ -386,7 +386,8 @@ class PrivateSpec:
         RECOMMENDED["denoise"],
         "Denoising",
         "Auto takes noise out of a noisy matrix before it is decomposed: in cosines for "
-        "pictures, in columns for tables. It costs no ε. As printed, nothing is denoised.",
+        "pictures, in columns for tables. It costs no ε. None leaves the matrix as it came; the "
+        "private mean of pictures is denoised with either. As printed, nothing is.",
         choices=DENOISING,
         place="advanced",
         offered=("auto", "none"),

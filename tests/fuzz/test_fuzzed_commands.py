@@ -34,6 +34,7 @@ SMALL = {
                 "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
     "check": ["--data", "table.csv", "--dictionary", "dictionary.toml"],
     "verify": ["nowhere"],
+    "quiz": ["table.csv"],
     "label": ["--dataset", "digits", "--protocol", "pooled"],
     "example": ["class-survey", "example"],
     "study": ["hub", "nowhere", "--port", "1"],

@@ -318,7 +318,7 @@ def _strength(matrix: FloatArray) -> float:
 
 PICTURES, SHAPE = "mnist-small", (14, 14)
 N_COMPONENTS, INTERMEDIATE_DIM = 10, 20
-DELTA = 1e-4
+DELTA = 1e-5
 # Of a pixel's public limits, 0 to 1, and how long a picture can be about it: a row is
 # (pixels - 1/2) / 7.
 MIDDLE, REACH = 0.5, 7.0
