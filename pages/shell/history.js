@@ -16,6 +16,7 @@ function keepHistory() {
   history.pushState = (state, title, url) => {
     const next = new URL(url ?? location.href, location.href);
     if (next.pathname === location.pathname) {
+      next.hash ||= location.hash; // which Streamlit leaves out
       history.replaceState(history.state, title, next);
       return;
     }

@@ -11,6 +11,8 @@ function mend() {
   const list = "[data-testid=stSidebarNavItems]";
   for (const part of document.querySelectorAll(`${list}, ${list} li`)) part.role = "presentation";
   if (!location.hash) content().style.paddingBottom = "";
+  // React may have put another element in the content's place; that one is watched from now on.
+  held?.observe(content());
   gather();
 }
 
@@ -60,11 +62,15 @@ addEventListener("afterprint", () => {
 // moves: whoever scrolls there once is carried away by what is still being drawn above.
 const HELD_MS = 15_000;
 const MOVES = ["pointerdown", "wheel", "touchstart", "keydown"];
+let held = null;
 function hold() {
   const find = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let ends = null;
   const watcher = new ResizeObserver(() => {
     const heading = find();
     if (!heading) return;
+    // A busy server may take longer than that until the heading is there at all.
+    ends ??= setTimeout(release, HELD_MS);
     const folded = heading.closest("details");
     if (folded) folded.open = true;
     // Near the end of a page there is too little below it to bring it to the top.
@@ -75,12 +81,14 @@ function hold() {
   });
   const release = () => {
     watcher.disconnect();
+    if (held === watcher) held = null;
+    clearTimeout(ends);
     MOVES.forEach((move) => removeEventListener(move, release, true));
   };
   if (!location.hash) return;
   for (const move of MOVES) addEventListener(move, release, { capture: true, passive: true });
+  held = watcher;
   watcher.observe(content());
-  setTimeout(release, HELD_MS);
 }
 hold();
 addEventListener("hashchange", hold);
