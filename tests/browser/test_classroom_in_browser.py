@@ -17,7 +17,7 @@ WIDER = "() => document.querySelector('[data-testid=stMain]').scrollWidth - wind
 @pytest.fixture(scope="module")
 def lesson(server, browser):
     """(teacher, wall, phones) of a room in which two have joined, and what all pages were."""
-    with pages_of(browser) as opener:
+    with pages_of(browser, apart=True) as opener:
         teacher, watched = opener(f"{server}/classroom")
         teacher.get_by_role("button", name="Open a room").click()
         teacher.get_by_text("Start an activity").wait_for()

@@ -53,7 +53,8 @@ def test_a_table_is_brought_looked_at_and_released(server, open_page, tmp_path):
     settle(page)
     assert "dataset=your-table" in page.url and "one" not in page.url
     page.go_back()
-    page.get_by_test_id("stMain").get_by_role("link", name="Release it").click()
+    settle(page, until_full=False)
+    page.get_by_test_id("stMain").get_by_role("link", name="Release it").last.click()
     page.get_by_role("button", name="Release …").click()
     page.get_by_role("button", name="Release now").click()
     page.get_by_text("verified").wait_for()
