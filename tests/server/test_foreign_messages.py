@@ -24,6 +24,7 @@ def garbage(n: int) -> list[bytes | str]:
     odd = BackMsg()
     odd.rerun_script.widget_states.widgets.add(id="$$ID-nothing", json_value="{")
     odd.rerun_script.query_string = "%ff" * 100
+    odd.rerun_script.page_name = "stories"  # which computes nothing
     empty, operation = BackMsg(), BackMsg()
     operation.file_urls_request.request_id = "x" * 1000
     kinds = (b"\xff" + rng.randbytes(200), "text\nframe", odd.SerializeToString(),

@@ -50,7 +50,7 @@ def test_what_takes_data_opens_rooms_or_writes_is_closed(demo, name):
 
 def test_all_other_pages_work_and_none_takes_a_file(demo):
     for name in PAGES.keys() - REFUSED:
-        page = shown(demo[0], PAGES[name].address, "repetitions=1")
+        page = shown(demo[0], PAGES[name].address, "repetitions=1&dataset=digits")
         assert "exception" not in page.kinds, name
         assert "file_uploader" not in page.kinds, name
         assert "This is a public demo" not in page.words, name
