@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.data.preparation import (
+from dpcore.data.row_bounds import (
     LONGEST_ON_SPHERE,
     MODES,
     RENAMED,
@@ -74,7 +74,7 @@ class BoundedViews:
         People whose joined row was longer than the bound and was shortened. The count itself is
         read from the data: not part of any private release.
     is_private : bool
-        Whether the preparation itself reveals nothing about single people.
+        Whether this step itself reveals nothing about single people.
     statement : str
         One sentence that says so.
     """

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from dpcore.arrays import FloatArray
 from dpcore.cca.canonical import bound_views, distributed_cca
-from dpcore.data.preparation import check_norm_bound
+from dpcore.data.row_bounds import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.estimators import PrivateEstimator, RandomState, check_long_rows, check_preparation

@@ -26,7 +26,7 @@ from dpcore.classification.training import (
     train,
     winners,
 )
-from dpcore.data.preparation import check_norm_bound, shorten
+from dpcore.data.row_bounds import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.pca.estimators import (
     PrivateEstimator,

@@ -42,7 +42,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.classification.minimise import Loss, gradient_rounding, minimise
-from dpcore.data.preparation import LONGEST_ON_SPHERE, in_units_of_bound, rounding, shorten
+from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound, rounding, shorten
 from dpcore.errors import ParameterError
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 from dpcore.spectra.moments import directions

@@ -14,7 +14,7 @@ from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, AuditResult
 
 BROKEN = 1
-_WHO_HEAD = f"{'adversary':<10}  {'preparation':<12}"
+_WHO_HEAD = f"{'adversary':<10}  {'centring':<12}"
 
 
 def add_audit_command(commands: Commands) -> None:
@@ -103,7 +103,7 @@ def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
                 "family": case.family,
                 "adversary": str(case.adversary),
                 "sees": case.sees,
-                "preparation": case.preparation,
+                "centring": case.centring,
                 "claimed_epsilon": case.epsilon,
                 "delta": case.delta,
                 "covers": case.covers or None,
@@ -151,7 +151,7 @@ def _print_table(results: list[tuple[str, AuditResult]]) -> None:
 
 
 def _who(case: AuditCase) -> str:
-    return f"{case.adversary:<10}  {case.preparation:<12}"
+    return f"{case.adversary:<10}  {case.centring:<12}"
 
 
 def _verdict(result: AuditResult) -> str:

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, Row, gathered
-from dpcore.experiments.pca import PUBLISHED, PrivateSpec, ReleaseSpec, RunSpec
+from dpcore.experiments.pca import ALL_PRINTED, ReleaseSpec, RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.params import kind_of, params
@@ -177,7 +177,6 @@ _MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 
 # What is private from the first row and captures most.
 KEEPS_MOST = RunSpec()
-_PRINTED = (*PUBLISHED, "preparation")
 
 
 def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MOST) -> None:
@@ -187,11 +186,11 @@ def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MO
     parser.add_argument(
         "--as-printed",
         action="store_true",
-        help=f"{', '.join(_PRINTED)} of Algorithm 1 as printed, but for those that are given: its "
-        "numbers, not always its promise",
+        help=f"{', '.join(ALL_PRINTED)} of Algorithm 1 as printed, but for those that are given: "
+        "its numbers, not always its promise",
     )
     # Which of them were given is told by their being there.
-    parser.set_defaults(**dict.fromkeys(_PRINTED))
+    parser.set_defaults(**dict.fromkeys(ALL_PRINTED))
 
 
 def add_release_options(
@@ -208,10 +207,11 @@ def add_release_options(
     add_param_options(parser, default)
 
 
-def add_param_options(parser: argparse.ArgumentParser, default: PrivateSpec) -> None:
-    """An option for each parameter that a spec declares."""
-    for name, declared in params(type(default)).items():
-        usual, kind = getattr(default, name), kind_of(type(default), name)
+def add_param_options(parser: argparse.ArgumentParser, default: object) -> None:
+    """An option for each parameter that a spec, or its type, declares."""
+    spec = default if isinstance(default, type) else type(default)
+    for name, declared in params(spec).items():
+        usual, kind = getattr(default, name), kind_of(spec, name)
         flag, told = f"--{name.replace('_', '-')}", declared.explained.replace("%", "%%")
         if kind is bool:
             parser.add_argument(flag, action="store_true", help=told)
@@ -371,7 +371,7 @@ def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> R
     """
     values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
     others = kind.published() if arguments.as_printed else KEEPS_MOST
-    values |= {name: getattr(others, name) for name in _PRINTED if values[name] is None}
+    values |= {name: getattr(others, name) for name in ALL_PRINTED if values[name] is None}
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:

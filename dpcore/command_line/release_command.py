@@ -19,6 +19,7 @@ from dpcore.command_line.options import (
     ASIDE,
     Commands,
     add_layout_options,
+    add_param_options,
     add_run_options,
     add_table_options,
     path,
@@ -29,7 +30,9 @@ from dpcore.command_line.options import (
 )
 from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
+from dpcore.params import params
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import PublicationSettings
 
 if TYPE_CHECKING:
     from dpcore.releases import Reading
@@ -75,15 +78,7 @@ def _add_release(commands: Commands) -> None:
         metavar=("EPSILON", "DELTA"),
         help="for a new project: the most that all its releases may spend together, for good",
     )
-    add("--preparation", default="sphere", help="sphere or bounded (default: %(default)s)")
-    add(
-        "--mean-share",
-        type=float,
-        default=0.1,
-        help="part of the budget for the private centre (default: %(default)s)",
-    )
-    add("--denoise", default="auto", help="auto, or none: decompose the noisy matrix as it is "
-        "(default: %(default)s)")  # fmt: skip
+    add_param_options(parser, PublicationSettings)
     add(
         "--with-empty-columns",
         action="store_true",
@@ -141,11 +136,11 @@ def _label(arguments: argparse.Namespace) -> int:
         raise ParameterError("out", "a file that ends in .html or .json", str(out))
     key, dataset = spec.protocols[0], dataset_status(spec.dataset)
     guarantee = promised(spec, key, dataset)
-    prepared = "sphere" if spec.preparation == "sphere" else "private mean"
+    centring = "sphere" if spec.on_sphere else "private mean"
     attacked = [
         case
         for case in named_cases().values()
-        if case.covers == f"pca.{key}" and case.is_sound and case.preparation == prepared
+        if case.covers == f"pca.{key}" and case.is_sound and case.centring == centring
     ] if arguments.audit is not None else []  # fmt: skip
     label = label_of(
         guarantee,
@@ -156,7 +151,7 @@ def _label(arguments: argparse.Namespace) -> int:
         not_protected=(
             "Centring and scaling read the rows before the promise starts: what they give away.",
         )
-        * (spec.preparation == "published" and guarantee.is_private),
+        * (spec.reads_rows_first and guarantee.is_private),
         total="A simulation: nothing is charged to anybody.",
         checked=[
             audit_in_words(CaseAttack(case, n_trials=arguments.audit, seed=spec.seed).run())
@@ -222,7 +217,7 @@ def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.releases import Reading
     from dpcore.releases.project import LEDGER, Project
-    from dpcore.releases.publication import CERTIFICATE, PublicationSettings, write_release
+    from dpcore.releases.publication import CERTIFICATE, write_release
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
         print(f"dpcore: {moved}", file=ASIDE)
@@ -239,8 +234,8 @@ def _release(arguments: argparse.Namespace) -> int:
         bar.update(share + (stage == "components") - bar.n)
 
     asked = PublicationSettings(
-        arguments.epsilon, arguments.delta, arguments.components, arguments.preparation,
-        arguments.mean_share, arguments.denoise,
+        arguments.epsilon, arguments.delta, arguments.components,
+        **{name: getattr(arguments, name) for name in params(PublicationSettings)},
     )  # fmt: skip
 
     def confirm(reading: Reading) -> None:

@@ -11,7 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcore.command_line.options import ASIDE, Commands, add_layout_options, port, table_file
+from dpcore.command_line.options import (
+    ASIDE,
+    Commands,
+    add_layout_options,
+    add_param_options,
+    port,
+    table_file,
+)
+from dpcore.params import params
+from dpcore.pca.settings import PublicationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,8 +57,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         default="securesum",
         help="see docs/study.md (default: %(default)s)",
     )
-    add("--denoise", default="auto", help="auto, or none: decompose noisy matrices as they are "
-        "(default: %(default)s)")  # fmt: skip
+    add_param_options(parser, PublicationSettings)
     add("--first-view", type=int, metavar="N",
         help="canonical correlations of the first N columns' features and the others")  # fmt: skip
     add("--fewest", type=int, help="sites that have to answer (default: all but one)")
@@ -59,8 +67,8 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     names = (
-        "epsilon", "delta", "protocol", "denoise", "fewest", "first_view", "round_seconds",
-        "join_seconds",
+        "epsilon", "delta", "protocol", *params(PublicationSettings), "fewest", "first_view",
+        "round_seconds", "join_seconds",
     )  # fmt: skip
     values = {name: getattr(arguments, name) for name in names}
     return values | {"n_components": arguments.components}

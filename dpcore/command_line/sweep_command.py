@@ -213,8 +213,8 @@ def add_best_command(commands: Commands) -> None:
     """Hang the command on the parser."""
     parser = commands.add_parser(
         "best",
-        help="which protocol and preparation are best for an epsilon, or for a target",
-        description="Run every protocol with every preparation that is private from the first "
+        help="which private way is best for an epsilon, or for a target",
+        description="Run every protocol on rows of every kind that are private from the first "
         "row, calibrated exactly, pictures also with their lowest frequencies, and rank them by "
         "captured energy. With --target: the cheapest that reaches it.",
     )

@@ -14,7 +14,7 @@ from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.loading import entry_of, load_dataset
 from dpcore.data.official_files import find_data_home, read_idx
 from dpcore.data.pictures import TEST_FILES
-from dpcore.data.preparation import prepare, shorten
+from dpcore.data.row_bounds import prepare, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.streams import Purpose, stream
 

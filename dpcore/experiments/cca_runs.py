@@ -212,10 +212,7 @@ class CcaSpec(ReleaseSpec):
     def problem_key(self, repetition: int = 0) -> CcaSpec:
         """The data side alone: specs that are equal in it share their site moments."""
         data_side = {name: getattr(self, name) for name in _DATA_SIDE}
-        if self.preparation == "none":
-            # Bounded all the same, and measured as if it were centred.
-            data_side["preparation"] = "bounded"
-        return CcaSpec(**data_side)
+        return CcaSpec(**data_side | {"preparation": self.data_preparation})
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -321,7 +318,7 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         dataset=views.name,
         n_x=views.n_x,
         moments=SiteRows.of(rows, members, parts=bounded.parts)
-        if spec.preparation == "sphere"
+        if spec.on_sphere
         else site_moments(rows, members),
         reference=reference,
         exact_x=x_rotations,

@@ -150,7 +150,7 @@ def central_problem(
 ) -> Problem:
     """The data side of a central run.
 
-    Under the published preparation as everywhere else. Under the others the second moment is
+    Centred and scaled as published as everywhere else. Otherwise the second moment is
     taken around zero, as the 2012 paper has it: its algorithms release nothing but a subspace, so
     there is no mean to centre with, and energy is measured on the same uncentred second moment.
     On the sphere rows have length 1 around zero, and it is measured on the rows before that.
@@ -158,10 +158,10 @@ def central_problem(
     key: With one site.
     whole: Gives the second moment of all prepared rows, for keys that measure on everybody.
     """
-    if key.preparation == "published":
+    if key.reads_rows_first:
         return build_problem(key, prepared, whole)
     require_variance(prepared)
-    sites, on_sphere = sites_of(key, prepared), key.preparation == "sphere"
+    sites, on_sphere = sites_of(key, prepared), key.on_sphere
     # On the sphere nothing is released of these.
     products = prepared.X.dtype if on_sphere else np.float64
     moments = site_moments(prepared.X, sites, products=products)

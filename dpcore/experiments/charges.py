@@ -427,7 +427,7 @@ def together(charges: Iterable[Charge]) -> list[Charge]:
 
 def identity(cell: Cell, key: str) -> tuple[object, ...]:
     """What tells this noise on these people from any other."""
-    preparation = cell["preparation"]
+    preparation, as_published = cell["preparation"], reads_rows_first(cell)
     buys_mean = preparation in BUYING
     knowledge = cell.get("knowledge", NO_KNOWLEDGE)
     reads = (
@@ -438,13 +438,18 @@ def identity(cell: Cell, key: str) -> tuple[object, ...]:
         matrix_of(cell, key),
         cell.get("task"),
         preparation,
-        cell["norm_bound"] if preparation != "published" else None,
+        None if as_published else cell["norm_bound"],
         *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
-        *filter(None, [cell.get("limits") if preparation != "published" else None]),
+        *filter(None, [None if as_published else cell.get("limits")]),
         cell["epsilon"],
         *reads,
         *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
     )
+
+
+def reads_rows_first(cell: Cell) -> bool:
+    """Whether centring and scaling read every row before any promise starts."""
+    return bool(cell["preparation"] == "published")
 
 
 def noise_of(cell: Cell, key: str) -> NoiseIdentity:

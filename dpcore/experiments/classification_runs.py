@@ -26,13 +26,20 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.data.loading import entry_of
-from dpcore.data.preparation import shorten
+from dpcore.data.row_bounds import shorten
 from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import BUYING, PUBLISHED, PrivateRow, PrivateSpec, noise_settings
+from dpcore.experiments.pca import (
+    BUYING,
+    PUBLISHED,
+    Prepares,
+    PrivateRow,
+    PrivateSpec,
+    noise_settings,
+)
 from dpcore.experiments.statistic_runs import StatisticSpec, release
 from dpcore.experiments.sweep import Points, collect
 from dpcore.params import again, param
@@ -79,7 +86,7 @@ CENTRED_NORM_BOUND = 0.6
 
 
 @dataclass(frozen=True)
-class LearningKey:
+class LearningKey(Prepares):
     """Everything that fixes who learns, who tests, and who is at which site."""
 
     dataset: str
@@ -185,11 +192,6 @@ class ClassificationSpec(PrivateSpec):
             raise ParameterError("centring_share", offered, self.centring_share)
 
     @property
-    def may_buy_mean(self) -> bool:
-        """Whether the preparation centres by a private mean."""
-        return self.preparation in BUYING
-
-    @property
     def training_share(self) -> float:
         """What is left for training; rounding of the shares does not count as something."""
         left = 1.0 - self.pca_share - (self.centring_share or 0.0)
@@ -198,8 +200,7 @@ class ClassificationSpec(PrivateSpec):
     def key(self) -> LearningKey:
         return LearningKey(
             self.dataset,
-            # Both clip, and differ in the mean that is bought afterwards.
-            "bounded" if self.preparation == "none" else self.preparation,
+            self.data_preparation,
             self.classes,
             self.samples,
             self.sites if PROTOCOLS[self.protocol].is_distributed else 1,
@@ -294,7 +295,7 @@ def build_learning_problem(key: LearningKey) -> LearningProblem:
         test_y=_positions(data.test_labels[testers], key.classes),
         class_names=_class_names(data.label_names, key.classes),
         sites=sites,
-        moments=(SiteRows.of if key.preparation == "sphere" else site_moments)(X, sites),
+        moments=(SiteRows.of if key.on_sphere else site_moments)(X, sites),
         default_components=data.default_components,
     )
 
@@ -558,7 +559,7 @@ def run_pipeline(
     spec = with_centring_share(spec, problem)
     stages, bound = Repetition(spec.seed, repetition), row_norm_bound(spec)
     guarantees: dict[str, Guarantee] = {}
-    origin, on_sphere = np.zeros(problem.X.shape[1]), spec.preparation == "sphere"
+    origin, on_sphere = np.zeros(problem.X.shape[1]), spec.on_sphere
     if spec.centring_share and spec.pipeline in (EXACT, SUBSPACE, PRIVATE):
         origin = problem.moments.weights @ problem.moments.means
         if spec.pipeline != EXACT:

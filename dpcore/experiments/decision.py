@@ -19,7 +19,7 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification import PrivateLogisticRegression
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import RECOMMENDED, RunSpec
+from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
 from dpcore.experiments.sweep import Points, RunOptions
 from dpcore.experiments.targets import Stopped, Trusted, collected, least_share
 from dpcore.params import DELTAS, EPSILONS
@@ -121,8 +121,7 @@ def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
         protocols=(PROTOCOL_FOR[trusted],),
         delta=largest_delta(n_people),
         epsilon=1.0,
-        preparation="sphere",
-        **RECOMMENDED,
+        **ALL_RECOMMENDED,
         intermediate_dim=None,
         repetitions=SEARCH_RUNS,
     )

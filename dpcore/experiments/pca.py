@@ -37,7 +37,7 @@ from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray, executor
 from dpcore.data import Prepared, dataset_status, prepare, split_sites
 from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
-from dpcore.data.preparation import MODES, RENAMED, shorten
+from dpcore.data.row_bounds import MODES, RENAMED, shorten
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine import Experiment, one_blas_thread, row_from
@@ -275,10 +275,40 @@ RECOMMENDED: dict[str, Any] = {
     "truncation": "psd",
     "denoise": "auto",
 }
+# With the rows prepared as printed, or privately.
+ALL_PRINTED = PUBLISHED | {"preparation": "published"}
+ALL_RECOMMENDED = RECOMMENDED | {"preparation": "sphere"}
+
+
+class Prepares:
+    """What follows from the preparation of a spec or of a key of its data side."""
+
+    preparation: str
+
+    @property
+    def reads_rows_first(self) -> bool:
+        """Whether centring and scaling read every row before any promise starts."""
+        return self.preparation == "published"
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether every row is brought to length 1 around a centre."""
+        return self.preparation == "sphere"
+
+    @property
+    def may_buy_mean(self) -> bool:
+        """Whether rows are centred by a private mean, where a rule finds that worth its price."""
+        return self.preparation in BUYING
+
+    @property
+    def data_preparation(self) -> str:
+        """As the data side knows it: what is not centred is bounded all the same, and measured as
+        if it were."""
+        return "bounded" if self.preparation == "none" else self.preparation
 
 
 @dataclass(frozen=True)
-class ProblemKey:
+class ProblemKey(Prepares):
     """Everything that fixes the data side: which people, at which sites, prepared how.
 
     Two specs with the same key share their site moments whatever their budget.
@@ -304,7 +334,7 @@ class ProblemKey:
 
 
 @dataclass(frozen=True)
-class PrivateSpec:
+class PrivateSpec(Prepares):
     """What specs of everything private have in common: the budget, the people, the noise.
 
     epsilon, delta: Asked of each protocol, under replace-one.
@@ -416,7 +446,7 @@ class PrivateSpec:
     def published(cls, **fields: Any) -> Self:
         """A spec with the paper's noise, truncation and preparation: its numbers, not always its
         promise."""
-        return cls(**PUBLISHED | {"preparation": "published"} | fields)
+        return cls(**ALL_PRINTED | fields)
 
     @classmethod
     def recommended(cls, **fields: Any) -> Self:
@@ -493,9 +523,9 @@ def noise_settings(spec: PrivateSpec, image_shape: tuple[int, int] | None) -> di
     """The settings of noise, and of what is done against it."""
     noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
     # As printed throughout, where the rows are prepared as printed.
-    as_printed = spec.denoise == "auto" and spec.preparation == "published"
-    denoise = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
-    return noise | {"denoise": denoise}
+    as_printed = spec.denoise == "auto" and spec.reads_rows_first
+    bases = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
+    return noise | {"bases": bases}
 
 
 def release_settings(
@@ -514,8 +544,8 @@ def release_settings(
         n_components=n_components,
         intermediate_dim=intermediate_dim,
         **noise_settings(spec, image_shape),
-        mean_share=spec.mean_share if spec.preparation in BUYING else 0.0,
-        on_sphere=spec.preparation == "sphere",
+        mean_share=spec.mean_share if spec.may_buy_mean else 0.0,
+        on_sphere=spec.on_sphere,
         masks=spec.masks,
         honest_sites=spec.honest_sites,
         **more,
@@ -613,11 +643,10 @@ class RunSpec(ReleaseSpec):
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
         same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
-        # What is not centred is bounded all the same, and measured as if it were.
-        same["preparation"] = "bounded" if self.preparation == "none" else self.preparation
+        same["preparation"] = self.data_preparation
         if self.split != "dirichlet":
             same["concentration"] = 1.0
-        if self.preparation == "published":
+        if self.reads_rows_first:
             same |= {"norm_bound": None, "limits": ""}
         return ProblemKey(**same, drawing=repetition if self.resample else 0)
 
@@ -803,13 +832,13 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     prepared = read()
     require_variance(prepared)
     sites = sites_of(key, prepared)
-    if key.preparation == "sphere":
+    if key.on_sphere:
         shape = prepared.image_shape
         rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
         return SiteData(rows, rows.as_they_are.means[0], About.of(prepared))
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
-    if key.preparation == "published":
+    if key.reads_rows_first:
         # The authors centre the people drawn once more, with their own mean.
         moments = moments.centred(centre, in_place=True)
     return SiteData(moments, centre, About.of(prepared))
@@ -837,7 +866,7 @@ def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]
         pooled = data.moments.as_they_are.centred().pooled()
     else:
         pooled = data.moments.pooled()
-        if key.preparation != "published":
+        if not key.reads_rows_first:
             pooled -= np.outer(data.centre, data.centre)
     return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
 
@@ -852,7 +881,7 @@ def _within_public_subspace(
     without = build_problem(key, prepared, whole)
     basis = basis.astype(prepared.X.dtype)
     rows: FloatArray = prepared.X @ basis.T
-    if key.preparation != "sphere":
+    if not key.on_sphere:
         # A projection lengthens no row, but its rounding may.
         rows, _ = shorten(rows, 1.0)
     # What was between limits is turned, and coordinates are no pixels.

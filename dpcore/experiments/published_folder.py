@@ -27,7 +27,7 @@ from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import (
-    PUBLISHED,
+    ALL_PRINTED,
     PcaRow,
     Problem,
     RunSpec,
@@ -63,7 +63,7 @@ IN_A_TAB = ("mnist-small", "synthetic", "synthetic-2012")
 # Shades of a rebuilt person; two pixels a byte.
 _SHADES = 16
 # A command names what may have another default there.
-_NAMED = {*PUBLISHED, "preparation"}
+_NAMED = set(ALL_PRINTED)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import BUYING, NO_KNOWLEDGE
+from dpcore.experiments.pca import NO_KNOWLEDGE, PrivateSpec
 
 # Rows as sentences: what a run found, in words and sensible digits.
 
@@ -42,9 +42,9 @@ def percent(share: float) -> str:
     return f"{share:.{digits}%}".replace("%", " %")
 
 
-def mean_in_words(preparation: str, *, has_mean: bool) -> str:
-    """Whether a private mean was bought, where the preparation leaves it to a rule."""
-    if preparation not in BUYING:
+def mean_in_words(spec: PrivateSpec, *, has_mean: bool) -> str:
+    """Whether a private mean was bought, where that is left to a rule."""
+    if not spec.may_buy_mean:
         return ""
     if has_mean:
         return "A part of this budget pays for the private mean that rows are centred by."

@@ -205,7 +205,7 @@ class NoisyAverage:
         if self.of_proxies:
             return self.spectrum
         noise = self.noise or settings.noise
-        return self.spectrum.denoised(self.sigma_left, bases=settings.denoise, noise=noise)
+        return self.spectrum.denoised(self.sigma_left, bases=settings.bases, noise=noise)
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -240,7 +240,7 @@ class NoisyAverage:
         rng: Of the probes of a denoised one. None where denoised ones are ranked by magnitude.
         """
         noise, mean = self.noise or settings.noise, self.subtracted_mean
-        if not settings.denoise or self.sigma_left == 0:
+        if not settings.bases or self.sigma_left == 0:
             return assess(
                 self.spectrum,
                 settings.n_components,
@@ -256,7 +256,7 @@ class NoisyAverage:
             settings.n_components,
             [(NoisyPart(self.spectrum.matrix, self.sigma_left, mean=mean), rng)],
             sigma=self.sigma_left,
-            bases=settings.denoise,
+            bases=settings.bases,
             noise=noise,
             known_total=self.total,
         )

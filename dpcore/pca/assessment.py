@@ -22,10 +22,10 @@ has been subtracted, is one more Gaussian field in the same formulas. Sources an
 How good a release is whose noisy matrices were denoised, or cut, before they were decomposed.
 
 The components span the leading directions of C = sum_s w_s f(M_s), where M_s = A_s + E_s is a noisy
-second moment, E_s Gaussian noise of a public law, and f what is made of it: denoised
-(`dpcore.spectra.denoise`), cut to its R leading directions, or both. Of f nothing is used but that
-it can be computed. With P the projector onto some of the directions, and Delta_s fresh noise of the
-law of E_s, Stein's identity says
+second moment, E_s Gaussian noise of a public law, and f what is made of it: that without what is
+likely to be noise (`dpcore.spectra.denoising`), cut to its R leading directions, or both. Of f
+nothing is used but that it can be computed. With P the projector onto some of the directions, and
+Delta_s fresh noise of the law of E_s, Stein's identity says
 
     E tr(P sum_s w_s E_s) = E <DP[Delta], sum_s w_s Delta_s>,
 
@@ -69,7 +69,7 @@ from scipy.ndimage import uniform_filter1d
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.spectra import PublicBasis, Spectrum, denoise
+from dpcore.spectra import PublicBasis, Spectrum
 
 # How a group of eigenvectors of a noisy matrix answers to the noise: sums over eigenvalue gaps; and
 # where the spectrum of pure noise ends.
@@ -444,7 +444,7 @@ class SiteQuery:
     eigenvalues: shape (n_features,)
     sigma: Of the noise in an entry of the average, had nothing been done to its parts.
     n_components: K.
-    bases: To denoise in; none where nothing was denoised.
+    bases: In which noise is taken out; none where none was.
     intermediate_dim: R of what was sent, ranked by value; None where nothing was cut.
     noise: {"triangle", "isometric"}
     n_parts: How many are asked.
@@ -575,9 +575,7 @@ def _probe_responses(
 
 
 def _denoised(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
-    if not query.bases:
-        return matrix
-    return denoise(matrix, part.sigma, bases=query.bases, noise=query.noise)
+    return Spectrum(matrix).denoised(part.sigma, bases=query.bases, noise=query.noise).matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -937,7 +935,7 @@ def best_bases(
     known_total: float | None = None,
     rng: np.random.Generator,
 ) -> int:
-    """Which bases to denoise a noisy matrix in: those whose components say they capture most.
+    """In which bases to take noise out of a matrix: those whose components say they capture most.
 
     Post-processing of the noisy matrix, so the choice costs no budget. All candidates are assessed
     along the same probes. Estimates that lie closer than their standard errors leave the choice to

@@ -273,7 +273,7 @@ class Draw:
     def _sent(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
         n_directions = kind.intermediate_dim
         message = (
-            noisy.proxy(n_directions, kind.ranking, kind.denoise) if n_directions else noisy.whole()
+            noisy.proxy(n_directions, kind.ranking, kind.bases) if n_directions else noisy.whole()
         )
         dithered = rounding_step(kind.encoding) is not None
         rng = self.repetition.rng(Purpose.ROUNDING, self.sites[site]) if dithered else None

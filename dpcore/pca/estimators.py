@@ -42,7 +42,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.data.preparation import LONGEST_ON_SPHERE, check_norm_bound, in_units_of_bound, shorten
+from dpcore.data.row_bounds import LONGEST_ON_SPHERE, check_norm_bound, in_units_of_bound, shorten
 from dpcore.errors import ParameterError, PreparationWarning, require_one_of
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.assessment import Assessment
@@ -401,9 +401,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         """Fields of `ReleaseSettings` that say what is added, and what is made of it."""
         chosen = {name: getattr(self, name) for name in ("calibration", "noise", "truncation")}
         if isinstance(self.denoise, str):
-            return chosen | {"denoise": bases_to_denoise_in(self.denoise, **chosen)}
+            return chosen | {"bases": bases_to_denoise_in(self.denoise, **chosen)}
         bases = (self.denoise,) if isinstance(self.denoise, PublicBasis) else tuple(self.denoise)
-        return chosen | {"denoise": bases}
+        return chosen | {"bases": bases}
 
     def _draw(
         self,

@@ -30,6 +30,7 @@ from typing import Any, Self
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.params import param
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
 from dpcore.spectra import COLUMNS, PublicBasis, SiteMoments, SiteRows, cosine_basis
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
@@ -86,9 +87,9 @@ class ReleaseSettings:
     dropped_sites : int
         How many of the sites never answer; which ones, a stream of the repetition says
         (`sites_that_answer`).
-    denoise : tuple of PublicBasis
+    bases : tuple of PublicBasis
         Public bases in which noise is told from signal before a noisy matrix is decomposed
-        (`dpcore.spectra.denoise`): by each site before its cut to R, or once by whoever holds a
+        (`dpcore.spectra.denoising`): by each site before its cut to R, or once by whoever holds a
         noisy matrix of everybody. With none, matrices are decomposed as they are.
 
     Raises
@@ -110,7 +111,7 @@ class ReleaseSettings:
     honest_sites: int | None = None
     encoding: str = "native"
     dropped_sites: int = field(default=0, metadata={AFTER_THE_NOISE: True})
-    denoise: tuple[PublicBasis, ...] = field(default=(), metadata={AFTER_THE_NOISE: True})
+    bases: tuple[PublicBasis, ...] = field(default=(), metadata={AFTER_THE_NOISE: True})
 
     @classmethod
     def published(
@@ -210,6 +211,33 @@ def sites_that_answer(
     return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
 
 
+@dataclass(frozen=True)
+class PublicationSettings:
+    """What a release is asked for, apart from whose rows they are."""
+
+    epsilon: float
+    delta: float
+    n_components: int
+    preparation: str = param(
+        "sphere",
+        "Rows around the private centre",
+        "At one length (sphere), or as long as they are up to the public bound (bounded)",
+        choices=("sphere", "bounded"),
+    )
+    mean_share: float = param(0.1, "Part of the budget for the private centre and count")
+    denoise: str = param(
+        "auto",
+        "Take likely noise out of the noisy matrix before it is decomposed, where that captures "
+        "more (auto); none decomposes it as it is",
+        choices=("auto", "none"),
+    )
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether rows get one length around the private centre."""
+        return self.preparation == "sphere"
+
+
 def bases_to_denoise_in(
     choice: str,
     image_shape: tuple[int, int] | None = None,
@@ -218,7 +246,7 @@ def bases_to_denoise_in(
     noise: str = "isometric",
     truncation: str = "psd",
 ) -> tuple[PublicBasis, ...]:
-    """The bases of `ReleaseSettings.denoise` that a choice stands for.
+    """The bases of `ReleaseSettings` that a choice stands for.
 
     Parameters
     ----------
@@ -248,15 +276,14 @@ def bases_to_denoise_in(
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
-    """The settings without what is chosen after the noise: K, R, truncation, encoding and bases
-    to denoise in."""
+    """The settings without what is chosen after the noise: K, R, truncation, encoding and bases."""
     return replace(
         settings,
         n_components=1,
         intermediate_dim=1,
         truncation="svd",
         encoding="native",
-        denoise=(),
+        bases=(),
     )
 
 

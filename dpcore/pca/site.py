@@ -224,7 +224,7 @@ class NoisySite:
     ) -> SiteMessage:
         """P_s: steps 5 and 6. Where it begins a longer one made before, it is a view of that.
 
-        bases: To denoise in before anything is cut.
+        bases: In which noise is taken out before anything is cut.
         """
         spectrum = self.spectrum.denoised(self.sigma, bases=bases, noise=self.noise)
         eigenvalues, vectors = spectrum.leading(intermediate_dim, by=ranking)
@@ -242,11 +242,11 @@ class MessageKind(NamedTuple):
     encoding: str
     intermediate_dim: int = 0
     ranking: str = ""
-    denoise: tuple[PublicBasis, ...] = ()
+    bases: tuple[PublicBasis, ...] = ()
 
     @classmethod
     def proxy(cls, settings: ReleaseSettings) -> MessageKind:
-        return cls(settings.encoding, settings.intermediate_dim, settings.ranking, settings.denoise)
+        return cls(settings.encoding, settings.intermediate_dim, settings.ranking, settings.bases)
 
 
 Arrived = Mapping[MessageKind, tuple[SiteMessage, int]]
@@ -313,4 +313,4 @@ def site_message(
         site = site.centred(*means)
     if whole:
         return site.whole()
-    return site.proxy(settings.intermediate_dim, settings.ranking, settings.denoise)
+    return site.proxy(settings.intermediate_dim, settings.ranking, settings.bases)

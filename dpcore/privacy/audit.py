@@ -226,7 +226,7 @@ class AuditCase:
     n_trials: Enough to show what there is to see, in a few seconds.
     adversary: Who attacks.
     sees: What that adversary sees besides everybody else's rows, in words that fit after "sees".
-    preparation: {"none", "private mean", "sphere"}. Whether the release pays for a private mean to
+    centring: {"none", "private mean", "sphere"}. Whether the release pays for a private mean to
         centre by, and whether rows then get length 1.
     guarantee: What the attacked release says of itself, where it comes with a guarantee; the claim
         is what that says against this adversary.
@@ -246,7 +246,7 @@ class AuditCase:
     n_trials: int = 10_000
     adversary: Adversary = Adversary.OUTSIDER
     sees: str = "the result"
-    preparation: str = "none"
+    centring: str = "none"
     guarantee: Guarantee | None = None
 
     @property
@@ -311,7 +311,7 @@ class AuditResult:
             "family": self.case.family,
             "adversary": str(self.case.adversary),
             "sees": self.case.sees or None,
-            "preparation": self.case.preparation,
+            "centring": self.case.centring,
             "claimed_epsilon": self.case.epsilon,
             "delta": self.case.delta,
             "epsilon_lower_bound": self.epsilon,

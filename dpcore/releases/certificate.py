@@ -24,6 +24,7 @@ import numpy as np
 import dpcore
 from dpcore.arrays import FloatArray
 from dpcore.pca.assessment import LEVEL
+from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import FORM as LABEL_FORM
@@ -75,15 +76,12 @@ def certificate_of(
     scales: Scales,
     measured: Measured,
     *,
-    preparation: str,
-    mean_share: float,
-    asked: tuple[float, float],
+    asked: PublicationSettings,
     epsilon: float,
     total: Total,
 ) -> dict[str, Any]:
     """The certificate of a release, but for the hashes of its files.
 
-    asked: (epsilon, delta)
     epsilon: What holds at the asked delta.
     total: Of the project, with this release.
     """
@@ -92,13 +90,13 @@ def certificate_of(
         "name": name,
         "title": dictionary.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "promise": promise(epsilon, asked[1], scales.rows_per_person),
+        "promise": promise(epsilon, asked.delta, scales.rows_per_person),
         "epsilon": epsilon,
-        "delta": asked[1],
-        "asked": {"epsilon": asked[0], "delta": asked[1]},
+        "delta": asked.delta,
+        "asked": {"epsilon": asked.epsilon, "delta": asked.delta},
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
-        "preparation": {"name": preparation, "mean_share": mean_share},
+        **how_prepared(asked),
         "post_processing": {"denoised_in": [basis.name for basis in measured.bases]},
         "result": {
             "components": len(measured.components),
@@ -115,6 +113,14 @@ def certificate_of(
         "dictionary": dictionary.as_dict(),
         "software": software(),
     }
+
+
+def how_prepared(asked: Any) -> dict[str, Any]:
+    """The entry on how rows were centred and bounded.
+
+    asked: `PublicationSettings`, or a study's plan, which has the same fields.
+    """
+    return {"preparation": {"name": asked.preparation, "mean_share": asked.mean_share}}
 
 
 def mechanism_of(scales: Scales) -> dict[str, Any]:

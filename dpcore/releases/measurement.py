@@ -489,8 +489,7 @@ def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:
 
 Watch = Callable[[float], None]
 
-PREPARATIONS = ("sphere", "bounded")
-DENOISING = ("auto", "none")
+
 TOLD = ("explained_variance", "explained_variance_ratio")
 # Beyond so many features all eigenpairs, which an assessment needs, take longer than all the rest.
 MOST_ASSESSED = 4096
@@ -570,7 +569,7 @@ def measure(
     total: IntArray,
     *,
     n_components: int,
-    preparation: str,
+    on_sphere: bool,
     bases: tuple[PublicBasis, ...] = (),
     watch: Watch = unwatched,
     scheduler: str | None = None,
@@ -578,13 +577,13 @@ def measure(
     """Draw the noise of a release that has been charged, in this process.
 
     total: ndarray of int64, shape (n_features + 1,). From `sum_and_count`.
-    preparation: {"sphere", "bounded"}
-    bases: To denoise in, from `bases_of`.
+    on_sphere: Rows get one length around the private centre; else longer ones are shortened.
+    bases: Of the columns or none, from `bases_of`.
     watch, scheduler: As in `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(
-        table, dictionary, scales, centre, preparation, watch, scheduler=scheduler
+        table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
     )
     noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
     sigma = scales.diagonal_sigma / LENGTH**2
@@ -600,13 +599,13 @@ def _of_unit_rows(moment: IntArray) -> FloatArray:
     return scaled
 
 
-def bases_of(denoise: str, n_features: int, n_components: int) -> tuple[PublicBasis, ...]:
+def bases_of(choice: str, n_features: int, n_components: int) -> tuple[PublicBasis, ...]:
     """The public bases in which a release's noisy moment may be denoised: its columns, or none.
 
-    denoise: {"auto", "none"}. With "auto" none where the matrix is held once: few components of
+    choice: {"auto", "none"}. With "auto" none where the matrix is held once: few components of
         very many features.
     """
-    if denoise == "none" or is_held_once(n_features, n_components):
+    if choice == "none" or is_held_once(n_features, n_components):
         return ()
     return (COLUMNS,)
 
@@ -643,8 +642,8 @@ def leading_of(
     moment: shape (n_features, n_features). Where a row has length 1.
     centre: shape (n_features,)
     sigma: Of the noise on its diagonal, where nothing was cut from it since.
-    bases: To denoise in first (`dpcore.spectra.denoise`), if `worth_denoising`: none unless sigma
-        is known.
+    bases: In which noise is taken out first (`dpcore.spectra.denoising`), if `worth_denoising`:
+        none unless sigma is known.
     """
     trace = float(np.trace(moment))
     if is_held_once(len(moment), n_components):
@@ -707,24 +706,24 @@ def moment_around(
     dictionary: Dictionary,
     scales: Scales,
     centre: FloatArray,
-    preparation: str,
     watch: Watch = unwatched,
     *,
+    on_sphere: bool,
     scheduler: str | None = None,
 ) -> IntArray:
     """The exact second moment of the prepared rows around a centre. Not for publication.
 
     centre: ndarray of whole float64, shape (n_features,)
-    preparation: {"sphere", "bounded"}
+    on_sphere: As in `measure`.
     watch: As in `sum_and_count`.
     scheduler: As in `sum_and_count`; but where it is lost this process sums the parts that are
         left. The release is charged by then, and would be charged again.
     """
     if scheduler is not None:
         return _moment_of_parts(
-            table, dictionary, scales, centre, preparation, watch, scheduler=scheduler
+            table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
         )
-    reach = 0 if preparation == "sphere" else math.isqrt(scales.squared_norm)
+    reach = 0 if on_sphere else math.isqrt(scales.squared_norm)
     bounded = _bounded(dictionary, scales)
 
     def then(rows: FloatArray) -> FloatArray:
@@ -767,9 +766,10 @@ def _sum_of_part(
 
 
 def _moment_of_part(
-    part: Any, dictionary: Dictionary, scales: Scales, centre: FloatArray, preparation: str
+    part: Any, dictionary: Dictionary, scales: Scales, centre: FloatArray, on_sphere: bool
 ) -> IntArray:
-    return moment_around(_table_of_part(part, dictionary), dictionary, scales, centre, preparation)
+    table = _table_of_part(part, dictionary)
+    return moment_around(table, dictionary, scales, centre, on_sphere=on_sphere)
 
 
 def _table_of_part(part: Any, dictionary: Dictionary) -> Table:
@@ -784,13 +784,13 @@ def _moment_of_parts(
     dictionary: Dictionary,
     scales: Scales,
     centre: FloatArray,
-    preparation: str,
     watch: Watch,
     *,
+    on_sphere: bool,
     scheduler: str,
 ) -> IntArray:
     moment = np.zeros((dictionary.n_features, dictionary.n_features), dtype=np.int64)
-    parts, given = parts_of(table, dictionary), (dictionary, scales, centre, preparation)
+    parts, given = parts_of(table, dictionary), (dictionary, scales, centre, on_sphere)
     left = dict(enumerate(parts))
     try:
         for number, of_part in _on_workers(_moment_of_part, parts, watch, scheduler, *given):

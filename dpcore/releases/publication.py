@@ -7,7 +7,6 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from html import escape
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError, require_one_of
+from dpcore.errors import ParameterError
+from dpcore.params import check_params
+from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy.label import label_page
 from dpcore.releases.certificate import (
     as_json,
@@ -31,8 +32,6 @@ from dpcore.releases.certificate import (
 from dpcore.releases.dictionary import Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.exact import GRID
 from dpcore.releases.measurement import (
-    DENOISING,
-    PREPARATIONS,
     TOLD,
     Measured,
     Reading,
@@ -341,18 +340,6 @@ def release(
                                       scheduler=scheduler))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PublicationSettings:
-    """What `release` is asked for, apart from whose rows they are."""
-
-    epsilon: float
-    delta: float
-    n_components: int
-    preparation: str = "sphere"
-    mean_share: float = 0.1
-    denoise: str = "auto"
-
-
 def write_release(
     data: Any,
     dictionary: Dictionary | Mapping[str, Any] | Path | str,
@@ -397,19 +384,17 @@ def write_release(
     bases = bases_of(asked.denoise, dictionary.n_features, int(asked.n_components))
     measured = measure(
         table, dictionary, scales, total, n_components=int(asked.n_components),
-        preparation=asked.preparation, bases=bases, watch=partial(watch, "components"),
+        on_sphere=asked.on_sphere, bases=bases, watch=partial(watch, "components"),
         scheduler=scheduler,
     )  # fmt: skip
     certificate = certificate_of(
-        name, dictionary, scales, measured, preparation=asked.preparation,
-        mean_share=asked.mean_share, asked=(asked.epsilon, asked.delta), epsilon=exact, total=spent,
+        name, dictionary, scales, measured, asked=asked, epsilon=exact, total=spent,
     )  # fmt: skip
     return project.publish(name, files_of(certificate, dictionary, measured))
 
 
 def _check(dictionary: Dictionary, asked: PublicationSettings) -> None:
-    require_one_of("preparation", asked.preparation, PREPARATIONS)
-    require_one_of("denoise", asked.denoise, DENOISING)
+    check_params(asked)
     n_components = asked.n_components
     if not isinstance(n_components, Integral) or not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(

@@ -529,7 +529,7 @@ def plan(
     drawn, bases = [], bases_of(denoise, dictionary.n_features, n_components)
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
-        exact = moment_around(table, dictionary, scales, centre, preparation)
+        exact = moment_around(table, dictionary, scales, centre, on_sphere=preparation == "sphere")
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import PROCESSORS, FloatArray, IntArray, mapped, row_blocks
-from dpcore.data.preparation import shorten
+from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
 
 # Second moments of the whole data and of every site.

@@ -242,7 +242,9 @@ class Guard:
         if plan.is_masked and not same:
             raise FrameError("another roster than that of the sum")
         centre = np.array(request.centre, dtype=np.float64)
-        exact = moment_around(self._table, plan.dictionary, plan.scales, centre, plan.preparation)
+        exact = moment_around(
+            self._table, plan.dictionary, plan.scales, centre, on_sphere=plan.on_sphere
+        )
         noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
         if not plan.is_cut:
             return noisy[np.triu_indices(plan.n_features)]

@@ -41,6 +41,7 @@ from dpcore.releases.certificate import (
     NOT_ATTACKED,
     READER_ALONE,
     as_json,
+    how_prepared,
     relation,
     software,
     who_is_one,
@@ -48,7 +49,7 @@ from dpcore.releases.certificate import (
 from dpcore.releases.exact import LENGTH, MOST_ROWS
 from dpcore.releases.measurement import TOLD, Measured, centre_of, leading_of, told_of
 from dpcore.releases.project import sync_folder
-from dpcore.spectra import PublicBasis, denoise, leading_eigenpairs
+from dpcore.spectra import PublicBasis, Spectrum, leading_eigenpairs
 from dpcore.study.plan import StudyPlan
 from dpcore.study.wire_messages import (
     MOMENT,
@@ -207,10 +208,11 @@ def left_out_agreement(
     if not parts:
         return np.full(len(moments), np.nan)
     everybody = np.sum(parts, axis=0)
-    others = [everybody - part for part in parts]
-    if bases:
-        sigma = _sigma_left(plan, len(parts) - 1)
-        others = [denoise(each, sigma, bases=bases) for each in others]
+    sigma = _sigma_left(plan, len(parts) - 1) if bases else 0.0
+    others = [
+        Spectrum(everybody - part).denoised(sigma, bases=bases, noise="isometric").matrix
+        for part in parts
+    ]
     without = [leading_eigenpairs(each, len(components))[1] for each in others]
     return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
 
@@ -305,7 +307,7 @@ def study_certificate(
                   "fewest": plan.fewest, "honest": plan.honest},
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
         "distance": plan.distance,
-        "preparation": {"name": plan.preparation, "mean_share": plan.mean_share},
+        **how_prepared(plan),
         "post_processing": _post_processing(plan, result),
         "result": {
             "components": len(components),

@@ -13,12 +13,12 @@ from hashlib import sha256
 from typing import Any
 
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.params import again, check_params
+from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact import DISTANCE
 from dpcore.releases.measurement import (
-    DENOISING,
-    PREPARATIONS,
     Scales,
     bases_of,
     calibrated,
@@ -78,9 +78,9 @@ class StudyPlan:
     n_components: int
     intermediate_dim: int | None = None
     protocol: str = "securesum"
-    preparation: str = "sphere"
-    mean_share: float = 0.1
-    denoise: str = "auto"
+    preparation: str = again(PublicationSettings, "preparation")
+    mean_share: float = again(PublicationSettings, "mean_share")
+    denoise: str = again(PublicationSettings, "denoise")
     fewest: int | None = None
     honest: int | None = None
     round_seconds: float = 60.0
@@ -131,9 +131,8 @@ class StudyPlan:
             raise ParameterError("sites", f"from 2 to {MOST_SITES}", len(self.sites))
         if len({site.lower() for site in self.sites}) < len(self.sites):
             raise ParameterError("sites", "all of different names", list(self.sites))
-        of_names = ("protocol", PROTOCOLS), ("preparation", PREPARATIONS), ("denoise", DENOISING)
-        for name, choices in of_names:
-            require_one_of(name, getattr(self, name), choices)
+        require_one_of("protocol", self.protocol, PROTOCOLS)
+        check_params(self)
         for name in ("round_seconds", "join_seconds"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value <= _LONGEST:
@@ -142,6 +141,11 @@ class StudyPlan:
     @property
     def n_features(self) -> int:
         return self.dictionary.n_features
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether rows get one length around the private centre."""
+        return self.preparation == "sphere"
 
     @cached_property
     def digest(self) -> str:

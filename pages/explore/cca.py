@@ -222,8 +222,8 @@ def show_promises(draws: Draws, spec: CcaSpec) -> None:
     tabs = st.tabs([TITLES[key] for key in draws]) if len(draws) > 1 else [st.container()]
     for tab, (key, found) in zip(tabs, draws.items(), strict=True):
         with tab:
-            guarantee_card(_promised(found), preparation=spec.preparation, where=key)
-            if said := mean_in_words(spec.preparation, has_mean=found[0][0].has_mean):
+            guarantee_card(_promised(found), reads_rows_first=spec.reads_rows_first, where=key)
+            if said := mean_in_words(spec, has_mean=found[0][0].has_mean):
                 st.caption(said)
 
 
@@ -238,10 +238,7 @@ def pay(spec: CcaSpec, problem: CcaProblem) -> None:
     session_ledger.uncovered(
         dataset, "Exact correlations and what is captured of them", "they read rows without noise"
     )
-    if spec.preparation == "published":
-        session_ledger.uncovered(
-            dataset, "The published preparation", "its centre and scale read every row"
-        )
+    session_ledger.uncovered_centring(dataset, spec.reads_rows_first)
 
 
 def _promised(found: Found) -> Guarantee:
@@ -532,8 +529,8 @@ def show_cca() -> None:
             "Exact correlations, the captured share and the agreement of directions",
             "read the rows without any noise.",
         )
-        if spec.preparation == "published":
-            not_private("Published preparation", problem.statement)
+        if spec.reads_rows_first:
+            not_private("Published centring and scaling", problem.statement)
         st.caption(views.provenance)
         carry_off(selection, rows, figure)
         how_computed("cca")

@@ -123,7 +123,7 @@ def show_promise_of_chains(chains: WatchedChains, spec: RunSpec, dataset: Datase
     st.markdown("## What it promises")
     guarantee_card(
         ppca_guarantee(PrivacyBudget(spec.epsilon), is_chain=True, converged=chains.converged),
-        preparation=spec.preparation,
+        reads_rows_first=spec.reads_rows_first,
     )
     session_ledger.uncovered(
         dataset.name, "Traces of PPCA's chains", "they are functions of the rows"
@@ -354,7 +354,7 @@ def promises(found: dict[str, Subspace], spec: CentralSpec) -> None:
         )
     guarantee_tabs(
         {VARIANTS[key].label: subspace.guarantee for key, subspace in found.items()},
-        preparation=spec.preparation,
+        reads_rows_first=spec.reads_rows_first,
         key="central_promises",
     )
 
@@ -431,9 +431,9 @@ def show_central() -> None:
         session_ledger.enter(
             selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
         )
-        if spec.preparation == "published":
+        if spec.reads_rows_first:
             not_private(
-                "Published preparation",
+                "Published centring and scaling",
                 family_caches.central_problem(spec.problem_key()).about.statement,
             )
         else:

@@ -307,8 +307,8 @@ def cards(spec: ClassificationSpec) -> None:
     stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
     for tab, title, guarantee in zip(st.tabs(titles), titles, (together, *stages), strict=True):
         with tab:
-            guarantee_card(guarantee, preparation=spec.preparation, where=title)
-    if said := mean_in_words(spec.preparation, has_mean=CENTRING in outcome.guarantees):
+            guarantee_card(guarantee, reads_rows_first=spec.reads_rows_first, where=title)
+    if said := mean_in_words(spec, has_mean=CENTRING in outcome.guarantees):
         st.caption(said)
 
 
@@ -322,10 +322,7 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
             session_ledger.uncovered(
                 spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
             )
-        if spec.preparation == "published":
-            session_ledger.uncovered(
-                spec.dataset, "The published preparation", "its centre and scale read every row"
-            )
+        session_ledger.uncovered_centring(spec.dataset, spec.reads_rows_first)
     session_ledger.pay(charges)
 
 
@@ -429,7 +426,7 @@ def three_parts(spec: ClassificationSpec) -> None:
         st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
         return
     if not spec.may_buy_mean:
-        st.caption("Centring needs a preparation that buys a mean: sphere or bounded.")
+        st.caption("Centring needs rows on the sphere or bounded, which buy a mean.")
         return
     if not ask("split_three_on"):
         st.caption("Fifty-five splits in tenths of ε.")

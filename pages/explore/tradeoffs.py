@@ -538,7 +538,7 @@ def _byte_range(
     # From the smallest proxy to the largest, or to the whole matrix as it is. On the sphere a
     # private mean, where there is one, goes to the aggregator first and comes back.
     features, components = dataset.n_features, n_components_of(spec.components, dataset)
-    for_the_mean = 16 * features if spec.preparation == "sphere" else 0
+    for_the_mean = 16 * features if spec.on_sphere else 0
     smallest = features * max(1, components // 4) + for_the_mean
     largest = max(4 * features * (features + 1), 8 * features * 4 * components) + for_the_mean
     return 0.7 * min(smallest, *(p.bytes_per_site for p in points)), 1.5 * largest

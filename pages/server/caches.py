@@ -132,7 +132,7 @@ def feature_names(spec: RunSpec) -> tuple[str, ...]:
 
 
 def statement(spec: RunSpec) -> str:
-    """What the preparation did to the rows, in one sentence."""
+    """What was done to the rows before anything else, in one sentence."""
     return problem_of(spec.problem_key()).about.statement
 
 

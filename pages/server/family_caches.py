@@ -231,8 +231,8 @@ _states = OnceCache(lambda figure, folder, _: panel_state(figure, Store(folder))
 # What the learning pages share: people, trained pipelines, rows.
 
 
-def halves(name: str, preparation: str = "bounded") -> Halves:
-    return waited_for(local_halves, name, preparation, saying="Reading the data set …")
+def halves(name: str, mode: str = "bounded") -> Halves:
+    return waited_for(local_halves, name, mode, saying="Reading the data set …")
 
 
 def problem(key: LearningKey) -> LearningProblem:

@@ -196,7 +196,7 @@ _USE = (
     Place(
         "best",
         "All ways at my ε",
-        "Every protocol and preparation at one private promise, ranked; whom each has one trust.",
+        "Every private way at one promise, ranked; whom each has one trust.",
         _run_without("protocols"),
     ),
     Place(

@@ -1011,8 +1011,8 @@ PLAN = {
         "Over",
         EVERY_PROTOCOL,
         lambda: (EVERY_PROTOCOL, *between_sites()),
-        help="Every protocol is tried with every preparation, and pictures with and without their "
-        "lowest frequencies.",
+        help="Every protocol is tried on the sphere, bounded and not centred; pictures with and "
+        "without their lowest frequencies.",
         label=lambda key: "every protocol" if key == EVERY_PROTOCOL else title_of(key),
     ),
 }

@@ -227,7 +227,7 @@ class PinnedRun:
         what of the view no promise covers."""
         titles: dict[str, list[str]] = {}
         for key in self.spec.protocols:
-            said = headline(promised(self.spec, key, self.dataset), self.spec.preparation)
+            said = headline(promised(self.spec, key, self.dataset), self.spec.reads_rows_first)
             titles.setdefault(said, []).append(PROTOCOLS[key].title)
         own = [_OWN] if is_held(self.dataset.name) else []
         return [*(f"{', '.join(named)}: {said}" for said, named in titles.items()), OPEN, *own]

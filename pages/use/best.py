@@ -195,7 +195,7 @@ def _dots(question: RankingQuestion, found: tuple[Ranked, ...]) -> None:
         selection_mode="points",
     )
     st.caption(
-        "A row is a protocol, a dot one preparation and public knowledge: the large one its best, "
+        "A row is a protocol, a dot its rows and what is publicly known: the large one its best, "
         "with its range over the runs. Click a dot to open it with every control set."
     )
 
@@ -234,7 +234,7 @@ def _line(number: int, each: Ranked) -> dict[str, object]:
     return {
         "place": number,
         "protocol": entry.title,
-        "preparation and public knowledge": each.prepared,
+        "rows, and what is publicly known": each.prepared,
         **shares_of(each),
         "draws": len(each.rows),
         "trusted": str(each.trusted),

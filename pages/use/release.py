@@ -23,6 +23,7 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import counted
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
+from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
@@ -55,7 +56,7 @@ from pages.widgets.notices import (
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CAPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
-PREPARATIONS = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
+_SEEN = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
 _PLACE = "_own_projects"
 
 
@@ -64,10 +65,7 @@ class Wish:
     """A release that is wished for, in a project that is there or would begin with this cap."""
 
     name: str
-    epsilon: float
-    delta: float
-    n_components: int
-    preparation: str
+    asked: PublicationSettings
     project: str
     there: Project | None
     cap: tuple[float, float]
@@ -108,11 +106,12 @@ def wished(dictionary: Dictionary) -> Wish:
             "Cap on ε of all releases together", caps, usual, format_func=plain,
             key=f"release_cap_{epsilon}", help="Fixed with a project's first release, for good.",
         )  # fmt: skip
-    preparation = st.segmented_control(
-        "Rows are seen", list(PREPARATIONS), default="sphere", format_func=PREPARATIONS.__getitem__,
+    seen = st.segmented_control(
+        "Rows are seen", list(_SEEN), default="sphere", format_func=_SEEN.__getitem__,
         required=True, key="release_preparation",
     )  # fmt: skip
-    return Wish(name, epsilon, delta, n_components, preparation, project, there, (cap, delta))
+    asked = PublicationSettings(epsilon, delta, n_components, seen)
+    return Wish(name, asked, project, there, (cap, delta))
 
 
 def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
@@ -120,9 +119,9 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
 
     Raises `ParameterError` if it cannot be.
     """
-    scales = calibrated(dictionary, epsilon=wish.epsilon, delta=wish.delta)
-    exact = scales.epsilon(wish.delta, wish.epsilon)
-    st.markdown(f"**{promise(exact, wish.delta, scales.rows_per_person)}**")
+    scales = calibrated(dictionary, epsilon=wish.asked.epsilon, delta=wish.asked.delta)
+    exact = scales.epsilon(wish.asked.delta, wish.asked.epsilon)
+    st.markdown(f"**{promise(exact, wish.asked.delta, scales.rows_per_person)}**")
     _spent(wish, scales)
     if beside := _others(wish.project):
         st.caption(
@@ -131,14 +130,14 @@ def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
             "certificate adds up."
         )
     st.caption(
-        f"{relation(scales.rows_per_person)} δ is {one_in(wish.delta)}. Choose limits, "
+        f"{relation(scales.rows_per_person)} δ is {one_in(wish.asked.delta)}. Choose limits, "
         "ε, δ and K before looking at the data. If you tuned them on this table, the certificate "
         "does not apply."
     )
     with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
         st.markdown(
-            f"**ε = {say_number(exact)}** at δ = {say_delta(wish.delta)} is charged to the project "
-            f"“{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
+            f"**ε = {say_number(exact)}** at δ = {say_delta(wish.asked.delta)} is charged to the "
+            f"project “{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
         )
         pressed = st.button("Release now", type="primary", key="release_now")
     if not _is_lasting():
@@ -159,9 +158,8 @@ def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
         project = wish.there or _folder_of(wish.project)
         with st.spinner("Adding up whole numbers, drawing the noise …"), turns.others():
             release(
-                own.upload.columns, dictionary, epsilon=wish.epsilon, delta=wish.delta,
-                n_components=wish.n_components, project=project, name=wish.name,
-                preparation=wish.preparation, cap=wish.cap,
+                own.upload.columns, dictionary, **vars(wish.asked), project=project,
+                name=wish.name, cap=wish.cap,
             )  # fmt: skip
         session_ledger.remember_project(Project(_folder_of(wish.project)))
     except OSError as error:

@@ -36,18 +36,18 @@ def forget_promises() -> None:
     st.session_state[_PROMISES] = {}
 
 
-def promise(guarantee: Guarantee, preparation: str, title: str = "") -> None:
+def promise(guarantee: Guarantee, reads_rows_first: bool, title: str = "") -> None:
     """Remember what a release that the page shows promises, and which it is."""
-    said = headline(guarantee, preparation)
+    said = headline(guarantee, reads_rows_first)
     titles = st.session_state.setdefault(_PROMISES, {}).setdefault(said, [])
     if title not in titles:
         titles.append(title)
 
 
-def headline(guarantee: Guarantee, preparation: str) -> str:
+def headline(guarantee: Guarantee, reads_rows_first: bool = False) -> str:
     """What a release promises in one sentence, and what of it no promise covers."""
     said = caches.shown(guarantee, lambda: describe(guarantee)).headline
-    if preparation == "published" and guarantee.is_private:
+    if reads_rows_first and guarantee.is_private:
         return f"Centring and scaling are not private. From there on: {said}"
     return said
 

@@ -26,28 +26,30 @@ from pages.widgets.charts import promise
 _TONES = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
-def guarantee_card(guarantee: Guarantee, *, preparation: str = "sphere", where: str = "") -> None:
+def guarantee_card(
+    guarantee: Guarantee, *, reads_rows_first: bool = False, where: str = ""
+) -> None:
     """What one release promises, in words first and numbers after.
 
-    Under the published preparation the card says that centring and scaling came before the
-    promise and are not part of it. `where` tells cards of one page apart.
+    reads_rows_first: Centring and scaling came before the promise and are not part of it.
+    where: Tells cards of one page apart.
     """
-    promise(guarantee, preparation)
-    _card(guarantee, preparation, where)
+    promise(guarantee, reads_rows_first)
+    _card(guarantee, reads_rows_first, where)
 
 
-def _card(guarantee: Guarantee, preparation: str, where: str) -> None:
+def _card(guarantee: Guarantee, reads_rows_first: bool, where: str) -> None:
     card = caches.shown(guarantee, lambda: describe(guarantee))
     badges, said = card.badges, card.headline
-    if preparation == "published" and guarantee.is_private:
+    if reads_rows_first and guarantee.is_private:
         # The verdict is on the whole, so that no green badge stands over what is not private.
         badges = (
-            Badge("preparation not private", "bad"),
+            Badge("centring not private", "bad"),
             *(badge for badge in badges if badge.tone != "good"),
         )
         said = (
-            "This promise starts after centring and scaling, which read the rows; any other "
-            f"preparation has it all. From there on: {said}"
+            "This promise starts after centring and scaling, which read the rows; bounded or on "
+            f"the sphere it covers them too. From there on: {said}"
         )
     page = _explaining_page()
     marks = " ".join(f":{_TONES[badge.tone]}-badge[{badge.text}]" for badge in badges)
@@ -59,16 +61,16 @@ def _card(guarantee: Guarantee, preparation: str, where: str) -> None:
                 st.markdown("\n".join(f"- {assumed(each, page)}" for each in card.assumptions))
                 if card.sights:
                     st.markdown("\n".join(["Who sees what:", "", *(f"- {s}" for s in card.sights)]))
-    _label(guarantee, preparation, where)
+    _label(guarantee, reads_rows_first, where)
 
 
 _SPENT = "Simulations cost nobody anything: What was spent adds up what they would have cost."
 _AUDITED = "The register's tests attack this mechanism; Break it runs the attack live."
 
 
-def _label(guarantee: Guarantee, preparation: str, where: str) -> None:
+def _label(guarantee: Guarantee, reads_rows_first: bool, where: str) -> None:
     """The label of a simulation, which is what every page shows; drawn where it is opened."""
-    key = sha256(f"{guarantee!r} {preparation} {where}".encode()).hexdigest()[:12]
+    key = sha256(f"{guarantee!r} {reads_rows_first} {where}".encode()).hexdigest()[:12]
     with st.expander("Privacy label", on_change="rerun", key=f"label_{key}") as opened:
         if not opened.open:
             return
@@ -77,7 +79,7 @@ def _label(guarantee: Guarantee, preparation: str, where: str) -> None:
             guarantee,
             "Principal components, simulated",
             is_simulation=True,
-            not_protected=(reads,) * (preparation == "published"),
+            not_protected=(reads,) * reads_rows_first,
             total=_SPENT,
             checked=(_AUDITED,) * guarantee.is_private,
         )
@@ -124,16 +126,16 @@ def _definitions(rows: Sequence[CardRow], page: str) -> str:
 
 
 def guarantee_tabs(
-    guarantees: Mapping[str, Guarantee], *, preparation: str = "sphere", key: str
+    guarantees: Mapping[str, Guarantee], *, reads_rows_first: bool = False, key: str
 ) -> None:
     """The cards of several releases, a tab each. Only the open one is drawn."""
     for title, guarantee in guarantees.items():
-        promise(guarantee, preparation, title)
+        promise(guarantee, reads_rows_first, title)
     tabs = st.tabs(list(guarantees), on_change="rerun", key=key)
     for tab, (title, guarantee) in zip(tabs, guarantees.items(), strict=True):
         if tab.open:
             with tab:
-                _card(guarantee, preparation, f"{key} {title}")
+                _card(guarantee, reads_rows_first, f"{key} {title}")
 
 
 def promised_cards(
@@ -152,5 +154,5 @@ def promised_cards(
     except ParameterError as error:
         st.caption(f"Nothing at these settings, which cannot run: {error}.")
         return
-    guarantee_tabs(cards, preparation=spec.preparation, key="promised")
+    guarantee_tabs(cards, reads_rows_first=spec.reads_rows_first, key="promised")
     st.caption(where)

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpcore.experiments.charges import COMPONENTS, Account, Charge, of_rows, of_run
+from dpcore.experiments.charges import (
+    COMPONENTS,
+    Account,
+    Charge,
+    of_rows,
+    of_run,
+    reads_rows_first,
+)
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted, percent
@@ -101,7 +108,7 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
         for key in spec.protocols
     }
     pay(of_run(spec, guarantees, problem.n_samples, draws, what))
-    _record_what_read_rows(spec.dataset, spec.preparation)
+    _record_what_read_rows(spec.dataset, spec.reads_rows_first)
 
 
 def pay_rows(rows: Sequence[Row]) -> None:
@@ -109,8 +116,8 @@ def pay_rows(rows: Sequence[Row]) -> None:
     if cap() is not None and any(map(_broke_its_promise, rows)):
         raise BeyondCap("One of these releases promises nothing, which no cap admits.")
     pay(of_rows(rows))
-    for dataset, preparation in dict.fromkeys((r["dataset"], r["preparation"]) for r in rows):
-        _record_what_read_rows(dataset, preparation)
+    for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
+        _record_what_read_rows(dataset, first)
     for row in filter(_broke_its_promise, rows):
         uncovered(row["dataset"], PROTOCOLS[row["protocol"]].title, "a draw that promises nothing")
 
@@ -274,7 +281,12 @@ def _look_at(key: Hashable) -> None:
         del followed[key]
 
 
-def _record_what_read_rows(dataset: str, preparation: str) -> None:
+def uncovered_centring(dataset: str, reads_rows_first: bool) -> None:
+    """List centring and scaling as published, where they read rows before any promise starts."""
+    if reads_rows_first:
+        uncovered(dataset, "Published centring and scaling", "they read every row")
+
+
+def _record_what_read_rows(dataset: str, reads_rows_first: bool) -> None:
     uncovered(dataset, "Exact components, lines and energies", "they read rows without noise")
-    if preparation == "published":
-        uncovered(dataset, "The published preparation", "its centre and scale read every row")
+    uncovered_centring(dataset, reads_rows_first)

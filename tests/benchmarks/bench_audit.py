@@ -61,11 +61,11 @@ def speed_against_bare_draws(rng: np.random.Generator) -> None:
 
 
 def table_of_sound_cases(rng: np.random.Generator, *, false_alarm: float = 1e-3) -> None:
-    """Every registered mechanism, adversary and preparation; bounds for all of them together."""
+    """Every registered mechanism, adversary and centring; bounds for all of them together."""
     cases = audit_cases(include_flawed=False)
     confidence = 1 - false_alarm / len(cases)
     print(f"\n{len(cases)} cases; all bounds hold together with confidence {1 - false_alarm:g}\n")
-    print("| mechanism | adversary | preparation | claimed ε | bound | holds |")
+    print("| mechanism | adversary | centring | claimed ε | bound | holds |")
     print("|---|---|---|---|---|---|")
     for case in cases:
         result = audit(case, confidence=confidence, rng=rng)
@@ -73,7 +73,7 @@ def table_of_sound_cases(rng: np.random.Generator, *, false_alarm: float = 1e-3)
         nominal = f", nominally {result.epsilon:.3f}" if result.is_nominal else ""
         verdict = "no" if result.proves_breach else "in doubt" if result.breaks_claim else "yes"
         print(
-            f"| {case.name} | {case.adversary} | {case.preparation} | {case.epsilon:.3f}{delta} | "
+            f"| {case.name} | {case.adversary} | {case.centring} | {case.epsilon:.3f}{delta} | "
             f"≥ {result.epsilon_exact:.3f}{nominal} | {verdict} |",
             flush=True,
         )

@@ -66,7 +66,7 @@ def run(folder: Path, n_columns: int, scheduler: str | None) -> dict[str, object
     total = sum_and_count(table, dictionary, scales, reading, scheduler=scheduler)
     between = time.perf_counter()
     centre = np.zeros(n_columns)
-    moment = moment_around(table, dictionary, scales, centre, "sphere", scheduler=scheduler)
+    moment = moment_around(table, dictionary, scales, centre, on_sphere=True, scheduler=scheduler)
     seconds = between - started, time.perf_counter() - between
     n_parts = len(table.parts())
     return {

@@ -34,7 +34,7 @@ def energies(X, A, dictionary, scales, n_components, noise):
     table = Table(X, dictionary.keys)
     total = sum_and_count(table, dictionary, scales, Reading())
     centre, _ = noisy_centre(total, scales)
-    exact = moment_around(table, dictionary, scales, centre, "sphere") + noise
+    exact = moment_around(table, dictionary, scales, centre, on_sphere=True) + noise
     unit = X - centre / GRID
     unit /= np.linalg.norm(unit, axis=1)[:, None]
     for matrix in (exact / LENGTH**2, unit.T @ unit + noise / LENGTH**2):

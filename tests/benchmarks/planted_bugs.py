@@ -149,7 +149,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "squares-overflow",
         "one extreme row aborts no release",
-        "dpcore/data/preparation.py",
+        "dpcore/data/row_bounds.py",
         "    X, norms = tame(X, row_norms(X))",
         "    norms = row_norms(X)",
         ("tests/data/test_row_norms.py",),
@@ -157,7 +157,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "clipping-not-below-the-bound",
         "no shortened row exceeds its bound",
-        "dpcore/data/preparation.py",
+        "dpcore/data/row_bounds.py",
         "    limit = (1 - slack) * bound",
         "    limit = bound",
         ("tests/data/test_row_norms.py",),
@@ -181,7 +181,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "counts-in-a-private-sentence",
         "a sentence that says private says nothing of the rows",
-        "dpcore/data/preparation.py",
+        "dpcore/data/row_bounds.py",
         "statement = _within(scale, mode, about_middle=limits is not None)",
         'statement = f"{n_clipped} rows are clipped: this step is private."',
         ("tests/data/test_preparation.py",),
@@ -273,7 +273,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "a site's denoiser reads its noisy matrix alone",
         "dpcore/pca/draw.py",
         "        return NoisySite(noisy, people, sigma",
-        "        if self.settings.denoise:\n"
+        "        if self.settings.bases:\n"
         "            exact = self.moment_around(self.centre, site)\n"
         "            np.fill_diagonal(noisy, np.diagonal(exact))\n"
         "        return NoisySite(noisy, people, sigma",
@@ -291,8 +291,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "denoiser-reads-another-site",
         "what a site sends is made of its own noisy matrix",
         "dpcore/pca/draw.py",
-        "noisy.proxy(n_directions, kind.ranking, kind.denoise) if n_directions else noisy.whole()",
-        "self.noisy_site(0).proxy(n_directions, kind.ranking, kind.denoise)\n"
+        "noisy.proxy(n_directions, kind.ranking, kind.bases) if n_directions else noisy.whole()",
+        "self.noisy_site(0).proxy(n_directions, kind.ranking, kind.bases)\n"
         "            if n_directions\n            else noisy.whole()",
         ("tests/pca/test_denoising.py", _AUDIT),
     ),

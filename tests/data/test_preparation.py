@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpcore.data import Dataset, preparation, prepare
+from dpcore.data import Dataset, prepare, row_bounds
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -196,7 +196,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
         mode: prepare(make_dataset(X), mode=mode, norm_bound=1.5)
         for mode in ("published", "private")
     }
-    monkeypatch.setattr(preparation, "_BLOCK_BYTES", 8 * 5 * 10)
+    monkeypatch.setattr(row_bounds, "_BLOCK_BYTES", 8 * 5 * 10)
     for mode, expected in whole.items():
         blocked = prepare(make_dataset(X), mode=mode, norm_bound=1.5)
         np.testing.assert_allclose(blocked.X, expected.X, rtol=1e-6, atol=1e-7)
@@ -218,7 +218,7 @@ def test_memory_maps_are_read_and_left_alone(tmp_path):
     np.testing.assert_array_equal(prepare(make_dataset(mapped)).X, prepare(make_dataset(X)).X)
 
 
-@pytest.mark.parametrize("mode", preparation.MODES)
+@pytest.mark.parametrize("mode", row_bounds.MODES)
 def test_entries_that_are_not_finite_are_counted(mode):
     X = np.ones((5, 4))
     X[1, 2], X[3, 0], X[4, 1] = np.nan, np.inf, -np.inf

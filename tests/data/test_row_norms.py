@@ -15,7 +15,7 @@ from dpcore.cca import PrivateCCA, bound_views
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.classification.training import BoundedFeatures, gaussian_frequencies
 from dpcore.data import Dataset, prepare
-from dpcore.data.preparation import shorten
+from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, ModSulqPCA, SulqPCA
 from dpcore.pca.estimators import bounded_rows

@@ -153,12 +153,12 @@ def test_the_command_attacks_as_one_adversary(capsys):
     arguments = ["audit", "--mechanism", "dpdispca", "--adversary", "site", "--trials", "400"]
     assert main(arguments) == 0
     heading, line = capsys.readouterr().out.splitlines()
-    for column in ("mechanism", "adversary", "preparation", "claims ε", "found ≥", "trials"):
+    for column in ("mechanism", "adversary", "centring", "claims ε", "found ≥", "trials"):
         assert column in heading
     assert line.split()[:2] == ["dpdispca-site", "site"]
     assert main([*arguments, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert (row["adversary"], row["preparation"]) == ("site", "none")
+    assert (row["adversary"], row["centring"]) == ("site", "none")
     assert row["bound"] in ("exact", "nominal")
     assert "noise" in row["sees"]
 

@@ -118,7 +118,7 @@ def test_claims_are_what_the_guarantees_say_against_that_adversary():
 def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
     """A person moves the mean and the moment: her worst row is another one then."""
     for entry in BUYS_A_MEAN | {f"cca.{key}" for key in cca.PROTOCOLS}:
-        prepared = {case.preparation for case in SOUND if case.covers == entry}
+        prepared = {case.centring for case in SOUND if case.covers == entry}
         assert {"none", "private mean"} == prepared - {"sphere"}, entry
 
 
@@ -128,7 +128,7 @@ def test_every_adversary_attacks_on_the_sphere(key):
     on_sphere = {
         case.adversary
         for case in SOUND
-        if case.covers == f"pca.{key}" and case.preparation == "sphere"
+        if case.covers == f"pca.{key}" and case.centring == "sphere"
     }
     guarantee = named_cases()[f"{slug_of(PROTOCOLS[key].title)}-on-the-sphere"].guarantee
     untrusted = {each.adversary for each in guarantee.against if not each.is_trusted}
@@ -143,7 +143,7 @@ def trials(case: AuditCase) -> int:
     """Gaussian noise shows itself in few trials; the others take more, and are quicker."""
     if case.is_gaussian:
         return 1_000
-    if case.preparation == "sphere":
+    if case.centring == "sphere":
         return 2_000
     return 4_000 if case.name.startswith("PPCA") else 5_000
 
@@ -199,7 +199,7 @@ def messages_of_two_sites() -> AuditCase:
 
     return protocol_case(
         entry,
-        replace(SETTINGS, denoise=DENOISED),
+        replace(SETTINGS, bases=DENOISED),
         tuple(pair),
         second_message,
         Adversary.AGGREGATOR,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpcore.data.preparation import MODES
+from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments import classification_runs

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dpcore.data import list_datasets
-from dpcore.data.preparation import MODES
+from dpcore.data.row_bounds import MODES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charges import promised
 from dpcore.experiments.classification_runs import (

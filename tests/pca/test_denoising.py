@@ -35,7 +35,7 @@ UNTOUCHED = ("exact", "random", "wishart")
 @pytest.fixture
 def settings(settings_with):
     return settings_with(
-        epsilon=0.5, calibration="analytic", noise="isometric", truncation="psd", denoise=BASES
+        epsilon=0.5, calibration="analytic", noise="isometric", truncation="psd", bases=BASES
     )
 
 
@@ -53,7 +53,7 @@ def drawn(key, moments, settings, seed=7):
 @pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS, *UNTOUCHED])
 def test_promise_noise_and_bytes_are_those_without(moments, settings, key):
     with_it = PROTOCOLS[key].release(drawn(key, moments, settings))
-    without = PROTOCOLS[key].release(drawn(key, moments, replace(settings, denoise=())))
+    without = PROTOCOLS[key].release(drawn(key, moments, replace(settings, bases=())))
     assert with_it.guarantee == without.guarantee
     assert with_it.n_rounds == without.n_rounds
     np.testing.assert_array_equal(with_it.sigma, without.sigma)
@@ -99,7 +99,7 @@ def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
     """Denoising what each site sends and then the average would be once too often."""
     with_it, without = (
         drawn("full", moments, each).whole_matrices().average.matrix
-        for each in (settings, replace(settings, denoise=()))
+        for each in (settings, replace(settings, bases=()))
     )
     np.testing.assert_array_equal(with_it, without)
 
@@ -134,7 +134,7 @@ def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settin
 
 @pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS])
 def test_several_settings_on_one_draw_are_each_alone(moments, settings, key):
-    several = [settings, replace(settings, denoise=()), replace(settings, denoise=(COLUMNS,))]
+    several = [settings, replace(settings, bases=()), replace(settings, bases=(COLUMNS,))]
     several += [replace(each, intermediate_dim=5, n_components=3) for each in several]
     draws = drawn(key, moments, several[0]).several(several)
     for draw, each in zip(draws, several, strict=True):
@@ -144,7 +144,7 @@ def test_several_settings_on_one_draw_are_each_alone(moments, settings, key):
 
 
 def test_bases_come_after_the_noise(settings):
-    assert noise_of(settings) == noise_of(replace(settings, denoise=()))
+    assert noise_of(settings) == noise_of(replace(settings, bases=()))
 
 
 def test_the_choice_of_bases():

@@ -331,7 +331,7 @@ def test_every_protocol_tells_of_its_denoised_release(
     on_sphere = key not in ("sulq", "modsulq")
     settings = settings_with(
         20.0, mean_share=0.1 if on_sphere else 0.0, on_sphere=on_sphere, calibration="analytic",
-        noise="isometric", truncation="psd", denoise=(COLUMNS,),
+        noise="isometric", truncation="psd", bases=(COLUMNS,),
     )  # fmt: skip
     entry, errors = PROTOCOLS[key], []
     held = SiteRows.of(rows, members)

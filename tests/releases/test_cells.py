@@ -147,7 +147,7 @@ def test_one_blank_moves_sum_and_moment_by_no_more_than_their_sensitivity():
         frame = by_pandas(list(range(n_rows)), [*[True] * (n_rows - 1), last])
         table = Table(frame, dictionary.keys)
         sums.append(sum_and_count(table, dictionary, scales, Reading()))
-        moments.append(moment_around(table, dictionary, scales, np.zeros(1), "bounded"))
+        moments.append(moment_around(table, dictionary, scales, np.zeros(1), on_sphere=False))
     assert abs(sums[0] - sums[1]).max() <= 2 * math.isqrt(scales.squared_norm)
     assert abs(moments[0] - moments[1]).max() <= LENGTH**2
 

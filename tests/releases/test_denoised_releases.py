@@ -9,8 +9,10 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.params import params
+from dpcore.pca.settings import PublicationSettings
 from dpcore.releases import Column, Dictionary, release
-from dpcore.releases.measurement import DENOISING, worth_denoising
+from dpcore.releases.measurement import worth_denoising
 from dpcore.spectra import COLUMNS, Spectrum, cumulative_energy
 
 N_FEATURES, K = 40, 5
@@ -45,7 +47,7 @@ def test_it_keeps_more_where_columns_differ_in_variance(table, tmp_path):
             )[-1]
             for draw in range(12)
         ]
-        for denoise in DENOISING
+        for denoise in params(PublicationSettings)["denoise"].choices
     }  # fmt: skip
     # Medians: in one draw of ten a far private centre takes a component of either.
     assert np.median(kept["auto"]) > np.median(kept["none"])
@@ -67,7 +69,7 @@ def test_a_certificate_names_it_and_promises_the_same(make):
 
 def test_without_noise_to_speak_of_nothing_changes(make):
     kept = {}
-    for denoise in DENOISING:
+    for denoise in params(PublicationSettings)["denoise"].choices:
         found = make(denoise, denoise=denoise, epsilon=20.0, cap=(40.0, 1e-5))
         kept[denoise] = found.components_
     overlap = np.sum((kept["auto"] @ kept["none"].T) ** 2) / len(kept["auto"])

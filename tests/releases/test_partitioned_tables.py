@@ -87,7 +87,9 @@ def exact(data, scheduler=None, watch=lambda share: None):
     table = Table(data, DICTIONARY.keys, DICTIONARY.n_features)
     total = sum_and_count(table, DICTIONARY, SCALES, reading, watch, scheduler=scheduler)
     centre = np.arange(DICTIONARY.n_features, dtype=np.float64) * 1000
-    moment = moment_around(table, DICTIONARY, SCALES, centre, "sphere", watch, scheduler=scheduler)
+    moment = moment_around(
+        table, DICTIONARY, SCALES, centre, watch, on_sphere=True, scheduler=scheduler
+    )
     return total.tolist(), moment.tolist(), reading
 
 
@@ -127,7 +129,7 @@ def test_a_cluster_has_the_same_exact_sums(cluster, folder, small_parts, kind):
                 (
                     sum_and_count(table, numbers, scales, Reading(), scheduler=scheduler),
                     moment_around(
-                        table, numbers, scales, np.ones(4), "bounded", scheduler=scheduler
+                        table, numbers, scales, np.ones(4), on_sphere=False, scheduler=scheduler
                     ),
                 )
                 for table, scheduler in (

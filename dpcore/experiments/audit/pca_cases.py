@@ -67,8 +67,8 @@ from dpcore.spectra import (
     PublicBasis,
     SiteMoments,
     SiteRows,
+    Spectrum,
     cosine_basis,
-    denoise,
     site_moments,
 )
 from dpcore.spectra.moments import WHOLE, Parts
@@ -200,7 +200,7 @@ def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
 CENTRAL = "Central PCA"
 _D = 3
 SETTINGS = ReleaseSettings(BUDGET, _D, _D, truncation="svd")
-# Rows arrive in other units and too long: preparation brings them under the bound.
+# Rows arrive in other units and too long: `prepare` brings them under the bound.
 _UNITS, TOO_LONG = 5.0, 3.0
 # What sites hold: moments, or rows that wait for a centre.
 Held = SiteMoments | SiteRows
@@ -321,7 +321,7 @@ def matrix_case(
     neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=on_sphere, denoise=bases),
+        replace(settings_of(entry), on_sphere=on_sphere, bases=bases),
         neighbours,
         lambda draw: rebuilt(entry.release(draw)),
         statistic=_along_the_turn(neighbours),
@@ -439,7 +439,7 @@ def _among_others_at_sites(row: FloatArray, n_sites: int) -> tuple[FloatArray, l
 
 
 def as_prepared(rows: FloatArray, mode: str) -> FloatArray:
-    """Rows in units of the public bound, as they come out of preparation."""
+    """Rows in units of the public bound, as `prepare` gives them."""
     raw = Dataset(
         name="worst",
         title="Worst neighbours",
@@ -463,7 +463,7 @@ _BOUNDED = replace(SETTINGS, mean_share=SHARE)
 # On the sphere columns are pixels, since only the mean of pictures is denoised.
 PICTURE = (1, _D_WITH_MEAN)
 DENOISED = (COLUMNS,)
-WITH_MEAN = replace(_BOUNDED, on_sphere=True, denoise=DENOISED)
+WITH_MEAN = replace(_BOUNDED, on_sphere=True, bases=DENOISED)
 TURN_FROM_MEAN = "One person's row turns around, at a right angle to everybody else's mean."
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 # Matrices, the centres they are taken around and the noisy means -> log-likelihood ratios, up to
@@ -519,7 +519,7 @@ def seen_by_a_second_site(entry: Protocol) -> AuditCase:
         Adversary.SITE,
         name=f"{entry.title}, private mean",
         sees="the result, the means that come back, its own rows and its own noise",
-        preparation=PRIVATE_MEAN,
+        centring=PRIVATE_MEAN,
         statistic=likelihood_ratio,
         is_gaussian=True,
         neighbours="One person's row at the first site turns by a little more than a right angle.",
@@ -568,7 +568,7 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
         Adversary.AGGREGATOR if is_read else Adversary.OUTSIDER,
         name=f"{entry.title}, private mean",
         sees="every site's message and noisy mean" if is_read else _RESULT_AND_MEAN,
-        preparation=PRIVATE_MEAN,
+        centring=PRIVATE_MEAN,
         statistic=likelihood_ratio,
         is_gaussian=is_gaussian(entry),
         neighbours="One person's row turns by a little more than a right angle.",
@@ -588,7 +588,7 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
             # its mean.
             bases = (cosine_basis(PICTURE), *DENOISED)
             case = matrix_case(entry, on_sphere=True, bases=bases)
-        case = replace(case, name=_named(entry), preparation=SPHERE)
+        case = replace(case, name=_named(entry), centring=SPHERE)
     else:
         case = sphere_case(entry, parts)
 
@@ -615,12 +615,12 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
 
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=True, mean_share=SHARE, denoise=DENOISED),
+        replace(settings_of(entry), on_sphere=True, mean_share=SHARE, bases=DENOISED),
         pair,
         view,
         name=_named(entry),
         sees="the result, and the mean that rows are taken around",
-        preparation=SPHERE,
+        centring=SPHERE,
         statistic=lambda views: score(
             views[:, :, :_D_WITH_MEAN], views[:, :, _D_WITH_MEAN], views[:, :, _D_WITH_MEAN]
         ),
@@ -664,7 +664,7 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
         Adversary.SITE,
         name=_named(entry),
         sees="the result, the mean that comes back, its own rows and its own noise",
-        preparation=SPHERE,
+        centring=SPHERE,
         statistic=of_the_first_site,
         is_gaussian=True,
         neighbours=TURN_FROM_MEAN,
@@ -740,7 +740,7 @@ _SITES_SETTINGS = ReleaseSettings(BUDGET, 1, _D_OF_SITES)
 # Every site counted on: then the site that takes part is the worse of the two.
 _WIDE = replace(_SITES_SETTINGS, masks="wide", honest_sites=_N_SITES)
 _WITH_MEAN = replace(_SITES_SETTINGS, mean_share=SHARE, intermediate_dim=1)
-_ON_SPHERE = replace(_WITH_MEAN, on_sphere=True, denoise=DENOISED)
+_ON_SPHERE = replace(_WITH_MEAN, on_sphere=True, bases=DENOISED)
 _SUM = "pca.securesum"
 _SEES = {
     (True, True): "the result, and its own masks and noise",
@@ -840,11 +840,12 @@ def masked_case(
         picture = at_sites.image_shape if isinstance(at_sites, SiteRows) else None
         centre = centre_of_sphere(means.messages.mean(axis=0), sigma=left, image_shape=picture)
         matrices = seen(_matrices(at_sites, centre, scales, settings, repetition))
-        if has_result and settings.denoise:
+        if has_result and settings.bases:
             noise_left = scales.noise_sigma / math.sqrt(_N_SITES)
-            matrices[0] = denoise(
-                matrices[0], noise_left, bases=settings.denoise, noise=settings.noise
-            )
+            noisy = Spectrum(matrices[0])
+            matrices[0] = noisy.denoised(
+                noise_left, bases=settings.bases, noise=settings.noise
+            ).matrix
         return np.concatenate([matrices, seen(means)[:, :, None]], axis=2)
 
     def of_the_result(views: FloatArray) -> FloatArray:
@@ -879,10 +880,10 @@ def masked_case(
 def _prepared(settings: ReleaseSettings) -> dict[str, str]:
     """What a case says of its rows."""
     if settings.on_sphere:
-        return {"preparation": SPHERE, "neighbours": TURN_FROM_MEAN}
+        return {"centring": SPHERE, "neighbours": TURN_FROM_MEAN}
     turns = "One person's row at the first site turns from the first axis to the second"
     if settings.mean_share:
-        return {"preparation": PRIVATE_MEAN, "neighbours": f"{turns}, and a little beyond."}
+        return {"centring": PRIVATE_MEAN, "neighbours": f"{turns}, and a little beyond."}
     return {"neighbours": f"{turns}."}
 
 

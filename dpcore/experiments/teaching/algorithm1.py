@@ -244,7 +244,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     moment, at_work = draw.moment_around(draw.centre, site), sites[site]
     centred = at_work.centred
     noise, noisy = at_work.drawn.noisy - moment, centred.noisy
-    spectrum = centred.spectrum.denoised(centred.sigma, bases=settings.denoise, noise=centred.noise)
+    spectrum = centred.spectrum.denoised(centred.sigma, bases=settings.bases, noise=centred.noise)
     eigenpairs = spectrum.leading(len(moment), by=settings.ranking)
     in_view = _SiteInView(
         moment, noise, noisy, spectrum.matrix, *eigenpairs, n_kept, *arrived[site]
@@ -346,7 +346,7 @@ class ClassOfHospitals:
         spec = RunSpec(dataset=PICTURES, sites=n_hospitals, preparation="bounded")
         problem = local_problem(spec.problem_key())
         if not isinstance(problem.moments, SiteMoments):
-            raise TypeError("a preparation that waits for a centre has no moments yet")
+            raise TypeError("rows that wait for a centre have no moments yet")
         exact = leading_eigenpairs(problem.moments.pooled(), N_COMPONENTS)[1]
         # The pictures are float32; a single site's message is computed in float64.
         return cls(replace(problem.moments, precision=None), exact, problem.reference)

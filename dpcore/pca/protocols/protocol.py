@@ -319,7 +319,7 @@ class Protocol:
             return self.silent_because
         if rounding_step(settings.encoding) is not None:
             return "the error of rounded messages is not Gaussian"
-        if settings.denoise and settings.ranking != "value":
+        if settings.bases and settings.ranking != "value":
             return (
                 "how noise chose among denoised directions is known where they are ranked by value"
             )
@@ -348,7 +348,7 @@ class Protocol:
             settings.n_components,
             (_asked(draw, site) for site in range(draw.moments.n_sites)),
             sigma=average.sigma_left,
-            bases=settings.denoise,
+            bases=settings.bases,
             intermediate_dim=settings.intermediate_dim,
             n_parts=draw.moments.n_sites,
             known_total=average.total,

@@ -85,7 +85,7 @@ def wishart(draw: Draw) -> Subspace:
         sigma,
         centre=pooled_centre(draw, mean),
         # What denoising would have to know of its noise is Gaussian.
-    ).subspace(replace(draw.settings, denoise=()))
+    ).subspace(replace(draw.settings, bases=()))
 
 
 def noisy_mean_of_wishart(draw: Draw) -> FloatArray:

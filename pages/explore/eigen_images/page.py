@@ -151,7 +151,7 @@ def scree_of(
     )
     st.caption(
         "All of one matrix, the one that noise was added to"
-        + (", with every row at length one. " if strictest.preparation == "sphere" else ". ")
+        + (", with every row at length one. " if strictest.on_sphere else ". ")
         + f"Shaded: what noise alone gives at ε = {say(min(specs))}, out to the edge of its "
         "spectrum. Eigenvalues inside it say nothing about the data."
     )
@@ -359,7 +359,7 @@ def show_eigen_images() -> None:
             st.markdown("## What it promises")
             guarantee_tabs(
                 {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
-                preparation=selection.spec.preparation,
+                reads_rows_first=selection.spec.reads_rows_first,
                 key="eigen_promises",
             )
             carry_off(specs[strictest], found, problem.exact_components)

@@ -65,8 +65,8 @@ def limits_table(selection: Selection, about: About) -> None:
     if is_held(spec.dataset):
         st.caption("Limits of your own table are on its page, and in no address.")
         return
-    if spec.preparation == "published":
-        st.caption("The published preparation reads the rows, and no limits.")
+    if spec.reads_rows_first:
+        st.caption("As published, centring and scaling read the rows, and no limits.")
         return
     ranges = read_limits(spec.limits, usual)
     st.markdown(
@@ -472,7 +472,7 @@ def open_tab(selection: Selection, here: Mapping[str, Subspace]) -> None:
     elif opened == "guarantee":
         guarantees = {PROTOCOLS[key].title: each.guarantee for key, each in here.items()}
         st.markdown("## What it promises")
-        guarantee_tabs(guarantees, preparation=spec.preparation, key="play_promises")
+        guarantee_tabs(guarantees, reads_rows_first=spec.reads_rows_first, key="play_promises")
     else:
         limits_table(selection, problem.about)
 
@@ -503,12 +503,12 @@ def answer() -> None:
             st.markdown(against_published(spec, lead.mean))
 
         for key, subspace in everything.items():  # the pictures of every tab carry them
-            promise(subspace.guarantee, spec.preparation, PROTOCOLS[key].title)
+            promise(subspace.guarantee, spec.reads_rows_first, PROTOCOLS[key].title)
         open_tab(selection, everything)
         session_ledger.so_far(dataset.name, dataset.title, spec.delta, spent)
         not_private("Exact PCA, the 100 % line and the cosines", "are computed on raw data.")
-        if spec.preparation == "published":
-            not_private("Published preparation", caches.statement(spec))
+        if spec.reads_rows_first:
+            not_private("Published centring and scaling", caches.statement(spec))
 
         take_away(
             "play",
@@ -523,7 +523,7 @@ def answer() -> None:
 def without_denoising(spec: RunSpec) -> RunSpec | None:
     """The first run of the first protocol, as the noise left it; nothing if it is not denoised."""
     problem, lead = caches.problem_of(spec.problem_key()), spec.protocols[0]
-    if not spec.settings(problem.n_features, problem.default_components).denoise:
+    if not spec.settings(problem.n_features, problem.default_components).bases:
         return None
     return replace(spec, protocols=(lead,), repetitions=1, denoise="none")
 

@@ -379,6 +379,6 @@ def show_algorithm() -> None:
             "are computed on the rows themselves.",
         )
         released = caches.subspaces(spec)
-        guarantee_card(released["dpdis"].guarantee, preparation=spec.preparation)
+        guarantee_card(released["dpdis"].guarantee, reads_rows_first=spec.reads_rows_first)
         session_ledger.so_far(dataset.name, dataset.title, spec.delta)
     how_computed("algorithm", "pca")

@@ -291,7 +291,7 @@ def _promise(pin: Pin) -> Told:
         pin.caption,
         (),
         (right_at, BEST_GUESS),
-        (headline(guarantee, "none"),),
+        (headline(guarantee),),
         f"{terms}.",
         number=f"{right} of 100",
         guesses=(right, blind),

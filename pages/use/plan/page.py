@@ -15,7 +15,7 @@ import streamlit as st
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.experiments.charges import promised
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.targets import (
@@ -35,7 +35,7 @@ from dpcore.experiments.targets import (
     ways_for,
 )
 from dpcore.figures.energy import energy_map
-from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE
+from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE, params
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import describe
 from pages.server import background_jobs
@@ -416,19 +416,20 @@ def summary(answer: Recommendation, dataset: DatasetStatus) -> str:
     card = describe(guarantee)
     found = answer.best.ranked if answer.best is not None else answer.most.ranked[0]
     people = dataset.n_samples if spec.samples is None else spec.samples
+    named = params(RunSpec)
+    chosen = ", ".join(f"{named[n].title.lower()} {getattr(spec, n)}" for n in ALL_RECOMMENDED)
     wanted = f"{WANTED[answer.field]} that keeps {percent(answer.target)} of the pattern"
     told = {
         "question": f"{dataset.title}: what is {wanted}?",
         "answer": answer.sentence,
         "certainty": how_sure(answer) if answer.best is not None else "Nothing tried reaches it.",
-        "person": headline(guarantee, spec.preparation),
+        "person": headline(guarantee, spec.reads_rows_first),
         "costs": f"{people:,} people at {spec.sites} sites take part, with {found.way.label}. "
         f"{trust_and_bytes(found)} With all else at {held_in_words(answer.base, answer.field)}.",
         "ledger": " ".join((
             session_ledger.sentence(dataset.name, dataset.title, spec.delta), _NOT_IN_IT,
         )).replace("**", ""),
-        "made": f"Worked out live by DP-PCA Lab at seed {spec.seed}, with preparation "
-        f"{spec.preparation}, calibration {spec.calibration}, noise {spec.noise}. "
+        "made": f"Worked out live by DP-PCA Lab at seed {spec.seed}, with {chosen}. "
         f"{reachable(st.context.url or '')}?{address.query()}",
     }  # fmt: skip
     lists = {

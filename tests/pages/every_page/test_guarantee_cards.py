@@ -36,7 +36,7 @@ def test_the_card_is_there_and_its_links_lead_somewhere(open_page, name):
     assert ("delivered" in followed) == (name not in WITHOUT_CARD)
     if name in WITHOUT_CARD:
         return
-    verdicts = ":green-badge[private]", ":red-badge[preparation not private]"
+    verdicts = ":green-badge[private]", ":red-badge[centring not private]"
     is_private = any(verdict in said for verdict in verdicts)
     # One verdict a card: nothing is called private whose preparation is not.
     assert not any(all(verdict in line for verdict in verdicts) for line in written)

@@ -120,7 +120,7 @@ def test_centring_is_stated_and_leaves_something_for_training(page):
 def test_other_preparations_answer_too(page, preparation):
     group(page, "class_preparation").set_value(preparation).run()
     assert not page.exception and not page.error
-    assert ("preparation not private" in said(page)) == (preparation == "published")
+    assert ("centring not private" in said(page)) == (preparation == "published")
 
 
 def test_the_posters_noise_says_what_it_promises(page):

@@ -271,7 +271,7 @@ def test_a_release_below_the_noise_says_that_nothing_stands_out():
 
 
 def test_published_preparation_is_never_called_private():
-    assert "preparation not private" in words(opened(preparation="published", play_tab="guarantee"))
+    assert "centring not private" in words(opened(preparation="published", play_tab="guarantee"))
 
 
 # The last is what "bounded" was called before.
@@ -282,7 +282,7 @@ def test_published_preparation_is_never_called_private():
 def test_every_other_preparation_is_private(asked, shown):
     at = opened(**asked, play_tab="guarantee")
     assert not at.exception
-    assert "preparation not private" not in words(at)
+    assert "centring not private" not in words(at)
     assert at.session_state["preparation"] == shown
 
 

@@ -269,7 +269,7 @@ def test_the_page_shows_it_and_forgets_only_by_hand(open_page):
     table = ledger(at)
     said = "\n".join(m.value for m in at.markdown)
     assert "is what a plan of exactly these" in said
-    assert "The published preparation" in said
+    assert "Published centring and scaling" in said
     assert (table["total_epsilon"].diff().dropna() >= 0).all()
     at.run()
     assert len(at.dataframe[0].value) == len(table)
