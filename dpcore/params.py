@@ -20,7 +20,7 @@ from dpcore.errors import ParameterError, require_one_of
 EPSILONS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0,
 )  # fmt: skip
-# At most one in ten times the people of the data set that a visitor meets first.
+# Of a data set with at most 10,000 rows (`usual_delta`).
 USUAL_DELTA = 1e-5
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 PEOPLE_PER_SITE = (
@@ -35,6 +35,26 @@ LARGEST_COUNT = 10**9
 SMALLEST_CONCENTRATION, LARGEST_CONCENTRATION = 1e-3, 1e6
 _KEY = "param"
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+
+
+def largest_delta(n_rows: int) -> float:
+    """The largest power of ten that is at most 1 / (10 n).
+
+    Raises `ParameterError` if the controls have none.
+    """
+    fitting = [delta for delta in DELTAS if delta <= 1 / (10 * n_rows)]
+    if not fitting:
+        raise ParameterError("people", f"at most {round(1 / (10 * min(DELTAS))):,}", n_rows)
+    return max(fitting)
+
+
+def usual_delta(n_rows: int) -> float:
+    """A data set's delta until one is chosen: at most 1 / (10 n), and never above 1e-5.
+
+    Beyond the steps of its control, the smallest of them.
+    """
+    most = min(USUAL_DELTA, 1 / (10 * n_rows))
+    return next((delta for delta in DELTAS if delta <= most), DELTAS[-1])
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from dpcore.command_line import main
+from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.papers.dpdispca import FIGURES
 from dpcore.params import EPSILONS
@@ -222,16 +224,30 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], ("analytic", "isometric", "psd", "auto", "sphere")),
-        (["--as-printed"], ("published", "triangle", "svd", "none", "published")),
+        ([], ("analytic", "isometric", "psd", "auto", "sphere", 1e-5)),
+        (["--as-printed"], ("published", "triangle", "svd", "none", "published", 0.01)),
         (
-            ["--truncation", "psd", "--as-printed", "--preparation", "sphere"],
-            ("published", "triangle", "psd", "none", "sphere"),
+            ["--truncation", "psd", "--as-printed", "--preparation", "sphere", "--delta", "1e-3"],
+            ("published", "triangle", "psd", "none", "sphere", 1e-3),
         ),
     ],
 )
 def test_what_is_private_and_keeps_most_is_the_default(options, expected, capsys):
     assert main([*RUN, "pooled", "--json", *options]) == 0
     row = json.loads(capsys.readouterr().out)["rows"][0]
-    fields = ("calibration", "noise", "truncation", "denoise", "preparation")
+    fields = ("calibration", "noise", "truncation", "denoise", "preparation", "delta")
     assert tuple(row[name] for name in fields) == expected
+
+
+def test_delta_follows_the_data_set_until_it_is_given(monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    parser = ArgumentParser()
+    add_run_options(parser)
+
+    def delta(*given: str) -> float:
+        return spec_from(parser.parse_args(given)).delta
+
+    assert delta("--dataset", "digits") == delta() == 1e-5
+    assert delta("--dataset", "mnist") == 1e-6 and delta("--dataset", "census") == 1e-7
+    assert delta("--dataset", "census", "--delta", "0.01") == 0.01
+    assert delta("--dataset", "census", "--as-printed") == RunSpec.delta

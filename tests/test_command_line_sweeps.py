@@ -157,7 +157,7 @@ def test_mistakes_are_one_sentence(capsys):
 
 
 def test_what_is_best_is_ranked_or_recommended(capsys):
-    arguments = ["best", "--protocol", "pooled, cape", "--repetitions", "2"]
+    arguments = ["best", "--protocol", "pooled, cape", "--delta", "0.01", "--repetitions", "2"]
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 12 and "Pooled, trusted (sphere); trusted: the one" in lines[0]

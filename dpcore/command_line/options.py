@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tqdm import tqdm
 
+from dpcore.data import dataset_status
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, Row, gathered
 from dpcore.experiments.pca import ALL_PRINTED, ReleaseSpec, RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
-from dpcore.params import kind_of, params
+from dpcore.params import USUAL_DELTA, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 
 if TYPE_CHECKING:
@@ -180,9 +181,10 @@ KEEPS_MOST = RunSpec()
 
 
 def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MOST) -> None:
-    """Every field of a spec as an option, with the spec's own default."""
+    """Every field of a spec as an option, with the spec's own default; delta's as on the pages."""
     parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
-    add_release_options(parser, default, PROTOCOLS)
+    by_data = f"{USUAL_DELTA:g}, or less for more than 10,000 rows: at most 1/(10 n)"
+    add_release_options(parser, default, PROTOCOLS, {"delta": by_data})
     parser.add_argument(
         "--as-printed",
         action="store_true",
@@ -190,13 +192,19 @@ def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MO
         "its numbers, not always its promise",
     )
     # Which of them were given is told by their being there.
-    parser.set_defaults(**dict.fromkeys(ALL_PRINTED))
+    parser.set_defaults(**dict.fromkeys(ALL_PRINTED), delta=None)
 
 
 def add_release_options(
-    parser: argparse.ArgumentParser, default: ReleaseSpec, protocols: Iterable[str]
+    parser: argparse.ArgumentParser,
+    default: ReleaseSpec,
+    protocols: Iterable[str],
+    otherwise: Mapping[str, str] | None = None,
 ) -> None:
-    """A table of one's own, the protocols of a spec, and every field it declares."""
+    """A table of one's own, the protocols of a spec, and every field it declares.
+
+    otherwise: As of `add_param_options`.
+    """
     add_table_options(parser, required=False)
     parser.add_argument(
         "--protocol",
@@ -204,11 +212,17 @@ def add_release_options(
         default=",".join(default.protocols),
         help=f"one or more, separated by commas: {', '.join(protocols)} (default: %(default)s)",
     )
-    add_param_options(parser, default)
+    add_param_options(parser, default, otherwise)
 
 
-def add_param_options(parser: argparse.ArgumentParser, default: object) -> None:
-    """An option for each parameter that a spec, or its type, declares."""
+def add_param_options(
+    parser: argparse.ArgumentParser, default: object, otherwise: Mapping[str, str] | None = None
+) -> None:
+    """An option for each parameter that a spec, or its type, declares.
+
+    otherwise: Defaults in words, of options whose command finds them when it runs.
+    """
+    otherwise = otherwise or {}
     spec = default if isinstance(default, type) else type(default)
     for name, declared in params(spec).items():
         usual, kind = getattr(default, name), kind_of(spec, name)
@@ -217,7 +231,7 @@ def add_param_options(parser: argparse.ArgumentParser, default: object) -> None:
             parser.add_argument(flag, action="store_true", help=told)
             continue
         if usual not in (None, ""):
-            told = f"{told} (default: {usual})"
+            told = f"{told} (default: {otherwise.get(name, usual)})"
         read = declared.present if declared.renamed else kind
         parser.add_argument(
             flag, type=read, default=usual, choices=declared.choices or None, help=told
@@ -372,6 +386,9 @@ def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> R
     values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
     others = kind.published() if arguments.as_printed else KEEPS_MOST
     values |= {name: getattr(others, name) for name in ALL_PRINTED if values[name] is None}
+    if arguments.delta is None:
+        rows = dataset_status(arguments.dataset).n_samples
+        values["delta"] = RunSpec.delta if arguments.as_printed else usual_delta(rows)
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:

@@ -22,7 +22,7 @@ from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
 from dpcore.experiments.sweep import Points, RunOptions
 from dpcore.experiments.targets import Stopped, Trusted, collected, least_share
-from dpcore.params import DELTAS, EPSILONS
+from dpcore.params import EPSILONS, largest_delta
 from dpcore.privacy import Guarantee, gaussian_epsilon
 from dpcore.spectra import align_signs
 
@@ -39,17 +39,6 @@ _APART = 2
 LOOKED_AT = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 # As many people as a page trains and tests a classifier on while one looks.
 _MOST_LEARNERS = 4000
-
-
-def largest_delta(n_people: int) -> float:
-    """The largest power of ten that is at most 1 / (10 n).
-
-    Raises `ParameterError` if the controls have none.
-    """
-    fitting = [delta for delta in DELTAS if delta <= 1 / (10 * n_people)]
-    if not fitting:
-        raise ParameterError("people", f"at most {round(1 / (10 * min(DELTAS))):,}", n_people)
-    return max(fitting)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from urllib.parse import parse_qs, urlencode
 
 import streamlit as st
 
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
+from pages.shell.controls import defaults_for
 from pages.shell.fragments import release_held, set_moved, take_held, take_moved
 from pages.shell.navigation import PAGES
-from pages.shell.parameters import drawn, find, known, moved, usual_values
+from pages.shell.parameters import DEFAULTS, drawn, find, known, moved, usual_values
 from pages.shell.streamlit_internals import (
     QueryParams,
     is_history_navigation,
@@ -99,7 +101,8 @@ def _urlencoded(written: Written) -> str:
 def back_to_defaults() -> None:
     """Every control of every page as it usually stands, from a callback."""
     st.session_state[_ELSEWHERE] = {}
-    set_moved(usual_values())
+    # Some follow the data set, and are usual for the one that is left.
+    set_moved(usual_values() | defaults_for(dataset_status(DEFAULTS["dataset"])))
     st.rerun()
 
 

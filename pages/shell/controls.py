@@ -24,7 +24,7 @@ from dpcore.experiments.pca import (
     kept_features,
 )
 from dpcore.figures.style import ink
-from dpcore.params import PEOPLE_PER_SITE
+from dpcore.params import PEOPLE_PER_SITE, usual_delta
 from pages.server import caches
 from pages.shell.fragments import (
     FOLLOWS_EPSILON,
@@ -38,7 +38,7 @@ from pages.shell.fragments import (
 )
 from pages.shell.navigation import PAGES, Place, linked_page, page_of
 from pages.shell.own_table import LABORATORY
-from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask
+from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask, usual_values
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import is_dark
 from pages.widgets.notices import said
@@ -117,9 +117,10 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
 
 
 def defaults_for(dataset: DatasetStatus) -> dict[str, Any]:
-    """Every control's default; K and R depend on the data set."""
+    """Every control's default; delta, K and R depend on the data set."""
     components = n_components_of(None, dataset)
     return DEFAULTS | {
+        "delta": usual_delta(dataset.n_samples),
         "components": components,
         "intermediate": min(2 * components, dataset.n_features),
     }
@@ -139,6 +140,7 @@ def n_components_of(asked: int | None, dataset: DatasetStatus) -> int:
 # A page's title, and the controls that pages share, bound to the URL, turned into specs.
 
 _UNSEEN = "controls_out_of_sight"
+_FOLLOW_DATASET = ("delta", "components", "intermediate")
 _TOP = "_page_top"
 _FIRST_AT_SIDE = "first_at_side"
 _MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
@@ -241,13 +243,24 @@ def redraw_noise() -> None:
 
 def _dataset(place: DeltaGenerator) -> DatasetStatus:
     statuses = {status.name: status for status in caches.dataset_statuses()}
-    # Limits that somebody wrote were for the columns of the one before.
-    dataset = statuses[ask("dataset", place, on_change=move, args=("limits", ""))]
+    dataset = statuses[ask("dataset", place, on_change=_leave_dataset)]
     state = "" if dataset.ready else ", not on this machine yet"
     badge = f". {LABORATORY}" * is_held(dataset.name)
     size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
     place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
+
+
+def _leave_dataset() -> None:
+    """Another data set was chosen: delta, K and R follow it unless a visitor moved them."""
+    chosen = next(s for s in caches.dataset_statuses() if s.name == st.session_state["dataset"])
+    follow = {
+        name: value
+        for name, value in defaults_for(chosen).items()
+        if name in _FOLLOW_DATASET and st.session_state.get(name) == usual_values().get(name)
+    }
+    # Written limits were for the columns of the one before.
+    set_controls_to(follow | {"limits": ""})
 
 
 def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,6 +276,8 @@ def _limits(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> dic
         return {"options": [split for split in SPLITS if dataset.site_sizes or split != GIVEN]}
     if name == "people":
         return {"options": (*(n for n in PEOPLE_PER_SITE if n <= dataset.n_samples), EVERYBODY)}
+    if name == "delta":
+        return {"value": defaults_for(dataset)[name]}
     if name in ("components", "intermediate"):
         most = min(dataset.n_features, 100) if name == "components" else dataset.n_features
         given = {"max_value": most, "value": defaults_for(dataset)[name]}

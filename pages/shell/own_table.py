@@ -15,9 +15,8 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
-from dpcore.experiments.decision import largest_delta
 from dpcore.experiments.pca import GIVEN, SPLITS
-from dpcore.params import USUAL_DELTA
+from dpcore.params import USUAL_DELTA, largest_delta, usual_delta
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
@@ -132,6 +131,8 @@ def remove() -> None:
     for name in CHOOSERS:
         if own.held is not None and st.session_state.get(name) == own.held.name:
             st.session_state[name] = "digits"
+            if st.session_state.get("delta") == usual_delta(own.held.dataset.n_samples):
+                st.session_state["delta"] = usual_delta(dataset_status("digits").n_samples)
     del st.session_state[_OWN]
     own.held = None
     let_go()

@@ -18,7 +18,7 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted
-from dpcore.params import EPSILONS
+from dpcore.params import EPSILONS, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import caches
 from pages.server.caches import Frame, Missing
@@ -54,7 +54,12 @@ class Pin:
     def stands(self, name: str) -> Any:
         """What a control of its page stood at."""
         parameter = known(name)
-        return parameter.value(self.written[name]) if name in self.written else parameter.default
+        if name in self.written:
+            return parameter.value(self.written[name])
+        if name == "delta":
+            found = (s for s in caches.dataset_statuses() if s.name == self.stands("dataset"))
+            return usual_delta(max((each.n_samples for each in found), default=1))
+        return parameter.default
 
 
 def deck() -> list[Pin]:

@@ -22,13 +22,13 @@ from dpcore.experiments.decision import (
     asked_spec,
     decide,
     epsilon_of_breach,
-    largest_delta,
     recommended,
     share_recognised,
     signs_kept,
 )
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.targets import Trusted, trusted_by
+from dpcore.params import DELTAS, largest_delta, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, guarantee_mu
 from dpcore.privacy.gaussian import gaussian_mu
@@ -76,6 +76,12 @@ def test_delta_is_at_most_a_tenth_of_one_in_n():
         assert largest_delta(n) <= 1 / (10 * n) < 10 * largest_delta(n) * (1 + 1e-9)
     with pytest.raises(ParameterError, match="people"):
         largest_delta(10**9)
+
+
+def test_the_usual_delta_is_a_step_below_a_tenth_of_one_in_n():
+    usual = {n: usual_delta(n) for n in (569, 10_000, 10_001, 60_000, 199_523)}
+    assert usual == {569: 1e-5, 10_000: 1e-5, 10_001: 1e-6, 60_000: 1e-6, 199_523: 1e-7}
+    assert usual_delta(10**9) == min(DELTAS)
 
 
 @pytest.mark.parametrize("trusted", Trusted)

@@ -105,6 +105,24 @@ def test_a_page_keeps_what_the_address_says_of_others(open_page, page):
     assert gone(at, "explore/sample_complexity").select_slider(key="complexity_gap").value == 0.2
 
 
+def test_delta_follows_the_data_set_until_one_is_chosen(open_page):
+    at = open_page("use/ledger", dataset="synthetic")
+    assert at.select_slider(key="delta").value == 1e-6
+    for name, delta in (("digits", 1e-5), ("census", 1e-7), ("mnist-small", 1e-5)):
+        at.selectbox(key="dataset").select(name).run()
+        assert at.select_slider(key="delta").value == delta
+        assert "delta" not in at.query_params and not at.exception
+    at.select_slider(key="delta").set_value(1e-4).run()
+    at.selectbox(key="dataset").select("census").run()
+    assert at.query_params == {"dataset": "census", "delta": "0.0001"}
+
+
+def test_an_address_keeps_the_delta_it_gives(open_page):
+    at = open_page("use/ledger", dataset="census", delta="0.00001")
+    assert at.select_slider(key="delta").value == 1e-5
+    assert at.query_params == {"dataset": "census", "delta": "0.00001"}
+
+
 def test_a_control_that_another_hides_keeps_its_value(open_page):
     at = open_page("explore/statistics", stat_kind="Histogram", stat_bins="12")
     at.button_group(key="stat_kind").set_value("mean").run()

@@ -42,8 +42,8 @@ def test_the_spec_checks_it():
 def test_the_command_line_has_its_option(capsys):
     parser = argparse.ArgumentParser()
     add_run_options(parser, ShrunkSpec())
-    spec = spec_from(parser.parse_args(["--shrinkage", "0.25", "--sites", "3"]), ShrunkSpec)
-    assert spec == ShrunkSpec(shrinkage=0.25, sites=3)
+    spec = spec_from(parser.parse_args(["--shrinkage", "0.25", "--delta", "0.01"]), ShrunkSpec)
+    assert spec == ShrunkSpec(shrinkage=0.25, delta=0.01)
     with pytest.raises(SystemExit):
         parser.parse_args(["--help"])
     assert "Eigenvalues are pulled together" in " ".join(capsys.readouterr().out.split())

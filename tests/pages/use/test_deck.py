@@ -18,11 +18,11 @@ from streamlit.runtime.context import ContextProxy
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.decision import ENOUGH_RUNS, largest_delta
+from dpcore.experiments.decision import ENOUGH_RUNS
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.sweep import RunCost
-from dpcore.params import EPSILONS
+from dpcore.params import EPSILONS, largest_delta
 from pages.shell import share
 from pages.shell.presenting import Pin, PinnedRun, from_file, reordered, to_file
 from pages.use.deck import page as running
