@@ -5,16 +5,13 @@ as a script (`__main__`) for every visitor.
 """
 
 import threading
-from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
 
 from pages.server.first_paint import FirstPaint
-from pages.server.foreign_messages import keep_to_one_line
-from pages.server.memory import keep_flat
-from pages.server.public_demo import restrict_server
+from pages.server.process import keep_flat, keep_to_one_line, preload, restrict_server
 from pages.shell.streamlit_internals import (
     ask_nobody_for_the_external_address,
     find_no_pages_in_a_folder,
@@ -23,7 +20,7 @@ from pages.shell.streamlit_internals import (
 if __name__ == "__main__":
     # One run of the script: the page the address asks for, under its title and its controls.
     from pages.server import turns
-    from pages.server.public_demo import refuses, say_closed
+    from pages.server.process import refuses, say_closed
     from pages.shell import address, controls, presenting, share, story_card
     from pages.shell.navigation import links, place_at
     from pages.widgets.charts import figure_tools, forget_promises
@@ -67,5 +64,5 @@ else:
     keep_to_one_line()
     restrict_server()
     # The first visitor's browser is busy with Streamlit itself for a second: time to import.
-    threading.Thread(target=import_module, args=("pages.server.preload",), daemon=True).start()
+    threading.Thread(target=preload, daemon=True).start()
     app = st.App(__file__, middleware=[Middleware(FirstPaint)])

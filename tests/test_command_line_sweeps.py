@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from dpcore.command_line import main, reproduce_command
+from dpcore.command_line import evidence_command, main
 from dpcore.command_line.sweep_command import parse_vary
 from dpcore.data import loading
 from dpcore.errors import DataUnavailable, ParameterError
@@ -27,9 +27,9 @@ def cache(tmp_path, monkeypatch):
 def only(monkeypatch, *names):
     """Let these figures stand for all of them, without touching the registers themselves."""
     for register in ("FIGURES", "FIGURES_2012"):
-        whole = getattr(reproduce_command, register)
+        whole = getattr(evidence_command, register)
         kept = {name: figure for name, figure in whole.items() if name in names}
-        monkeypatch.setattr(reproduce_command, register, kept)
+        monkeypatch.setattr(evidence_command, register, kept)
 
 
 def numbers(rows):

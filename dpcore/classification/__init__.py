@@ -6,8 +6,13 @@ from dpcore.classification.classifiers import (
     PrivateSVM,
     fit_many,
 )
-from dpcore.classification.minimise import NotConverged
-from dpcore.classification.training import METHODS, Perturbation, PrivateFits, calibrate
+from dpcore.classification.training import (
+    METHODS,
+    NotConverged,
+    Perturbation,
+    PrivateFits,
+    calibrate,
+)
 
 __all__ = [
     "KERNELS",

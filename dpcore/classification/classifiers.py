@@ -17,12 +17,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray
-from dpcore.classification.minimise import LOGISTIC, Loss, huber_hinge
 from dpcore.classification.training import (
+    LOGISTIC,
     METHODS,
     BoundedFeatures,
+    Loss,
     PrivateFits,
     gaussian_frequencies,
+    huber_hinge,
     train,
     winners,
 )

@@ -33,15 +33,16 @@ one q a task.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
 
 import numpy as np
+from scipy import linalg, optimize
+from scipy.special import expit
 
-from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.classification.minimise import Loss, gradient_rounding, minimise
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound, rounding, shorten
 from dpcore.errors import ParameterError
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
@@ -445,3 +446,371 @@ def _check_reachable(
         raise ParameterError(
             "tol", f"at least {least:.1e}, what float64 can certify for these settings", tol
         )
+
+
+# Minimise many regularised margin losses over the same rows at once.
+#
+# Many regularised margin-loss minimisations over the same rows, at once.
+#
+# Task t minimises, over w,
+#
+#     J_t(w) = mean_i loss(y_it x_i . w) + tilt_t . w + strength_t / 2 |w|^2.
+#
+# The draws of a sweep differ in tilt and strength only, and the tasks of one-against-the-rest in
+# their signs, so all margins are one matrix product: that is what makes a sweep fast. L-BFGS
+# (Nocedal & Wright 2006, algorithm 7.4) runs on every task, started from the inverse of the bound c
+# X^T X / n + strength I on the Hessian; the rare task that it does not finish gets Newton's method.
+#
+# J_t is strength-strongly convex, so a gradient of norm g certifies that w is within g / strength
+# of the exact minimiser. The gradient's norm is the stopping rule, and what rounding may have done
+# to it is added before it is compared, so that the certificate is about real numbers.
+#
+# Newton's method with exact line searches descends on a strongly convex function and in exact
+# arithmetic reaches every gradient norm. A limit on steps stands against endless loops; no rows are
+# known that meet it. A fit that did would be refused for what its rows are, which no guarantee
+# covers.
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of the margin z = y f(x), with what privacy and the solver need to know of it.
+
+    curvature: c, the largest second derivative.
+    value_and_slope: Margins -> (losses, derivatives), both of the shape of the margins. Derivatives
+        are in [-1, 0].
+    curvature_at: Margins -> second derivatives, in [0, c].
+    """
+
+    name: str
+    curvature: float
+    value_and_slope: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    curvature_at: Callable[[FloatArray], FloatArray]
+
+
+def _logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    # Buffers are reused because these arrays are the whole cost of a sweep.
+    tail = np.abs(margins)
+    np.negative(tail, out=tail)
+    np.exp(tail, out=tail)
+    one_plus = 1.0 + tail
+    slope = np.where(margins > 0, tail, 1.0)
+    slope /= one_plus
+    np.negative(slope, out=slope)
+    # The argument is in (1, 2], where log is as good as log1p in absolute terms, and faster.
+    value = np.log(one_plus, out=one_plus)
+    value -= np.minimum(margins, 0.0, out=tail)
+    return value, slope
+
+
+def _logistic_curvature(margins: FloatArray) -> FloatArray:
+    chance: FloatArray = expit(margins)
+    return chance * (1.0 - chance)
+
+
+LOGISTIC = Loss("logistic", 0.25, _logistic, _logistic_curvature)
+
+
+def huber_hinge(width: float) -> Loss:
+    """The hinge loss with its corner rounded over [1 - width, 1 + width].
+
+    Chaudhuri, Monteleoni & Sarwate (2011), equation 7: 0 above 1 + h, 1 - z below 1 - h, and
+    (1 + h - z)^2 / 4h between; c = 1 / 2h. Its second derivative jumps at two points, which
+    their theorem allows for (section 3.4.2).
+    """
+
+    def value_and_slope(margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # Depth into the rounded stretch, 0 where the loss is flat and 2h where it is straight.
+        depth = np.clip(1.0 + width - margins, 0.0, 2.0 * width)
+        slope = depth / (-2.0 * width)
+        value = np.maximum(1.0 - width - margins, 0.0)
+        value -= 0.5 * slope * depth
+        return value, slope
+
+    def curvature_at(margins: FloatArray) -> FloatArray:
+        return np.where(np.abs(1.0 - margins) < width, 1.0 / (2.0 * width), 0.0)
+
+    return Loss("huber", 1.0 / (2.0 * width), value_and_slope, curvature_at)
+
+
+# What L-BFGS knows of the inverse Hessians of many tasks (Nocedal & Wright 2006, section 7.2).
+
+_MEMORY = 12
+
+
+def dots(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Products of rows with rows, (n_tasks,)."""
+    products: FloatArray = np.einsum("td,td->t", left, right)
+    return products
+
+
+class BoundMetric:
+    """(c X^T X / n + strength I)^-1 for every strength, from one eigendecomposition."""
+
+    def __init__(self, features: FloatArray, curvature: float):
+        second_moment = features.T @ features / len(features)
+        eigenvalues, self._basis = np.linalg.eigh(second_moment)
+        self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
+
+    def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
+        shares = vectors @ self._basis / (self._curvatures + strength[:, None])
+        applied: FloatArray = shares @ self._basis.T
+        return applied
+
+
+class History:
+    """The last moves of every task and the changes of gradient they made."""
+
+    def __init__(self, n_tasks: int, n_features: int):
+        # Unused places have weight 0 and drop out of the recursion by themselves.
+        self._moves = np.zeros((_MEMORY, n_tasks, n_features))
+        self._changes = np.zeros((_MEMORY, n_tasks, n_features))
+        self._weights = np.zeros((_MEMORY, n_tasks))
+
+    def push(self, tasks: IntArray, moves: FloatArray, changes: FloatArray) -> None:
+        curvature = dots(moves, changes)
+        # Strong convexity makes it positive; only rounding can make it useless.
+        useful = curvature > 1e-300
+        tasks = tasks[useful]
+        for store, new in (
+            (self._moves, moves[useful]),
+            (self._changes, changes[useful]),
+            (self._weights, 1.0 / curvature[useful]),
+        ):
+            store[:-1, tasks] = store[1:, tasks]
+            store[-1, tasks] = new
+
+    def times_inverse(
+        self, tasks: IntArray, gradient: FloatArray, metric: BoundMetric, strength: FloatArray
+    ) -> FloatArray:
+        """Approximate inverse Hessian times gradient, by the two-loop recursion."""
+        moves, changes = self._moves[:, tasks], self._changes[:, tasks]
+        weights = self._weights[:, tasks]
+        out = gradient.copy()
+        shares = np.empty_like(weights)
+        for k in reversed(range(_MEMORY)):
+            shares[k] = weights[k] * dots(moves[k], out)
+            out -= shares[k][:, None] * changes[k]
+        out = metric.apply(out, strength)
+        seen = weights[-1] > 0
+        length = dots(changes[-1], metric.apply(changes[-1], strength))
+        scale = np.ones(len(tasks))
+        scale[seen] = 1.0 / (weights[-1, seen] * length[seen])
+        out *= scale[:, None]
+        for k in range(_MEMORY):
+            share = weights[k] * dots(changes[k], out)
+            out += (shares[k] - share)[:, None] * moves[k]
+        return out
+
+
+# Many regularised margin-loss minimisations over the same rows, at once.
+
+_LBFGS_ITERATIONS = 120
+_NEWTON_ITERATIONS = 1000
+# Margins held at once: they should stay in a core's cache between the two products.
+_BLOCK_ELEMENTS = 1 << 17
+# A sum over the rows of a block is in error by as many roundings as there are rows.
+_FEWEST_ROWS, _MOST_ROWS = 64, 2048
+_UNIT = float(np.finfo(np.float64).eps) / 2
+
+
+class NotConverged(ArithmeticError):
+    """The gradient could not be certified, so what is promised would not hold."""
+
+
+def gradient_rounding(
+    loss: Loss,
+    norm_bound: float,
+    *,
+    n_samples: int,
+    n_features: int,
+    length: FloatArray | float,
+    strength: FloatArray | float,
+    tilt_length: FloatArray | float,
+) -> FloatArray | float:
+    """How far a gradient computed at such weights may be from the exact one, in norm.
+
+    A sum of k products is off by at most k roundings of the sum of their magnitudes, in whatever
+    order (Higham 2002, section 3.1). Margins sum n_features products, and their error reaches the
+    slopes through the curvature; slopes take a handful of roundings themselves. Blocks of rows
+    are summed plainly and added up with compensation, tilt and strength last.
+
+    norm_bound: On every row of features.
+    length: float or shape (n_tasks,). |w|.
+    strength, tilt_length: float or shape (n_tasks,)
+    """
+    margins = 4 + (n_features + 4) * norm_bound * length
+    slopes = 16 + loss.curvature * margins
+    sums = min(n_samples, _MOST_ROWS) + 4
+    return _UNIT * (norm_bound * (slopes + sums) + 4 * (strength * length + tilt_length))
+
+
+def minimise(
+    features: FloatArray,
+    signs: FloatArray,
+    loss: Loss,
+    *,
+    strength: FloatArray,
+    tilt: FloatArray,
+    start: FloatArray,
+    gradient_norm: FloatArray | float,
+    norm_bound: float,
+) -> FloatArray:
+    """Weights (n_tasks, n_features) at which no gradient of J_t is longer than `gradient_norm`.
+
+    features: shape (n_samples, n_features)
+    signs: shape (n_samples, n_label_columns), -1.0 or 1.0. Task t uses column t modulo
+        n_label_columns.
+    strength: shape (n_tasks,), positive
+    tilt, start: shape (n_tasks, n_features)
+    gradient_norm: float or shape (n_tasks,). Above twice the `gradient_rounding` at the minimisers,
+        or it is out of reach.
+    norm_bound: On every row of features.
+    Raises `NotConverged` if rounding, or 1000 Newton steps, came first.
+    """
+    n_tasks = len(tilt)
+    wanted = np.broadcast_to(gradient_norm, n_tasks)
+    tasks = _Tasks(features, signs, loss, strength, tilt, wanted, norm_bound)
+    metric = BoundMetric(features, loss.curvature)
+    history = History(n_tasks, features.shape[1])
+    weights = start.copy()
+    value, gradient = tasks.evaluate(weights, np.arange(n_tasks))
+    direction, step = np.empty_like(weights), np.ones(n_tasks)
+    active = np.flatnonzero(~tasks.certified(weights, gradient, np.arange(n_tasks)))
+    turn = active
+    for _ in range(_LBFGS_ITERATIONS):
+        if not active.size:
+            break
+        direction[turn] = -history.times_inverse(turn, gradient[turn], metric, strength[turn])
+        step[turn] = 1.0
+
+        trial = weights[active] + step[active, None] * direction[active]
+        new_value, new_gradient = tasks.evaluate(trial, active)
+        descent = dots(gradient[active], direction[active])
+        slope = dots(new_gradient, direction[active])
+        done = tasks.certified(trial, new_gradient, active)
+        change = new_value - value[active]
+        enough = change <= 1e-4 * step[active] * descent
+        # Near the minimum changes of value drown in rounding; the slope still tells (Hager &
+        # Zhang 2005, approximate Wolfe conditions).
+        rounding = 1e-14 * np.maximum(1.0, np.abs(value[active]))
+        enough |= (change <= rounding) & (slope <= -0.9 * descent)
+        accepted = enough | done
+
+        turn = active[accepted]
+        history.push(turn, trial[accepted] - weights[turn], new_gradient[accepted] - gradient[turn])
+        weights[turn], value[turn] = trial[accepted], new_value[accepted]
+        gradient[turn] = new_gradient[accepted]
+        # A refused step goes back to where a straight line through the two slopes is zero.
+        rise = (slope - descent)[~accepted]
+        secant = np.divide(-descent[~accepted], rise, out=np.ones_like(rise), where=rise > 0)
+        step[active[~accepted]] *= np.clip(secant, 0.1, 0.5)
+        turn, active = turn[~done[accepted]], active[~done]
+    for task in active:
+        weights[task] = tasks.newton(int(task), weights[task])
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class _Tasks:
+    """All tasks, any of which can be looked at together; arguments as of `minimise`."""
+
+    features: FloatArray
+    signs: FloatArray
+    loss: Loss
+    strength: FloatArray
+    tilt: FloatArray
+    gradient_norm: FloatArray
+    norm_bound: float
+
+    def evaluate(self, points: FloatArray, tasks: IntArray) -> tuple[FloatArray, FloatArray]:
+        """J of each of these tasks at its point, and the gradient."""
+        column, strength, tilt = tasks % self.signs.shape[1], self.strength[tasks], self.tilt[tasks]
+        value, slope = _data_term(self.features, self.signs, column, self.loss, points)
+        value += dots(tilt, points) + strength / 2 * dots(points, points)
+        return value, slope + tilt + strength[:, None] * points
+
+    def certified(self, points: FloatArray, gradients: FloatArray, tasks: IntArray) -> BoolArray:
+        """Whether the exact gradients there are as short as wanted, too."""
+        rounding = gradient_rounding(
+            self.loss,
+            self.norm_bound,
+            n_samples=len(self.features),
+            n_features=self.features.shape[1],
+            length=np.linalg.norm(points, axis=1),
+            strength=self.strength[tasks],
+            tilt_length=np.linalg.norm(self.tilt[tasks], axis=1),
+        )
+        # The norm is itself rounded, by less than 1e-9 of it.
+        length = np.linalg.norm(gradients, axis=1) * (1 + 1e-9) + rounding
+        short: BoolArray = length <= self.gradient_norm[tasks]
+        return short
+
+    def newton(self, task: int, w: FloatArray) -> FloatArray:
+        """Newton's method with exact line searches, which descends from wherever it starts."""
+        one, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
+        for _ in range(_NEWTON_ITERATIONS):
+            gradient = self.evaluate(w[None], one)[1]
+            hessian = self._hessian(sign, w, self.strength[task])
+            direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
+            # Near the minimum rounding drowns the slopes that a line search reads; try without.
+            whole: FloatArray = w + direction
+            if self.certified(whole[None], self.evaluate(whole[None], one)[1], one)[0]:
+                return whole
+            w = w + self._exact_step(task, sign, w, direction) * direction
+        raise NotConverged(
+            "a fit did not come near enough to its minimiser; a larger regularization, "
+            "huber_width or tol is needed"
+        )
+
+    def _exact_step(
+        self, task: int, sign: FloatArray, w: FloatArray, direction: FloatArray
+    ) -> float:
+        """Where J is least along a descent direction: the root of its increasing slope."""
+        margins, change = sign * (self.features @ w), sign * (self.features @ direction)
+        strength = self.strength[task]
+        linear = self.tilt[task] @ direction + strength * (w @ direction)
+        square = strength * (direction @ direction)
+
+        def slope(step: float) -> float:
+            slopes = self.loss.value_and_slope(margins + step * change)[1]
+            return float(slopes @ change / len(self.features) + linear + step * square)
+
+        if slope(0.0) >= 0:
+            return 1.0
+        longest = 1.0
+        while slope(longest) < 0:
+            longest *= 2
+        return float(optimize.brentq(slope, 0.0, longest))
+
+    def _hessian(self, sign: FloatArray, w: FloatArray, strength: float) -> FloatArray:
+        curvatures = self.loss.curvature_at(sign * (self.features @ w)) / len(self.features)
+        hessian: FloatArray = (self.features * curvatures[:, None]).T @ self.features
+        hessian[np.diag_indices_from(hessian)] += strength
+        return hessian
+
+
+def _data_term(
+    features: FloatArray, signs: FloatArray, column: IntArray, loss: Loss, points: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean losses (n_tasks,) and their gradients (n_tasks, n_features) at `points`."""
+    n_samples = len(features)
+    value = np.zeros(len(points))
+    gradient, lost = np.zeros_like(points), np.zeros_like(points)
+    rows = min(max(_FEWEST_ROWS, _BLOCK_ELEMENTS // len(points)), _MOST_ROWS)
+    for first in range(0, n_samples, rows):
+        block = features[first : first + rows]
+        sign = signs[first : first + rows]
+        if signs.shape[1] > 1:
+            sign = sign[:, column]
+        margins = block @ points.T
+        margins *= sign
+        losses, slopes = loss.value_and_slope(margins)
+        slopes *= sign
+        value += losses.sum(axis=0)
+        part = slopes.T @ block
+        total = gradient + part
+        # What the addition has rounded away (Knuth 1998, section 4.2.2, theorem B).
+        kept = total - gradient
+        lost += (gradient - (total - kept)) + (part - kept)
+        gradient = total
+    return value / n_samples, (gradient + lost) / n_samples

@@ -9,13 +9,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from tqdm import tqdm
+
 import dpcore
-from dpcore.command_line import reproduce_command, sweep_command
-from dpcore.command_line.audit_command import add_audit_command
-from dpcore.command_line.cca_command import add_cca_command
-from dpcore.command_line.dashboard_command import add_dashboard_command, add_publish_command
+from dpcore.command_line import evidence_command, sweep_command
+from dpcore.command_line.evidence_command import add_audit_command
 from dpcore.command_line.options import (
     ASIDE,
+    Commands,
     add_run_options,
     print_json,
     print_summary,
@@ -23,14 +24,16 @@ from dpcore.command_line.options import (
     versions,
     with_progress,
 )
-from dpcore.command_line.quiz_command import add_quiz_command
 from dpcore.command_line.release_command import add_release_commands, held_table
 from dpcore.command_line.study_command import add_study_command
-from dpcore.command_line.sweep_command import add_best_command
+from dpcore.command_line.sweep_command import add_best_command, add_cca_command
+from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca import check_feasible, run
+from dpcore.experiments.published_folder import PYODIDE, PublishedGrid, publish
 from dpcore.experiments.store import Store
+from dpcore.experiments.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
 from dpcore.privacy import BeyondCap
 
 DESCRIPTION = """\
@@ -165,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
 
     sweep_command.add_commands(commands)
     add_best_command(commands)
-    reproduce_command.add_commands(commands)
+    evidence_command.add_commands(commands)
     add_audit_command(commands)
     add_cca_command(commands)
     add_release_commands(commands)
@@ -200,3 +203,138 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         print_summary(rows)
     return 0
+
+
+# `dpcore dashboard` and `dpcore publish`: the explorer, served or as a folder.
+
+
+def add_dashboard_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `dashboard` to the commands."""
+    parser = commands.add_parser(
+        "dashboard",
+        help="open the dashboard in a browser",
+        description="Open the dashboard, on this machine alone unless --server.address says "
+        "otherwise. What follows is Streamlit's (`streamlit run --help`): --server.port 8502, "
+        "--server.headless true.",
+        # Streamlit says what is wrong with its own flags.
+        prefix_chars="\0",
+        add_help=False,
+    )
+    parser.add_argument("flags", nargs=argparse.REMAINDER, metavar="FLAG")
+    parser.set_defaults(command=lambda arguments: open_dashboard(arguments.flags))
+
+
+# `dpcore publish`: a folder of the explorer that any web server, or a disk, can show.
+
+
+def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `publish` to the commands."""
+    parser = commands.add_parser(
+        "publish",
+        help="write a folder of the explorer that anybody can host, without a server",
+        description="Run a grid and write it as a page with a slider for ε, which opens from a "
+        "disk or from any web server and asks nobody for anything.",
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--dataset",
+        type=lambda text: tuple(text.split(",")),
+        default=PublishedGrid.datasets,
+        help=f"of {', '.join(status.name for status in list_datasets())} (default: "
+        f"{','.join(PublishedGrid.datasets)})",
+    )
+    parser.add_argument(
+        "--sites",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        default=PublishedGrid.sites,
+        help=f"(default: {','.join(map(str, PublishedGrid.sites))})",
+    )
+    parser.add_argument(
+        "--components",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        default=PublishedGrid.components,
+        help=f"(default: {','.join(map(str, PublishedGrid.components))})",
+    )
+    parser.add_argument(
+        "--live",
+        metavar="PYODIDE",
+        default="",
+        help="write a second page that runs any setting, also on a visitor's own table, in the "
+        f"visitor's tab: a folder with Pyodide {PYODIDE} and its packages, which is copied, or the "
+        "https address of one",
+    )
+    parser.set_defaults(command=_publish)
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    grid = PublishedGrid(
+        datasets=arguments.dataset, sites=arguments.sites, components=arguments.components
+    )
+    with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
+        page = publish(arguments.folder, grid, progress=bar.update, live=arguments.live)
+    size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
+    print(f"{page} ({size / 1e6:.1f} MB)")
+    return 0
+
+
+# `python -m dpcore quiz`: what a class answered before and after a lesson.
+
+
+def add_quiz_command(commands: Commands) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "quiz",
+        help="compare a class's answers to the quiz before and after",
+        description="Read the file that the classroom's console saves, one row a phone, and "
+        "compare the six answers before with those after: McNemar's exact test for each question, "
+        "exact permutation and sign tests for the totals. Phones that lack an answer are left out "
+        "where they lack it.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE.csv", help="from the classroom's console")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.set_defaults(command=_quiz)
+
+
+def _quiz(arguments: argparse.Namespace) -> int:
+    try:
+        with arguments.file.open(encoding="utf-8-sig", newline="") as file:
+            analysis = analyse_quiz(read_quiz(file))
+    except UnicodeDecodeError:
+        raise ParameterError("file", "text in UTF-8", str(arguments.file)) from None
+    if arguments.json:
+        print_json({"versions": versions(), **asdict(analysis)})
+    else:
+        _print_analysis(analysis)
+    return 0
+
+
+def _print_analysis(analysis: QuizAnalysis) -> None:
+    head = f"{'pairs':>5} {'before':>6} {'after':>5} {'gained':>6} {'lost':>4} {'p':>7} {'Holm':>7}"
+    print(f"{'question':<32}{head}  gains of changes, 95 %")
+    for each in analysis.questions:
+        share = each.gained_share
+        changes = "nothing changed" if share is None else f"{share[0]:.2f} to {share[1]:.2f}"
+        print(
+            f"{BY_NAME[each.question].topic:<32}{each.n_phones:5} {each.n_right_before:6} "
+            f"{each.n_right_after:5} {each.n_gained:6} {each.n_lost:4} {each.p_value:7.4f} "
+            f"{each.p_adjusted:7.4f}  {changes}"
+        )
+    totals = analysis.totals
+    print(f"\n{totals.n_phones} of {analysis.n_phones} phones answered all six both times.")
+    if not totals.n_phones:
+        return
+    limits = totals.median_gain
+    print(
+        f"Right of six: {totals.mean_before:.2f} before, {totals.mean_after:.2f} after; gain "
+        f"{totals.mean_gain:+.2f} ({totals.n_gained} gained, {totals.n_lost} lost)."
+    )
+    print(
+        f"Exact two-sided p: {totals.p_permutation:.4f} by permutation, {totals.p_sign:.4f} by the "
+        "sign test."
+    )
+    print(
+        "Median gain: at least 6 phones are needed for limits."
+        if limits is None
+        else f"Median gain: {limits[0]:+d} to {limits[1]:+d}, with 95 % confidence at least."
+    )
+    print("A gain may come of the lesson, of the second reading, or of both.")

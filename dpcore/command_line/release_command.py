@@ -298,7 +298,7 @@ def _no_cell_is_read(columns: Sequence[str]) -> str:
 
 def _check(arguments: argparse.Namespace) -> int:
     from dpcore.releases.dictionary import read_dictionary, template
-    from dpcore.releases.inspection import inspect_table
+    from dpcore.releases.simulation import inspect_table
     from dpcore.releases.tables import TableFile, header_of, names_in
 
     file, name = table_file(arguments), PurePath(str(arguments.data)).name
@@ -358,7 +358,7 @@ def _said(reading: Reading) -> str:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from dpcore.releases.publication import CERTIFICATE
-    from dpcore.releases.verification import verify
+    from dpcore.releases.released_pca import verify
 
     if not (arguments.folder / CERTIFICATE).is_file():
         # Not the status of a forgery.

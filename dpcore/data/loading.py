@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from dpcore.data import catalog_tables as tables
-from dpcore.data import pictures, synthetic
+from dpcore.data import pictures
 from dpcore.data.catalog_tables import ranges_of
 from dpcore.data.dataset import (
     PEOPLE,
@@ -137,7 +137,7 @@ _ENTRIES = (
         60_000,
         200,
         50,
-        (Source(synthetic.load_synthetic, draws=True),),
+        (Source(tables.load_synthetic, draws=True),),
     ),
     Entry(
         "synthetic-2012",
@@ -145,7 +145,7 @@ _ENTRIES = (
         5_000,
         10,
         2,
-        (Source(synthetic.load_synthetic_2012, draws=True),),
+        (Source(tables.load_synthetic_2012, draws=True),),
     ),
     Entry(
         "mnist",

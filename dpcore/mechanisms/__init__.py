@@ -1,10 +1,12 @@
 """Where randomness enters."""
 
-from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham, sample_vector_bingham
-from dpcore.mechanisms.chain_diagnostics import (
+from dpcore.mechanisms.bingham import (
+    BinghamDraw,
     bulk_ess,
     effective_sample_size,
     rank_normalized_r_hat,
+    sample_matrix_bingham,
+    sample_vector_bingham,
     split_r_hat,
     tail_ess,
 )

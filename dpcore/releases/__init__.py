@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.releases.dictionary import Column, Dictionary, dictionary_from, read_dictionary
 from dpcore.releases.exact import rounded_normal
-from dpcore.releases.inspection import Inspection, inspect_table
 from dpcore.releases.measurement import Reading, Scales, calibrated
 from dpcore.releases.project import Charged, Project, Total
 from dpcore.releases.publication import release
-from dpcore.releases.simulation import Plan, look_alike, plan
+from dpcore.releases.simulation import Inspection, Plan, inspect_table, look_alike, plan
 from dpcore.releases.tables import Table, TableFile
 
 if TYPE_CHECKING:

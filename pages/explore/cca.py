@@ -57,8 +57,7 @@ from pages.shell.parameters import (
     known,
 )
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark, under_pictures
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, is_dark, take_away, under_pictures
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.job_progress import live_figure
 from pages.widgets.notices import (

@@ -45,8 +45,7 @@ from pages.shell.navigation import linked_page
 from pages.shell.parameters import ask, plain
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import assumed, guarantee_card, guarantee_tabs
 from pages.widgets.job_progress import live_figure
 from pages.widgets.notices import (

@@ -18,7 +18,7 @@ from dpcore.experiments.classification_runs import statistic_recipe
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, StatisticSpec, numbers_in
-from dpcore.figures.distributions import (
+from dpcore.figures.families import (
     bounds_figure,
     error_law_figure,
     histogram_bars,
@@ -29,8 +29,7 @@ from pages.server import family_caches
 from pages.shell.controls import Selection, current, redraw_noise
 from pages.shell.parameters import ask, plain
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.notices import (
     big_number,

@@ -30,8 +30,7 @@ from pages.server.background_jobs import Progress, SweepProgress
 from pages.shell.controls import Selection, current, n_components_of, set_controls
 from pages.shell.parameters import ADVANCED, AXES, DEFAULTS, EVERYBODY, SETTINGS, ask
 from pages.widgets import job_progress, session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import (
     JobRequest,

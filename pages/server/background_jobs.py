@@ -33,7 +33,7 @@ from dpcore.experiments.sweep import (
     run_sweep,
 )
 from pages.server import caches
-from pages.server.memory import ON_TIDYING
+from pages.server.process import ON_TIDYING
 
 # Work that goes on beside the pages, and what a visitor sees of it.
 

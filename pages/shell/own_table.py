@@ -20,7 +20,7 @@ from dpcore.params import USUAL_DELTA, largest_delta, usual_delta
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Reading
 from dpcore.releases.simulation import UPLOADS, Upload, laboratory_data
-from pages.server.memory import let_go
+from pages.server.process import let_go
 from pages.shell.fragments import in_browser
 from pages.shell.streamlit_internals import is_in_session
 

@@ -31,8 +31,7 @@ from pages.server import background_jobs
 from pages.server.background_jobs import Progress
 from pages.shell.controls import current
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, go_where_clicked, of_sweeps, point_clicked, watch
 from pages.widgets.notices import (

@@ -32,8 +32,7 @@ from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Scales, calibrated
 from dpcore.releases.project import LEDGER, Project, folder_name
 from dpcore.releases.publication import release
-from dpcore.releases.released_pca import ReleasedPCA, load_release
-from dpcore.releases.verification import verify
+from dpcore.releases.released_pca import ReleasedPCA, load_release, verify
 from pages.server import turns
 from pages.shell import own_table
 from pages.shell.navigation import linked_page

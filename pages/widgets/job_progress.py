@@ -42,8 +42,7 @@ from pages.server.turns import compute_for
 from pages.shell.fragments import and_nothing_else, ask_again, draw_again
 from pages.shell.navigation import linked_page
 from pages.widgets import session_ledger
-from pages.widgets.charts import is_presented
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import is_presented, take_away
 from pages.widgets.notices import said
 
 # A sweep as the commands that run it elsewhere.

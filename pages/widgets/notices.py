@@ -15,7 +15,7 @@ from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, shorte
 from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
-from pages.server.public_demo import is_public_demo
+from pages.server.process import is_public_demo
 from pages.shell.navigation import linked_page
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import glossary

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from dpcore.cca import PrivateCCA, canonical_pairs, distributed_cca, noise_floor
-from dpcore.data.synthetic import synthetic_views
+from dpcore.data.catalog_tables import synthetic_views
 from dpcore.pca import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import site_moments

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from dpcore.classification import NotConverged
-from dpcore.classification.minimise import (
+from dpcore.classification.training import (
     LOGISTIC,
     _data_term,
     gradient_rounding,

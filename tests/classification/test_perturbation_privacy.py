@@ -16,8 +16,7 @@ from dpcore.classification import (
     fit_many,
     training,
 )
-from dpcore.classification.minimise import LOGISTIC, minimise
-from dpcore.classification.training import minimiser_sensitivity, unit_noise
+from dpcore.classification.training import LOGISTIC, minimise, minimiser_sensitivity, unit_noise
 from dpcore.errors import ParameterError
 
 FALSE_ALARM = 1e-9

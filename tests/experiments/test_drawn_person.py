@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, kstest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.drawn_person import (
+from dpcore.experiments.teaching.adversary_test import (
     drawn_digits,
     play_rounds,
     promise_to_all,

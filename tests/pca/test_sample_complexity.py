@@ -11,8 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms import sample_vector_bingham
-from dpcore.pca.sample_complexity import (
+from dpcore.experiments.central_runs import (
     gapped_spectrum,
     lower_bound_least_correlation,
     measured_sample_size,
@@ -20,6 +19,7 @@ from dpcore.pca.sample_complexity import (
     ppca_sufficient_samples,
     pure_dp_necessary_samples,
 )
+from dpcore.mechanisms import sample_vector_bingham
 
 
 def test_theorem_3_by_hand():

@@ -24,7 +24,7 @@ from dpcore.releases import Column, Dictionary, Table, calibrated, load_release
 from dpcore.releases.certificate import as_json
 from dpcore.releases.exact import DISTANCE, GRID, LENGTH, of_length
 from dpcore.releases.measurement import grid_blocks
-from dpcore.releases.verification import verify
+from dpcore.releases.released_pca import verify
 
 
 def _certified(folder) -> dict:

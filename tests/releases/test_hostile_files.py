@@ -13,7 +13,7 @@ import pytest
 from dpcore.command_line import main
 from dpcore.releases import Column, Dictionary, Project, Reading, Table
 from dpcore.releases.measurement import grid_blocks
-from dpcore.releases.verification import verify
+from dpcore.releases.released_pca import verify
 from tests.releases.hostile_files import REFUSED, odd, with_people
 
 COLUMNS = (Column("age", 0, 100), Column("sex", levels=("f", "m")))

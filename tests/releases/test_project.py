@@ -18,7 +18,7 @@ from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Cap, gaussian_delta
 from dpcore.releases import Column, Dictionary, Project, calibrated, measurement, publication
 from dpcore.releases.measurement import delta_of_distance
-from dpcore.releases.verification import verify
+from dpcore.releases.released_pca import verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CAP = (1.0, 1e-6)

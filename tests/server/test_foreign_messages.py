@@ -13,7 +13,7 @@ import websockets
 from servers import running_app
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from pages.server.foreign_messages import OneLine
+from pages.server.process import OneLine
 
 ROOT = Path(__file__).parents[2]
 

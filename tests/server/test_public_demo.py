@@ -11,7 +11,7 @@ import pytest
 from servers import running_app
 from visitors import Shown, visitor
 
-from pages.server.public_demo import REFUSED
+from pages.server.process import REFUSED
 from pages.shell.navigation import PAGES
 from tests.server.test_visitors import played
 

@@ -38,8 +38,7 @@ from pages.shell.fragments import in_browser, part
 from pages.shell.parameters import ask, plain
 from pages.shell.parameters import or_infinity as say
 from pages.widgets import charts, session_ledger
-from pages.widgets.charts import MOST_SHOWN, chart, is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import MOST_SHOWN, chart, is_dark, take_away
 from pages.widgets.energy_explorer.component import along_epsilon, control
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.notices import big_number, dataset_ready, errors_shown, not_private

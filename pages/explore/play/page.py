@@ -42,8 +42,7 @@ from pages.shell.fragments import and_nothing_else, ask_again, is_alone, part
 from pages.shell.navigation import DEFAULT_PAGE, PAGES
 from pages.shell.parameters import AXES, ask, of_matrices, plain
 from pages.widgets import charts, job_progress, session_ledger
-from pages.widgets.charts import forget_promises, is_dark, promise
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import forget_promises, is_dark, promise, take_away
 from pages.widgets.energy_explorer.component import energy_explorer, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.job_progress import make_the_rest

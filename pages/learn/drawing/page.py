@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.drawn_person import (
+from dpcore.experiments.teaching.adversary_test import (
     DATASET,
     drawn_digits,
     play_rounds,

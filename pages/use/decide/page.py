@@ -47,8 +47,7 @@ from pages.shell.controls import Selection, current
 from pages.shell.parameters import ask, plain
 from pages.shell.share import home, only_here
 from pages.widgets import session_ledger
-from pages.widgets.charts import is_dark
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, watch
 from pages.widgets.notices import (

@@ -47,7 +47,7 @@ from pages.learn.promise.page import BEST_GUESS
 from pages.server import background_jobs, caches, turns
 from pages.server.background_jobs import Progress
 from pages.server.caches import Frame
-from pages.server.public_demo import is_public_demo
+from pages.server.process import is_public_demo
 from pages.shell import own_table
 from pages.shell.address import address_of
 from pages.shell.navigation import PAGES

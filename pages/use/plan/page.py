@@ -46,8 +46,7 @@ from pages.shell.parameters import EVERY_PROTOCOL, WANTED, ask
 from pages.shell.share import reachable
 from pages.use.best import SHARES_SHOWN, open_way, said_chance, shares_of
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, headline
-from pages.widgets.downloads import take_away
+from pages.widgets.charts import chart, headline, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch
 from pages.widgets.notices import (

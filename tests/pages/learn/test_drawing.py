@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.teaching.drawn_person import DATASET
+from dpcore.experiments.teaching.adversary_test import DATASET
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.widgets.session_ledger import _ACCOUNTS

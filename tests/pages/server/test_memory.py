@@ -14,7 +14,7 @@ import pytest
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 
-from pages.server import memory
+from pages.server import process
 from pages.shell import streamlit_internals
 
 has_glibc = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def test_cycles_are_collected_where_the_c_library_can_do_nothing():
         node.itself = node
         gone = weakref.ref(node)
         del node
-        memory.tidy(None)
+        process.tidy(None)
         assert gone() is None
     finally:
         gc.enable()
@@ -54,15 +54,15 @@ def test_who_went_long_ago_is_forgotten_though_nobody_else_goes(monkeypatch):
     )
     monkeypatch.setattr(streamlit_internals.runtime, "exists", lambda: True)
     monkeypatch.setattr(streamlit_internals.runtime, "get_instance", lambda: serving)
-    memory.tidy(None)
+    process.tidy(None)
     assert gone() is None
 
 
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch):
     started = []
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+    monkeypatch.setattr(process.ctypes, "CDLL", lambda name: object())
     monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread))
-    memory.keep_flat()
+    process.keep_flat()
     assert [thread.daemon for thread in started] == [True]
 
 
@@ -75,14 +75,14 @@ def test_freed_pages_go_back_to_the_system():
     stays = np.ones(8_000)
     full = resident_mb()
     arrays.clear()
-    memory.tidy(library.malloc_trim)
+    process.tidy(library.malloc_trim)
     assert resident_mb() < full - 64
     assert stays.sum() == 8_000
 
 
 @has_glibc
 def test_threads_still_get_memory():
-    assert ctypes.CDLL(None).mallopt(memory._M_ARENA_MAX, 1) == 1
+    assert ctypes.CDLL(None).mallopt(process._M_ARENA_MAX, 1) == 1
     sums = []
     threads = [
         threading.Thread(target=lambda n=n: sums.append(np.full((500, 500), n).sum()))
