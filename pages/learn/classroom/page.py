@@ -219,24 +219,35 @@ def named(room: Room, seat: int) -> str:
     return plainly(called(room, seat))
 
 
-def answer_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, said: str) -> None:
+def answer_bars(
+    answers: Sequence[str], counts: Sequence[int], *, most: int, said: str, high: int = 0
+) -> None:
     """How often each answer was given, as bars that fill while answers arrive.
 
     most: What a full bar is: the phones of the class.
     said: What is counted.
+    high: How much of a wall's height the bars take, in percent; 0 on a phone.
     """
     lines = "".join(
-        f'<div>{escape(answer)}</div><div style="background:color-mix(in srgb, currentColor 12%, '
+        f'<div style="align-self:center">{escape(answer)}</div>'
+        '<div style="background:color-mix(in srgb, currentColor 12%, '
         'transparent);border-radius:4px">'
         f'<div style="width:{100 * count / max(most, count, 1):.0f}%;'
-        f'min-width:2px;height:100%;min-height:1.4em;border-radius:4px;background:{_BAR}"></div>'
-        f'</div><b style="font-variant-numeric:tabular-nums">{count}</b>'
+        f'min-width:2px;height:100%;min-height:1.2em;border-radius:4px;background:{_BAR}"></div>'
+        '</div><b style="align-self:center;font-variant-numeric:tabular-nums">'
+        f"{count}</b>"
         for answer, count in zip(answers, counts, strict=True)
     )
+    size, gap = "font-size:max(1rem,min(2.2vw,1.6rem))", ".6em 1em"
+    if high:
+        # So large that all lines fit, and that what is written beside a bar fits into its column.
+        line, longest = high / len(answers), max(map(len, answers))
+        size = f"font-size:min({0.55 * line:.1f}vh,{max(2.2, 60 / longest):.1f}vw,3rem)"
+        gap = f"{0.15 * line:.2f}vh 1rem;grid-auto-rows:minmax(min-content,{0.85 * line:.2f}vh)"
     st.html(
         f'<div style="width:100%"><p style="margin:0 0 .5rem">Bars: {said}, of {most}</p>'
-        '<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:.6em 1em;'
-        f'align-items:stretch;font-size:max(1rem,min(2.2vw,1.6rem))">{lines}</div></div>'
+        f'<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:{gap};'
+        f'align-items:stretch;line-height:1.2;{size}">{lines}</div></div>'
     )
 
 
@@ -581,7 +592,7 @@ GUESS_ABOUT = (
 )
 _GUESS_EPSILONS = (0.5, 1.0, 2.0, 3.0)
 _OWN = "own"
-_LONGEST_QUESTION = 200
+_LONGEST_QUESTION, _SHORT = 200, 80
 # What this phone answered in truth, by room and round; it does not leave the session unasked.
 _TRUTH = "_classroom_truth"
 
@@ -648,14 +659,16 @@ def guess_on_phone(here: Here, student: Student, activity: Guess) -> None:
 
 def guess_on_wall(room: Room, activity: Guess) -> None:
     """The question; after Reveal the estimate, and the answers in clear of those who agreed."""
-    st.markdown(f"### {_letters(activity.question)}")
+    _ask_on_wall(_letters(activity.question))
     n_answers = len(activity.answers)
     counts = activity.counts(activity.answers)
     if not room.is_revealed or not n_answers:
         st.markdown(
             f"**{counted(n_answers, 'answer')}.** {_rule(len(activity.choices), activity.epsilon)}"
         )
-        answer_bars(activity.choices, counts, most=room.n_joined, said="what the phones said")
+        answer_bars(
+            activity.choices, counts, most=room.n_joined, said="what the phones said", high=56
+        )
         return
     estimate, deviation = activity.estimate()
     most = int(np.argmax(estimate))
@@ -678,8 +691,18 @@ def guess_on_wall(room: Room, activity: Guess) -> None:
             f":red-badge[not private] **{len(activity.clear)} of {n_answers}** let theirs be "
             "counted as it is."
         )
-    answer_bars(activity.choices, counts, most=room.n_joined, said="what the phones said")
-    st.dataframe(lines, hide_index=True, width="stretch")
+    bars, table = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with bars:
+        answer_bars(
+            activity.choices, counts, most=room.n_joined, said="what the phones said", high=42
+        )
+    table.table(lines, hide_index=True)
+
+
+def _ask_on_wall(question: str) -> None:
+    """What everybody is asked, in letters that the last row reads."""
+    with st.container(key="wall_question" if len(question) <= _SHORT else "wall_long_question"):
+        st.markdown(f"### {question}")
 
 
 def _few(deviation: float, n_answers: int) -> str:
@@ -764,6 +787,8 @@ ATTACK_ABOUT = (
     "Everybody plays the adversary: ten single releases, with her or without? The class's hit rate "
     "against the bound that no adversary beats."
 )
+# So many names have room beside the bars.
+_ON_A_STEP = 4
 _OFFERED = tuple(value for value in EPSILONS if 0.1 <= value <= 10)
 
 
@@ -832,13 +857,15 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         )
         return
     if not room.is_revealed:
-        st.markdown(f"{attack_progress(activity)} How often can a guess be right?")
+        _ask_on_wall("How often can a guess be right?")
+        st.markdown(attack_progress(activity))
         made = [len(each) for each in list(activity.hits.values())]
         answer_bars(
             [f"{number} of {N_DRAWS}" for number in range(2, N_DRAWS + 1, 2)],
             [sum(each >= number for each in made) for number in range(2, N_DRAWS + 1, 2)],
             most=room.n_joined,
             said="phones that have judged so many releases",
+            high=54,
         )
         return
     rate = activity.n_hits / count
@@ -850,7 +877,17 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
         f"{activity.n_hits} of {count:,} guesses. In so many, luck alone moves the best "
         f"adversary's rate by {100 * luck:.0f} points (one standard deviation).",
     )
-    _podium(room, activity)
+    bars, best = st.columns(2, gap="large")
+    with bars:
+        answer_bars(
+            ["A coin", "This class", "No adversary more than"],
+            [50, round(100 * rate), round(100 * activity.bound)],
+            most=100,
+            said="right guesses",
+            high=30,
+        )
+    with best:
+        _podium(room, activity)
     st.markdown(
         "A score above the bound is luck: ε bounds how often a guess is right on average over runs."
     )
@@ -859,9 +896,13 @@ def attack_on_wall(room: Room, activity: Attack) -> None:
 
 def _podium(room: Room, activity: Attack) -> None:
     """Most right guesses, by the names that the class has given itself; equal scores share."""
+
+    def named_on_wall(seats: Sequence[int]) -> str:
+        more = f" and {len(seats) - _ON_A_STEP} more" if len(seats) > _ON_A_STEP else ""
+        return ", ".join(escape(called(room, seat)) for seat in seats[:_ON_A_STEP]) + more
+
     steps = "".join(
-        f'<li><b style="font-size:1.6em">{score}</b> right · '
-        f"{', '.join(escape(called(room, seat)) for seat in seats)}</li>"
+        f'<li><b style="font-size:1.6em">{score}</b> right · {named_on_wall(seats)}</li>'
         for score, seats in activity.podium()
     )
     st.html(f'<ol style="font-size:min(3vw,1.6rem);margin:0;line-height:1.5">{steps}</ol>')
@@ -1027,9 +1068,10 @@ def ask_quiz(room: Room) -> Callable[[], Quiz]:
 def quiz_progress(activity: Quiz) -> str:
     made = activity.answers.n_answered(activity.phase)
     n_done = sum(count == len(QUESTIONS) for count in made)
+    some = f", {n_some} some" if (n_some := len(made) - n_done) else ""
     return (
         f"**{_PHASES[activity.phase]}:** {counted(n_done, 'phone')} answered all "
-        f"{len(QUESTIONS)}, {len(made) - n_done} some."
+        f"{len(QUESTIONS)}{some}."
     )
 
 
@@ -1072,6 +1114,7 @@ def quiz_on_wall(room: Room, activity: Quiz) -> None:
             [sum(count >= number for count in made) for number in range(1, len(QUESTIONS) + 1)],
             most=room.n_joined,
             said="phones that have answered so many questions",
+            high=62,
         )
         if room.is_revealed:
             st.markdown("The same six questions come after the lesson, and then the answers.")
@@ -1087,7 +1130,9 @@ def quiz_on_wall(room: Room, activity: Quiz) -> None:
             f"Bars need {_FEWEST_PAIRS} phones that answered twice: they show no single one."
         )
         return
-    answer_bars(lines, counts, most=n_pairs, said="right answers of phones that answered twice")
+    answer_bars(
+        lines, counts, most=n_pairs, said="right answers of phones that answered twice", high=64
+    )
     st.markdown("A gain may come of the lesson, of the second reading, or of luck.")
 
 
@@ -1363,7 +1408,7 @@ def _wall(here: Here) -> None:
         _way_in(room)
         return
     view = VIEWS[room.activity.name]
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
     left.markdown(f"## {view.title}")
     with right:
         _count_down(room, is_wall=True)
@@ -1376,29 +1421,35 @@ def _wall(here: Here) -> None:
     view.on_wall(room, room.activity)
 
 
-_NAMES = "display:flex;flex-wrap:wrap;gap:.6rem;list-style:none;padding:0;margin:1rem 0 0"
+# Up to so many names, the size of each: a class of sixty fits below the code.
+_NAME_SIZES = ((4, 3.0), (12, 1.6), (30, 1.1), (MOST_STUDENTS, 0.8))
+_NAMES = "display:flex;flex-wrap:wrap;gap:.5em .6em;list-style:none;padding:0;margin:.6rem 0 0"
 _NAME = (
-    "font-size:min(4vw,1.8rem);padding:.2rem 1rem;margin:0;border-radius:2rem;"
+    "padding:.05em .6em;margin:0;border-radius:2em;line-height:1.4;"
     "border:2px solid color-mix(in srgb, currentColor 35%, transparent)"
 )
 
 
 def _way_in(room: Room) -> None:
     address = address_of(room)
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
     with left:
         st.html(f'<p style="margin:0">Room</p><p style="margin:0;{_CODE}">{spaced(room.code)}</p>')
-        st.markdown(f"## {_short(room)}\n\n**{counted(room.n_joined, 'phone')}** here so far.")
+        with st.container(key="wall_address"):
+            st.markdown(f"## {_short(room)}\n\n**{counted(room.n_joined, 'phone')}** here so far.")
         st.caption("No account. The room forgets everything when it ends.")
-        if only_here(address):
-            st.warning(
-                "The server listens to this machine alone. Started with "
-                "**--server.address 0.0.0.0 --browser.serverAddress NAME** it lets a "
-                "class in, where NAME is this machine's name or address on the phones' network."
-            )
-    right.image(_qr(address), width="stretch", alt=f"A QR code of {address}")
+    if only_here(address):  # a code that leads each phone to itself helps nobody
+        right.warning(
+            "The server listens to this machine alone. Started with "
+            "**--server.address 0.0.0.0 --browser.serverAddress NAME** it lets a "
+            "class in, where NAME is this machine's name or address on the phones' network."
+        )
+    else:
+        with right.container(key="wall_code"):
+            st.image(_qr(address), width="stretch", alt=f"A QR code of {address}")
     names = "".join(f'<li style="{_NAME}">{escape(each.called)}</li>' for each in room.students)
-    st.html(f'<ul style="{_NAMES}">{names}</ul>')
+    size = next(size for most, size in _NAME_SIZES if len(room.students) <= most)
+    st.html(f'<ul style="{_NAMES};font-size:min(4vw,{size}rem)">{names}</ul>')
 
 
 def _short(room: Room) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -98,6 +99,18 @@ def test_hospitals_send_and_the_wall_shows_what_all_of_them_found(teacher, wall,
     assert "Look at the wall" in words(ana.run())
 
 
+def test_a_class_of_sixty_has_its_names_on_the_wall_smaller_than_three_have(code, wall):
+    """Names of 25 and more ran off the wall."""
+    room, sizes = ROOMS._rooms[code], []
+    for n_joined in (3, 25, 60):
+        while room.n_joined < n_joined:
+            room.join("Konstantin the Great IV")
+        shown = words(wall.run())
+        assert shown.count("</li>") == n_joined
+        sizes.append(float(re.search(r"<ul style.*?font-size:min\(4vw,([\d.]+)rem", shown)[1]))
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
+
+
 def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
     teacher, wall, join
 ):
@@ -115,11 +128,11 @@ def test_answers_are_randomised_and_counted_in_clear_only_where_somebody_agrees(
         assert 0 < json.loads(clock.proto.json)["left"] <= 30
     pressed(teacher.run(), "Reveal")
     assert "**The class:** about" in words(ana.run()) and "too few answers to know" in words(ana)
-    assert "in clear" not in wall.run().dataframe[0].value
+    assert "in clear" not in wall.run().table[0].value
     pressed(teacher.run(), "Ask who lets the true answer be counted")
     assert "not private" not in words(wall.run())
     pressed(ana.run(), "Count mine as it is")
-    assert wall.run().dataframe[0].value["in clear"].tolist() == [1, 0]
+    assert wall.run().table[0].value["in clear"].tolist() == [1, 0]
     assert "**1 of 2** let theirs be counted" in words(wall)
 
 
@@ -134,6 +147,8 @@ def test_the_class_attacks_single_draws_and_sees_the_bound(teacher, wall, join):
     pressed(teacher.run(), "Reveal")
     assert "no adversary is right more than" in words(wall.run())
     right = sum(ROOMS._rooms[teacher.session_state["room"]].activity.hits[0])
+    # The bound stands beside what the class reached, as a bar of a hundred.
+    assert "No adversary more than" in words(wall) and ">50</b>" in words(wall)
     assert f"{right}</b> right · Ana (1)" in words(wall) or right == 0
     assert f"You: {right} of 10 right" in words(ana.run())
 
