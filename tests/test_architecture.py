@@ -395,7 +395,7 @@ BREAKING = {
     "arrows_point_one_way": ("dpcore/privacy/x.py", "from dpcore.pca import Draw"),
     "families_do_not_know_each_other": (
         "dpcore/experiments/cca_runs.py",
-        "from dpcore.experiments.central_runs import CENTRAL",
+        "from dpcore.experiments.central_runs import CentralSpec",
     ),
     "walls_stand": ("dpcore/pca/x.py", "from dpcore.releases import project"),
     "imports_are_absolute": ("dpcore/pca/x.py", "from . import site"),

@@ -31,7 +31,6 @@ from dpcore.command_line.options import (
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca_runs import (
-    CCA,
     COLUMN_HALVES,
     SYNTHETIC,
     CcaSpec,
@@ -42,7 +41,7 @@ from dpcore.experiments.cca_runs import (
     epsilon_reaching,
 )
 from dpcore.experiments.engine import Row, gathered
-from dpcore.experiments.pca import PCA, RECOMMENDED, VARIABLE_FIELDS, RunSpec
+from dpcore.experiments.pca import RECOMMENDED, VARIABLE_FIELDS, RunSpec
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.experiments.sweep import Sweep
@@ -117,7 +116,7 @@ def parse_vary(
 
     Raises `ParameterError` if the field is unknown or a value is not of its kind.
     """
-    varied, fields = [], PCA.variable_fields(spec)
+    varied, fields = [], spec.variable_fields()
     for text in texts:
         name, found, values = text.partition("=")
         field = name.strip().replace("-", "_")
@@ -397,9 +396,9 @@ def _cca(arguments: argparse.Namespace) -> int:
     sweep = Sweep(spec, ((over, values),))
     for value in values:
         # What cannot run is said before anything does.
-        cell = CCA.with_values(spec, {over: value})
-        CCA.check(cell)
-        CCA.problem(cell.problem_key())
+        cell = spec.with_values({over: value})
+        cell.check()
+        cell.load(cell.problem_key())
     rows = collect_with_progress(sweep, arguments.dataset, run_options(arguments)).rows
     if arguments.json:
         print_json(

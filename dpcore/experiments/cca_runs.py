@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -32,7 +32,7 @@ from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import DATA_SEED
 from dpcore.data.two_views import TwoViewDataset, two_views
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
+from dpcore.experiments.engine import Row, Spec, gathered, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import AskedRow, ReleaseSpec, release_settings
@@ -147,7 +147,7 @@ _BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class CcaSpec(ReleaseSpec):
+class CcaSpec(ReleaseSpec, Spec):
     """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
 
     source: Which two views of which people.
@@ -161,8 +161,6 @@ class CcaSpec(ReleaseSpec):
     x_norm_bound, y_norm_bound: About the data set's public centres.
     The other fields say of themselves what they are, and so do these.
     """
-
-    experiment = "dpcore.experiments.cca_runs:CCA"
 
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)
@@ -213,6 +211,30 @@ class CcaSpec(ReleaseSpec):
         """The data side alone: specs that are equal in it share their site moments."""
         data_side = {name: getattr(self, name) for name in _DATA_SIDE}
         return CcaSpec(**data_side | {"preparation": self.data_preparation})
+
+    @classmethod
+    def row_type(cls) -> type:
+        return CcaRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"protocol": key} for key in self.protocols]
+
+    @classmethod
+    def load(cls, key: CcaSpec) -> CcaProblem:
+        return local_cca_problem(key)
+
+    @classmethod
+    def data_of(cls, key: CcaSpec) -> Hashable:
+        return key.source
+
+    def dataset_read(self) -> str | None:
+        return self.source.dataset if isinstance(self.source, CutViews) else None
+
+    def check(self) -> None:
+        check_cca(self)
+
+    def rows(self, problem: CcaProblem, repetition: int) -> Sequence[Row]:
+        return run_cca_repetition(self, problem, repetition)
 
     def settings(self, n_features: int) -> ReleaseSettings:
         """The release settings, with R filled in for this many columns of both views."""
@@ -480,18 +502,6 @@ _problems: OnceCache[CcaProblem] = OnceCache(
 def local_cca_problem(key: CcaSpec) -> CcaProblem:
     """Problems of this process, the latest kept."""
     return _problems(key)
-
-
-CCA: Experiment[CcaSpec, CcaSpec, CcaProblem] = Experiment(
-    row=CcaRow,
-    outline=lambda spec: [{"protocol": key} for key in spec.protocols],
-    run=each_alone(run_cca_repetition),
-    problem_key=CcaSpec.problem_key,
-    problem=local_cca_problem,
-    dataset=lambda spec: spec.source.dataset if isinstance(spec.source, CutViews) else None,
-    data_of=lambda key: key.source,
-    check=check_cca,
-)
 
 
 # What one draw of private CCA found, judged on the true data and shown on people.

@@ -20,11 +20,10 @@ from scipy.special import log_expit
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Experiment, Row, each_alone, one_blas_thread, row_from
+from dpcore.experiments.engine import Row, Spec, one_blas_thread, row_from
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import (
     NO_KNOWLEDGE,
-    PCA,
     About,
     PcaRow,
     Problem,
@@ -113,8 +112,37 @@ VARIANTS: dict[str, Variant] = {
 class CentralSpec(RunSpec):
     """Draws of one algorithm that holds all rows, made together: `repetitions` of them."""
 
-    experiment = "dpcore.experiments.central_runs:CENTRAL"
+    counted = "batches"
     batches = 1
+
+    @classmethod
+    def row_type(cls) -> type:
+        return CentralRow
+
+    def outline(self) -> Sequence[Row]:
+        key = self.protocols[0]
+        return [{"protocol": key, "repetition": number} for number in range(self.repetitions)]
+
+    @classmethod
+    def load(cls, key: ProblemKey) -> Problem:
+        return _problems(key)
+
+    @classmethod
+    def after_draw(cls) -> tuple[str, ...]:
+        return ()
+
+    def rows(self, problem: Problem, repetition: int) -> Sequence[Row]:  # noqa: ARG002
+        return central_rows(self, run_batch(self, problem))
+
+    @classmethod
+    def run(
+        cls,
+        specs: Sequence[Any],
+        problem: Problem,
+        repetition: int,
+        **_: Any,
+    ) -> Sequence[Sequence[Row]]:
+        return [spec.rows(problem, repetition) for spec in specs]
 
 
 class BatchRow(PcaRow):
@@ -283,18 +311,6 @@ def _problem(key: ProblemKey) -> Problem:
 
 _problems: OnceCache[Problem] = OnceCache(_problem, keep=2)
 
-CENTRAL: Experiment[RunSpec, ProblemKey, Problem] = replace(
-    PCA,
-    row=CentralRow,
-    outline=lambda spec: [
-        {"protocol": spec.protocols[0], "repetition": number} for number in range(spec.repetitions)
-    ],
-    run=each_alone(lambda spec, problem, _: central_rows(spec, run_batch(spec, problem))),
-    problem=_problems,
-    after_draw=(),
-    repetitions="batches",
-)
-
 
 # PPCA's Markov chains, watched: energy traces, and diagnostics as they would have read earlier.
 
@@ -417,14 +433,15 @@ _PRECISION = 0.03
 
 
 @dataclass(frozen=True)
-class ComplexitySpec:
+class ComplexitySpec(Spec):
     """The question: n for which epsilon, delta (MOD-SuLQ alone), gap and correlation.
 
     `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n that
     is tried. The mechanism and the dimension are those of a measurement; bounds read neither.
     """
 
-    experiment = "dpcore.experiments.central_runs:COMPLEXITY"
+    # Its runs are made together, at every n that is tried: one search gives one row.
+    counted = "searches"
     searches = 1
 
     epsilon: float = 0.1
@@ -443,6 +460,16 @@ class ComplexitySpec:
     seed: int = 0
     mechanism: str = "ppca"
     n_features: int = 10
+
+    @classmethod
+    def row_type(cls) -> type:
+        return ComplexityRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"protocol": self.mechanism, "features": self.n_features}]
+
+    def rows(self, problem: None, repetition: int) -> Sequence[Row]:  # noqa: ARG002
+        return [measure(self)]
 
     def sweep(self) -> Sweep:
         """Every mechanism in every dimension."""
@@ -559,18 +586,6 @@ def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
         raise ParameterError("rows", "at least two points", len(points))
     d, n = np.log(np.array(points, dtype=float)).T
     return float(np.polyfit(d, n, 1)[0])
-
-
-COMPLEXITY: Experiment[ComplexitySpec, None, None] = Experiment(
-    row=ComplexityRow,
-    outline=lambda spec: [{"protocol": spec.mechanism, "features": spec.n_features}],
-    run=each_alone(lambda spec, *_: [measure(spec)]),
-    problem_key=lambda *_: None,
-    problem=lambda _: None,
-    dataset=lambda _: None,
-    # Its runs are made together, at every n that is tried: one search gives one row.
-    repetitions="searches",
-)
 
 
 # How many people does a private first component need? Bounds and measurements, K = 1.

@@ -32,6 +32,7 @@ from dpcore.experiments.classification_runs import (
     canonical,
     stage_budgets,
 )
+from dpcore.experiments.engine import Spec
 from dpcore.experiments.pca import BUYING, NO_KNOWLEDGE, RunSpec, kept_features
 from dpcore.experiments.statistic_runs import HISTOGRAM, StatisticSpec
 from dpcore.experiments.summaries import counted
@@ -379,10 +380,17 @@ def of_run(
     )
 
 
-def of_plan(specs: Iterable[RunSpec]) -> list[Charge]:
-    """What runs will cost, no row being read; those that cannot run cost nothing."""
+def of_plan(specs: Iterable[Spec]) -> list[Charge]:
+    """What runs will cost, no row being read; those that cannot run cost nothing.
+
+    Of PCA noise that several specs read is paid once; of another family that says what its specs
+    promise (`Spec.guarantees`) every draw is.
+    """
     charges: list[Charge] = []
     for asked in specs:
+        if not isinstance(asked, RunSpec):
+            charges += _of_draws(asked)
+            continue
         dataset = dataset_status(asked.dataset)
         n_samples = dataset.n_samples if asked.samples is None else asked.samples
         spec = replace(asked, components=asked.components or dataset.default_components)
@@ -392,6 +400,19 @@ def of_plan(specs: Iterable[RunSpec]) -> list[Charge]:
             continue
         charges += of_run(spec, guarantees, n_samples, spec.repetitions)
     return together(charges)
+
+
+def _of_draws(spec: Spec) -> list[Charge]:
+    dataset = spec.dataset_read()
+    if dataset is None:
+        return []
+    charges = []
+    for name, guarantee in spec.guarantees().items():
+        if is_charged(guarantee):
+            key = joined(spec.experiment, name, *spec.draw_key())
+            release = Release.of(guarantee, key=key, label=name, dataset=dataset)
+            charges.append(Charge(release, frozenset(range(spec.n_repetitions())), (name,)))
+    return charges
 
 
 def of_rows(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean, stdev
@@ -29,7 +29,7 @@ from dpcore.data.loading import entry_of
 from dpcore.data.row_bounds import shorten
 from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, row_from
+from dpcore.experiments.engine import Row, Spec, gathered, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import (
@@ -98,7 +98,7 @@ class LearningKey(Prepares):
 
 
 @dataclass(frozen=True)
-class ClassificationSpec(PrivateSpec):
+class ClassificationSpec(PrivateSpec, Spec):
     """One pipeline: centre, find a subspace, train in it.
 
     classes: Positions in the label names: none takes all classes, one against another each; one is
@@ -117,8 +117,6 @@ class ClassificationSpec(PrivateSpec):
         reads public numbers alone, and takes it out of PCA's share.
     The other fields say of themselves what they are.
     """
-
-    experiment = "dpcore.experiments.classification_runs:CLASSIFICATION"
 
     dataset: str = "digits"
     classes: tuple[int, ...] = (0, 1)
@@ -196,6 +194,27 @@ class ClassificationSpec(PrivateSpec):
         """What is left for training; rounding of the shares does not count as something."""
         left = 1.0 - self.pca_share - (self.centring_share or 0.0)
         return left if left > 1e-9 else 0.0
+
+    @classmethod
+    def row_type(cls) -> type:
+        return ClassificationRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"pipeline": self.pipeline}]
+
+    def problem_key(self, repetition: int = 0) -> LearningKey:  # noqa: ARG002
+        return self.key()
+
+    @classmethod
+    def load(cls, key: LearningKey) -> LearningProblem:
+        return local_learning_problem(key)
+
+    @classmethod
+    def data_of(cls, key: LearningKey) -> Hashable:
+        return key.dataset
+
+    def rows(self, problem: LearningProblem, repetition: int) -> Sequence[Row]:
+        return [run_repetition(self, problem, repetition)]
 
     def key(self) -> LearningKey:
         return LearningKey(
@@ -722,17 +741,6 @@ def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> 
     grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
     regions = outcome.model.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
     return Plane(points, problem.test_y[:most], regions, (horizontal, vertical))
-
-
-CLASSIFICATION: Experiment[ClassificationSpec, LearningKey, LearningProblem] = Experiment(
-    row=ClassificationRow,
-    outline=lambda spec: [{"pipeline": spec.pipeline}],
-    run=each_alone(lambda *cell: [run_repetition(*cell)]),
-    problem_key=lambda spec, _: spec.key(),
-    problem=local_learning_problem,
-    dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key.dataset,
-)
 
 
 # How to split one budget over the stages: specs along the shares, and the best of them.

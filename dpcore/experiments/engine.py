@@ -1,8 +1,7 @@
 """The engine: what a family of experiments declares, and its units of work.
 
-A family is one `Experiment`: functions and names, in the family's own room. Its specs are frozen
-dataclasses that say where it is ("module:name"), so that a spec alone, sent to another machine,
-brings along everything that runs it.
+A family is one subclass of `Spec`. A spec, sent to another machine, brings along everything that
+runs it.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from pkgutil import resolve_name
 from threading import Lock
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
 from dpcore.arrays import threads_start
 from dpcore.errors import ParameterError
+from dpcore.privacy import Guarantee
 
 # What the engine wants to know of a family of experiments: PCA, CCA, classification …
 
@@ -28,104 +27,144 @@ Row = Mapping[str, Any]
 ProblemSource = Callable[[Any], Any]
 
 
-class Spec(Protocol):
-    """A frozen dataclass that fixes rows to the last digit, JSON through and through."""
+class Spec:
+    """One cell of an experiment: all that fixes its rows to the last digit.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    A family of experiments is one subclass, a frozen dataclass of fields that JSON can hold, and
+    nothing is registered elsewhere. It gives `row_type`, `outline`, `problem_key`, `load`, and
+    `rows` or, where specs share a draw of the noise, `run`. What a row is: its spec, and what was
+    found (`row_from`).
 
-    @property
-    def experiment(self) -> str:
-        """Where its family is; a class attribute without annotation, so that it is no field."""
-
-
-S = TypeVar("S", bound=Spec)
-K = TypeVar("K", bound=Hashable)
-P = TypeVar("P")
-V = TypeVar("V")
-R = TypeVar("R", bound=Row)
-
-
-def _nothing(*_: object) -> float:
-    return 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment(Generic[S, K, P]):
-    """A family of experiments.
-
-    row: The TypedDict of its rows.
-    outline: spec -> of each row of one repetition, in order, what is known of it beforehand, such
-        as {"protocol": "full"}.
-    run: (specs, problem, repetition, *, threads, checkpoint) -> rows of each spec, on one draw. The
-        specs are equal but for `after_draw`; each must get what it gets alone. `threads` may be
-        used, and `checkpoint` called, where a draw takes long: it raises when nobody waits.
-    problem_key: (spec, repetition) -> all that the problem depends on.
-    problem: key -> problem, in this process; what is shared is kept by whoever gives it.
-    dataset: spec -> name of the data set whose rows are read, None where there is none.
-    data_of: problem key -> what is large in it: problems on the same are run one after the other.
-    check: Raises `ParameterError` for a spec that cannot run, without reading data.
-    after_draw: Fields of what is done with the noise once it is drawn.
-    repetitions: The field that counts repetitions; each is computed and kept by itself.
-    derived_fields: What a sweep may vary beside the spec's fields.
-    with_values: (spec, values by field) -> spec, derived fields included.
-    draw_seconds, problem_seconds: spec -> seconds a repetition takes, and problem key -> seconds it
-        takes to make; roughly.
+    experiment: What rows on disk are kept under: where the class is.
+    counted: The field that counts repetitions; each is computed and kept by itself.
+    derived_fields: What a sweep may vary beside the fields (`with_values`).
     """
 
-    row: type
-    outline: Callable[[S], Sequence[Row]]
-    run: Callable[..., Sequence[Sequence[Row]]]
-    problem_key: Callable[[S, int], K]
-    problem: Callable[[K], P]
-    dataset: Callable[[S], str | None]
-    data_of: Callable[[K], Hashable] = _nothing
-    check: Callable[[S], object] = _nothing
-    after_draw: tuple[str, ...] = ()
-    repetitions: str = "repetitions"
-    derived_fields: tuple[str, ...] = ()
-    with_values: Callable[[S, dict[str, Any]], S] = lambda spec, values: replace(spec, **values)
-    draw_seconds: Callable[[S], float] = _nothing
-    problem_seconds: Callable[[K], float] = _nothing
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    experiment: ClassVar[str]
+    counted: ClassVar[str] = "repetitions"
+    derived_fields: ClassVar[tuple[str, ...]] = ()
 
-    def n_repetitions(self, spec: S) -> int:
-        return int(getattr(spec, self.repetitions))
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.experiment = f"{cls.__module__}:{cls.__qualname__}"
 
-    def draw_key(self, spec: S) -> tuple[object, ...]:
+    @classmethod
+    def row_type(cls) -> type:
+        """The TypedDict of its rows."""
+        raise NotImplementedError
+
+    def outline(self) -> Sequence[Row]:
+        """Of each row of one repetition, in order, what is known of it beforehand."""
+        raise NotImplementedError
+
+    def problem_key(self, repetition: int = 0) -> Hashable:  # noqa: ARG002
+        """All that the data side depends on."""
+        return None
+
+    @classmethod
+    def load(cls, key: Any) -> Any:  # noqa: ARG003
+        """The data side of a key, in this process; a family keeps what its specs share."""
+        return None
+
+    @classmethod
+    def data_of(cls, key: Any) -> Hashable:  # noqa: ARG003
+        """What is large in a problem: those on the same are run one after the other."""
+        return None
+
+    def dataset_read(self) -> str | None:
+        """Name of the data set whose rows are read, None where there is none."""
+        return getattr(self, "dataset", None)
+
+    def check(self) -> None:
+        """Raise `ParameterError` if it cannot run, without reading data."""
+
+    @classmethod
+    def after_draw(cls) -> tuple[str, ...]:
+        """Fields of what is done with the noise once it is drawn: equal but for these, specs share
+        a draw."""
+        return ()
+
+    def rows(self, problem: Any, repetition: int) -> Sequence[Row]:
+        """The rows of one repetition."""
+        raise NotImplementedError
+
+    @classmethod
+    def run(
+        cls,
+        specs: Sequence[Any],
+        problem: Any,
+        repetition: int,
+        *,
+        threads: int = 1,  # noqa: ARG003
+        checkpoint: Callable[[], None] = lambda: None,  # noqa: ARG003
+    ) -> Sequence[Sequence[Row]]:
+        """The rows of each of several specs on one draw, each as it gets them alone.
+
+        threads: May be used where a draw takes long.
+        checkpoint: To be called then: it raises when nobody waits.
+        """
+        return [spec.rows(problem, repetition) for spec in specs]
+
+    def guarantees(self) -> Mapping[str, Guarantee]:
+        """What each noise of one repetition promises, by its name, no row being read: what a plan
+        of this family is charged (`dpcore.experiments.charges.of_plan`)."""
+        raise NotImplementedError
+
+    def with_values(self, values: dict[str, Any]) -> Self:
+        """Itself with these values, derived fields included."""
+        changed: Self = replace(cast(Any, self), **values)
+        return changed
+
+    def draw_seconds(self) -> float:
+        """What a repetition takes, roughly."""
+        return 0.0
+
+    @classmethod
+    def problem_seconds(cls, key: Any) -> float:  # noqa: ARG003
+        """What a problem takes to make, roughly."""
+        return 0.0
+
+    # What follows, for every family.
+
+    def n_repetitions(self) -> int:
+        return int(getattr(self, self.counted))
+
+    def draw_key(self) -> tuple[object, ...]:
         """What specs that share a draw of the noise have in common."""
-        apart = {*self.after_draw, self.repetitions}
-        return tuple(getattr(spec, name) for name in spec.__dataclass_fields__ if name not in apart)
+        apart = {*self.after_draw(), self.counted}
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__ if name not in apart)
 
-    def draw_identity(self, spec: S) -> dict[str, Any]:
+    def draw_identity(self) -> dict[str, Any]:
         """The same with its names, as JSON has it."""
-        apart = {*self.after_draw, self.repetitions}
-        return {name: value for name, value in asdict(spec).items() if name not in apart}
+        apart = {*self.after_draw(), self.counted}
+        fields = asdict(cast(Any, self))
+        return {name: value for name, value in fields.items() if name not in apart}
 
-    def cell_identity(self, spec: S) -> str:
+    def cell_identity(self) -> str:
         """What tells specs on one draw apart, as JSON."""
-        return json.dumps([getattr(spec, name) for name in self.after_draw])
+        return json.dumps([getattr(self, name) for name in self.after_draw()])
 
-    def variable_fields(self, spec: S) -> tuple[str, ...]:
+    def variable_fields(self) -> tuple[str, ...]:
         """What a sweep may vary."""
-        fixed = ("protocols", self.repetitions)
-        own = (name for name in spec.__dataclass_fields__ if name not in fixed)
+        fixed = ("protocols", self.counted)
+        own = (name for name in self.__dataclass_fields__ if name not in fixed)
         return (*own, *self.derived_fields)
 
-    def are_rows(self, spec: S, rows: object) -> bool:
-        """Whether these, read from somewhere, are rows that the spec gives in one repetition."""
-        outline = self.outline(spec)
+    def are_rows(self, rows: object) -> bool:
+        """Whether these, read from somewhere, are rows that it gives in one repetition."""
+        outline, kind = self.outline(), self.row_type()
         return (
             isinstance(rows, list)
             and len(rows) == len(outline)
-            and all(isinstance(row, dict) and _has_fields(row, self.row) for row in rows)
+            and all(isinstance(row, dict) and _has_fields(row, kind) for row in rows)
             and all(row | known == row for row, known in zip(rows, outline, strict=True))
         )
 
 
-def each_alone(rows_of: Callable[[Any, Any, int], Sequence[Row]]) -> Callable[..., list[Any]]:
-    """`run` of a family whose specs share no draw: the rows of each, one spec after the other."""
-    return lambda specs, problem, repetition, **_: [
-        rows_of(spec, problem, repetition) for spec in specs
-    ]
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+R = TypeVar("R", bound=Row)
 
 
 def row_from(kind: type[R], spec: object, **found: object) -> R:
@@ -141,19 +180,6 @@ def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
-    return found
-
-
-def experiment_of(spec: Spec) -> Experiment[Any, Any, Any]:
-    """The family that a spec belongs to."""
-    return _named(spec.experiment)
-
-
-@cache
-def _named(name: str) -> Experiment[Any, Any, Any]:
-    found = resolve_name(name)
-    if not isinstance(found, Experiment):
-        raise ParameterError("experiment", "the place of an Experiment, module:name", name)
     return found
 
 
@@ -205,13 +231,13 @@ class Unit:
     repetition: int
 
     @property
-    def experiment(self) -> Experiment[Any, Any, Any]:
-        return experiment_of(self.specs[0])
+    def family(self) -> type[Spec]:
+        return type(self.specs[0])
 
     def fingerprint(self) -> str:
         """Digest of what the unit computes, wherever it stands in a grid."""
-        family = self.specs[0].experiment
-        parts = [family, [asdict(spec) for spec in self.specs], self.repetition]
+        specs = [asdict(cast(Any, spec)) for spec in self.specs]
+        parts = [self.family.experiment, specs, self.repetition]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -226,9 +252,8 @@ def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
     """
     groups: dict[tuple[Hashable, int], list[int]] = {}
     for cell, spec in specs.items():
-        experiment = experiment_of(spec)
-        draw = spec.experiment, *experiment.draw_key(spec)
-        for repetition in range(experiment.n_repetitions(spec)):
+        draw = spec.experiment, *spec.draw_key()
+        for repetition in range(spec.n_repetitions()):
             groups.setdefault((draw, repetition), []).append(cell)
     units = [
         Unit(tuple(cells), tuple(specs[cell] for cell in cells), repetition)
@@ -238,8 +263,8 @@ def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
 
     def turn(position: int) -> tuple[int, ...]:
         unit = units[position]
-        key = unit.experiment.problem_key(unit.specs[0], unit.repetition)
-        shared = ("data", unit.experiment.data_of(key)), ("problem", key)
+        key = unit.specs[0].problem_key(unit.repetition)
+        shared = ("data", unit.family.data_of(key)), ("problem", key)
         return *(first_use.setdefault(part, position) for part in shared), unit.repetition
 
     return tuple(units[position] for position in sorted(range(len(units)), key=turn))
@@ -258,12 +283,12 @@ def run_unit(
     checkpoint: Called now and then; what it raises ends the unit.
     threads: What a draw may be shared among.
     """
-    experiment = unit.experiment
+    family = unit.family
     try:
         with one_blas_thread():
-            key = experiment.problem_key(unit.specs[0], unit.repetition)
-            problem = (problems or experiment.problem)(key)
-            outcomes = experiment.run(
+            key = unit.specs[0].problem_key(unit.repetition)
+            problem = (problems or family.load)(key)
+            outcomes = family.run(
                 unit.specs, problem, unit.repetition, threads=threads, checkpoint=checkpoint
             )
     except ParameterError as error:

@@ -40,7 +40,7 @@ from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
 from dpcore.data.row_bounds import MODES, RENAMED, shorten
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine import Experiment, one_blas_thread, row_from
+from dpcore.experiments.engine import Row, Spec, one_blas_thread, row_from
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.store import Store, versions
 from dpcore.mechanisms import NOISE_SHAPES
@@ -553,7 +553,7 @@ def release_settings(
 
 
 @dataclass(frozen=True)
-class RunSpec(ReleaseSpec):
+class RunSpec(ReleaseSpec, Spec):
     """One cell of an experiment; `published` and `recommended` name the two worlds.
 
     protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
@@ -566,7 +566,7 @@ class RunSpec(ReleaseSpec):
     The other fields say of themselves what they are, and so do these.
     """
 
-    experiment = "dpcore.experiments.pca:PCA"
+    derived_fields = ("intermediate_ratio", "people_per_site")
 
     dataset: str = "digits"
     protocols: tuple[str, ...] = ("dpdis", "full", "local", "pooled")
@@ -649,6 +649,75 @@ class RunSpec(ReleaseSpec):
         if self.reads_rows_first:
             same |= {"norm_bound": None, "limits": ""}
         return ProblemKey(**same, drawing=repetition if self.resample else 0)
+
+    @classmethod
+    def row_type(cls) -> type:
+        return PcaRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"protocol": key} for key in dict.fromkeys(self.protocols)]
+
+    @classmethod
+    def load(cls, key: ProblemKey) -> Problem:
+        return local_problem(key)
+
+    @classmethod
+    def data_of(cls, key: ProblemKey) -> Hashable:
+        return key.data
+
+    def check(self) -> None:
+        check_feasible(self)
+
+    @classmethod
+    def after_draw(cls) -> tuple[str, ...]:
+        return after_noise(cls)
+
+    @classmethod
+    def run(
+        cls,
+        specs: Sequence[Any],
+        problem: Problem,
+        repetition: int,
+        *,
+        threads: int = 1,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> Sequence[Sequence[Row]]:
+        return run_repetitions(specs, problem, repetition, threads=threads, checkpoint=checkpoint)
+
+    def with_values(self, values: dict[str, Any]) -> Self:
+        """Fields that a person thinks in, R = ratio K and N = people S, come after the others."""
+        ratio = values.pop("intermediate_ratio", None)
+        people = values.pop("people_per_site", None)
+        if people is not None:
+            values["samples"] = people * values.get("sites", self.sites)
+        if ratio is not None:
+            if not 0 < ratio <= _LARGEST_RATIO:
+                constraint = f"greater than 0 and at most {_LARGEST_RATIO:,}"
+                raise ParameterError("intermediate_ratio", constraint, ratio)
+            components = values.get("components", self.components)
+            if components is None:
+                dataset = values.get("dataset", self.dataset)
+                components = dataset_status(dataset).default_components
+                if components is None:
+                    raise ParameterError("components", f"given for {dataset}", None)
+            values["intermediate_dim"] = round(ratio * components)
+        return replace(self, **values)
+
+    def draw_seconds(self) -> float:
+        features = kept_features(self.knowledge, dataset_status(self.dataset).n_features)
+        at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
+        # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise.
+        sites = sum(
+            self.sites if protocol(key).wants_proxies else 1 + self.sites / 12
+            for key in self.protocols
+        )
+        return sites * at_a_site
+
+    @classmethod
+    def problem_seconds(cls, key: ProblemKey) -> float:
+        status = dataset_status(key.dataset)
+        people = status.n_samples if key.samples is None else key.samples
+        return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
 
     def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """The release settings, with K and R filled in for this many features, and no more of
@@ -1229,58 +1298,7 @@ def check_feasible(spec: RunSpec) -> None:
         entry.promise(settings, sites, n_features)
 
 
-def _with_values(base: RunSpec, values: dict[str, Any]) -> RunSpec:
-    """Fields that a person thinks in, R = ratio K and N = people S, come after the others."""
-    ratio = values.pop("intermediate_ratio", None)
-    people = values.pop("people_per_site", None)
-    if people is not None:
-        values["samples"] = people * values.get("sites", base.sites)
-    if ratio is not None:
-        if not 0 < ratio <= _LARGEST_RATIO:
-            constraint = f"greater than 0 and at most {_LARGEST_RATIO:,}"
-            raise ParameterError("intermediate_ratio", constraint, ratio)
-        components = values.get("components", base.components)
-        if components is None:
-            dataset = values.get("dataset", base.dataset)
-            components = dataset_status(dataset).default_components
-            if components is None:
-                raise ParameterError("components", f"given for {dataset}", None)
-        values["intermediate_dim"] = round(ratio * components)
-    return replace(base, **values)
-
-
-def _draw_seconds(spec: RunSpec) -> float:
-    features = kept_features(spec.knowledge, dataset_status(spec.dataset).n_features)
-    at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
-    # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise alone.
-    sites = sum(
-        spec.sites if protocol(key).wants_proxies else 1 + spec.sites / 12 for key in spec.protocols
-    )
-    return sites * at_a_site
-
-
-def _problem_seconds(key: ProblemKey) -> float:
-    status = dataset_status(key.dataset)
-    people = status.n_samples if key.samples is None else key.samples
-    return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
-
-
-PCA: Experiment[RunSpec, ProblemKey, Problem] = Experiment(
-    row=PcaRow,
-    outline=lambda spec: [{"protocol": key} for key in dict.fromkeys(spec.protocols)],
-    run=run_repetitions,
-    problem_key=RunSpec.problem_key,
-    problem=local_problem,
-    dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key.data,
-    check=check_feasible,
-    after_draw=after_noise(RunSpec),
-    derived_fields=("intermediate_ratio", "people_per_site"),
-    with_values=_with_values,
-    draw_seconds=_draw_seconds,
-    problem_seconds=_problem_seconds,
-)
-VARIABLE_FIELDS = PCA.variable_fields(RunSpec())
+VARIABLE_FIELDS = RunSpec().variable_fields()
 
 
 # What releases say of themselves, beside what only a laboratory knows.

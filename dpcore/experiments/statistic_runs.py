@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict
 
 import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Experiment, each_alone, row_from
+from dpcore.experiments.engine import Row, Spec, row_from
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.params import LARGEST_BOUND, check_params, param
 from dpcore.privacy import PrivacyBudget
@@ -291,15 +292,17 @@ def _released(
 
 
 @dataclass(frozen=True)
-class ErrorsSpec:
+class ErrorsSpec(Spec):
     """Many releases of one statistic.
 
     origin: (data set, column number), or ("typed", numbers …).
     draws: How many releases.
     """
 
-    experiment = "dpcore.experiments.statistic_runs:STATISTIC"
+    # All releases are made together, from one stream.
+    counted = "rounds"
     rounds = 1
+    derived_fields = tuple(StatisticSpec.__dataclass_fields__)
 
     statistic: StatisticSpec
     origin: tuple[Any, ...]
@@ -308,6 +311,32 @@ class ErrorsSpec:
     @property
     def dataset(self) -> str | None:
         return None if self.origin[0] == TYPED else str(self.origin[0])
+
+    @classmethod
+    def row_type(cls) -> type:
+        return StatisticRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"kind": self.statistic.kind, "draws": self.draws}]
+
+    def problem_key(self, repetition: int = 0) -> tuple[Any, ...]:  # noqa: ARG002
+        return self.origin
+
+    @classmethod
+    def load(cls, key: tuple[Any, ...]) -> np.ndarray:
+        return local_values(key)
+
+    @classmethod
+    def data_of(cls, key: tuple[Any, ...]) -> Hashable:
+        return str(key[0])
+
+    def rows(self, problem: np.ndarray, repetition: int) -> Sequence[Row]:
+        return _rows(self, problem, repetition)
+
+    def with_values(self, values: dict[str, Any]) -> Self:
+        own = {name: values.pop(name) for name in self.__dataclass_fields__ if name in values}
+        base = replace(self, **own)
+        return replace(base, statistic=replace(base.statistic, **values))
 
 
 class StatisticRow(TypedDict):
@@ -341,12 +370,6 @@ def _rows(spec: ErrorsSpec, values: np.ndarray, _repetition: int) -> list[Statis
     return [row_from(StatisticRow, asked, **found, seconds=time.perf_counter() - started)]
 
 
-def _with_values(base: ErrorsSpec, values: dict[str, Any]) -> ErrorsSpec:
-    own = {name: values.pop(name) for name in base.__dataclass_fields__ if name in values}
-    base = replace(base, **own)
-    return replace(base, statistic=replace(base.statistic, **values))
-
-
 def _values(origin: tuple[Any, ...]) -> np.ndarray:
     first, *rest = origin
     values = np.array(rest) if first == TYPED else load_dataset(first).X[:, rest[0]]
@@ -357,16 +380,3 @@ def _values(origin: tuple[Any, ...]) -> np.ndarray:
 
 # The values of a column, or typed ones, by their origin.
 local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
-STATISTIC: Experiment[ErrorsSpec, tuple[Any, ...], np.ndarray] = Experiment(
-    row=StatisticRow,
-    outline=lambda spec: [{"kind": spec.statistic.kind, "draws": spec.draws}],
-    run=each_alone(_rows),
-    problem_key=lambda spec, _: spec.origin,
-    problem=local_values,
-    dataset=lambda spec: spec.dataset,
-    data_of=lambda origin: origin[0],
-    # All releases are made together, from one stream.
-    repetitions="rounds",
-    derived_fields=tuple(StatisticSpec.__dataclass_fields__),
-    with_values=_with_values,
-)

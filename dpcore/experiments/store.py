@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpcore
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Finished, Spec, Unit, experiment_of
+from dpcore.experiments.engine import Finished, Spec, Unit
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -304,7 +304,7 @@ class Store:
         """All the unit's rows, or None if some are missing."""
         path = self._path(unit)
         known = self._cells(path)
-        keys = [unit.experiment.cell_identity(spec) for spec in unit.specs]
+        keys = [spec.cell_identity() for spec in unit.specs]
         if not all(key in known for key in keys):
             return None
         if not all(_is_cell(known[key], spec) for key, spec in zip(keys, unit.specs, strict=True)):
@@ -320,7 +320,7 @@ class Store:
         path = self._path(unit)
         known = self._cells(path)
         for spec, one in zip(unit.specs, finished, strict=True):
-            key = unit.experiment.cell_identity(spec)
+            key = spec.cell_identity()
             known[key] = {"rows": one.rows, "reason": one.reason}
         document = {"draw": _draw_of(unit), "cells": known}
         self._keep(path, json.dumps(document).encode(), self._files)
@@ -368,7 +368,7 @@ class Store:
         self._contents.clear()
 
     def _path(self, unit: Unit) -> Path:
-        dataset = unit.experiment.dataset(unit.specs[0])
+        dataset = unit.specs[0].dataset_read()
         here = None if dataset is None else _rows_here(dataset)
         return self._path_of([_draw_of(unit), unit.repetition, here], self._files)
 
@@ -407,7 +407,7 @@ class Store:
 
 def _draw_of(unit: Unit) -> dict[str, Any]:
     first = unit.specs[0]
-    return {"experiment": first.experiment, **unit.experiment.draw_identity(first)}
+    return {"experiment": first.experiment, **first.draw_identity()}
 
 
 def _is_cell(kept: object, spec: Spec) -> bool:
@@ -416,7 +416,7 @@ def _is_cell(kept: object, spec: Spec) -> bool:
         return False
     if isinstance(kept["reason"], str):
         return kept.get("rows") == []
-    return experiment_of(spec).are_rows(spec, kept.get("rows"))
+    return spec.are_rows(kept.get("rows"))
 
 
 def _rows_here(dataset: str) -> list[object]:

@@ -35,7 +35,6 @@ from dpcore.experiments.engine import (
     Row,
     Spec,
     Unit,
-    experiment_of,
     run_unit,
     units_of,
 )
@@ -245,7 +244,7 @@ class Grid(Protocol):
 
     @property
     def family(self) -> str:
-        """Where its `Experiment` is; empty where there are no cells."""
+        """Where its class of specs is; empty where there are no cells."""
 
     def cells(self) -> tuple[Cell, ...]:
         """Every point, feasible or not."""
@@ -265,7 +264,7 @@ class Sweep:
     vary: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        known = experiment_of(self.base).variable_fields(self.base)
+        known = self.base.variable_fields()
         seen: set[str] = set()
         for field, values in self.vary:
             require_one_of("vary", field, known)
@@ -433,10 +432,9 @@ def in_order(finished: list[Finished]) -> tuple[Row, ...]:
 
 
 def _cell(base: Spec, values: Values) -> Cell:
-    experiment = experiment_of(base)
     try:
-        spec = experiment.with_values(base, dict(values))
-        experiment.check(spec)
+        spec = base.with_values(dict(values))
+        spec.check()
     except ParameterError as error:
         return Cell(values, None, str(error))
     return Cell(values, spec)
@@ -467,10 +465,9 @@ def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
     """What sweeps take: every cell that can run."""
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
     problems = {
-        (experiment.problem_seconds, experiment.problem_key(spec, repetition))
+        (spec.problem_seconds, spec.problem_key(repetition))
         for spec in specs
-        for experiment in [experiment_of(spec)]
-        for repetition in range(experiment.n_repetitions(spec))
+        for repetition in range(spec.n_repetitions())
     }
     making = RunCost(seconds=sum(seconds(key) for seconds, key in problems))
     return sum(map(cost_of_spec, specs), making)
@@ -478,6 +475,5 @@ def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
 
 def cost_of_spec(spec: Spec) -> RunCost:
     """What the draws of a spec take, its problem being there."""
-    experiment = experiment_of(spec)
-    one = RunCost(1, len(experiment.outline(spec)), experiment.draw_seconds(spec))
-    return one.times(experiment.n_repetitions(spec))
+    one = RunCost(1, len(spec.outline()), spec.draw_seconds())
+    return one.times(spec.n_repetitions())

@@ -28,7 +28,7 @@ largest eigenvalues of its noisy matrix. The values along the axes are read off 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import fmean, stdev, variance
@@ -41,7 +41,7 @@ from dpcore.data import Dataset, Prepared, load_dataset, prepare
 from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
 from dpcore.errors import ParameterError
 from dpcore.experiments.central_runs import central_problem, raw_second_moment, run_batch
-from dpcore.experiments.engine import Experiment, Row, each_alone, gathered, one_blas_thread
+from dpcore.experiments.engine import Row, Spec, gathered, one_blas_thread
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import (
     PcaRow,
@@ -69,7 +69,7 @@ _DRAW_SECONDS = {"census": 0.02, "kddcup99": 0.006, "localization": 0.001, "insu
 
 
 @dataclass(frozen=True)
-class DrawsSpec:
+class DrawsSpec(Spec):
     """Draws of one algorithm on a data set prepared by a bound, all people in one place.
 
     samples: People; None takes everybody.
@@ -79,7 +79,7 @@ class DrawsSpec:
     permutations: Each draws the people anew.
     """
 
-    experiment = "dpcore.papers.nips2012:DRAWS"
+    counted = "permutations"
 
     dataset: str
     protocol: str
@@ -91,6 +91,33 @@ class DrawsSpec:
     draws: int = 1
     permutations: int = 1
     seed: int = 0
+
+    @classmethod
+    def row_type(cls) -> type:
+        return DrawRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"protocol": self.protocol}] * self.draws
+
+    def problem_key(self, repetition: int = 0) -> Hashable:
+        return self.run_spec().problem_key(repetition)
+
+    @classmethod
+    def load(cls, key: Any) -> Any:
+        return _draws_problems(key)
+
+    @classmethod
+    def data_of(cls, key: Any) -> Hashable:
+        return str(key.dataset)
+
+    def check(self) -> None:
+        check_feasible(self.run_spec())
+
+    def rows(self, problem: Any, repetition: int) -> Sequence[Row]:
+        return draw_rows(self, problem, repetition)
+
+    def draw_seconds(self) -> float:
+        return self.draws * _DRAW_SECONDS.get(self.dataset, 0.001)
 
     def run_spec(self) -> RunSpec:
         """The draws of one permutation, as a PCA run has them."""
@@ -127,28 +154,13 @@ def draw_rows(spec: DrawsSpec, problem: Problem, permutation: int) -> list[DrawR
     return [{**row, "permutation": permutation} for row in batch.rows]
 
 
-def draw_seconds(spec: DrawsSpec) -> float:
-    return spec.draws * _DRAW_SECONDS.get(spec.dataset, 0.001)
-
-
 def _draws_problem(key: ProblemKey) -> Problem:
     prepared = local_problem.prepared(*key.data)
     return central_problem(key, prepared, lambda: _everybody(*key.data))
 
 
 _everybody = OnceCache(lambda *data: raw_second_moment(local_problem.prepared(*data)), keep=1)
-DRAWS: Experiment[DrawsSpec, ProblemKey, Problem] = Experiment(
-    row=DrawRow,
-    outline=lambda spec: [{"protocol": spec.protocol}] * spec.draws,
-    run=each_alone(draw_rows),
-    problem_key=lambda spec, permutation: spec.run_spec().problem_key(permutation),
-    problem=OnceCache(_draws_problem, keep=1),
-    dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key.dataset,
-    check=lambda spec: check_feasible(spec.run_spec()),
-    repetitions="permutations",
-    draw_seconds=draw_seconds,
-)
+_draws_problems = OnceCache(_draws_problem, keep=1)
 
 
 # Table 1 of the 2012 paper: how well a linear SVM does in private subspaces.
@@ -164,9 +176,34 @@ _TRAINING_SHARE, _TUNING_SHARE = 0.1, 0.2
 class TableSpec(DrawsSpec):
     """Draws on half of the people, judged by an SVM on the others; `task` is a `Task`'s title."""
 
-    experiment = "dpcore.papers.nips2012:TABLE"
-
     task: str = ""
+
+    @classmethod
+    def row_type(cls) -> type:
+        return TableRow
+
+    def outline(self) -> Sequence[Row]:
+        return [{"protocol": self.protocol, "task": self.task}] * self.draws
+
+    def problem_key(self, repetition: int = 0) -> TaskKey:
+        return self.task, self.run_spec().problem_key(repetition)
+
+    @classmethod
+    def load(cls, key: TaskKey) -> TaskProblem:
+        return _table_problems(key)
+
+    @classmethod
+    def data_of(cls, key: TaskKey) -> Hashable:
+        return key[0]
+
+    def check(self) -> None:
+        """What cannot run is found with the table's labels."""
+
+    def rows(self, problem: TaskProblem, repetition: int) -> Sequence[Row]:
+        return list(_rows(self, problem, repetition))
+
+    def draw_seconds(self) -> float:
+        return 0.3 * self.draws
 
 
 class TableRow(DrawRow):
@@ -386,17 +423,7 @@ def _table_problem(key: TaskKey) -> TaskProblem:
 
 # One at a time: kddcup99 takes a quarter of a gigabyte.
 _prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
-TABLE: Experiment[TableSpec, TaskKey, TaskProblem] = Experiment(
-    row=TableRow,
-    outline=lambda spec: [{"protocol": spec.protocol, "task": spec.task}] * spec.draws,
-    run=each_alone(lambda *cell: list(_rows(*cell))),
-    problem_key=lambda spec, permutation: (spec.task, spec.run_spec().problem_key(permutation)),
-    problem=OnceCache(_table_problem, keep=1),
-    dataset=lambda spec: spec.dataset,
-    data_of=lambda key: key[0],
-    repetitions="permutations",
-    draw_seconds=lambda spec: 0.3 * spec.draws,
-)
+_table_problems = OnceCache(_table_problem, keep=1)
 
 
 # What the 2012 paper says of its figures, checked on the rows of a live run.

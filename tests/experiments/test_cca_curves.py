@@ -15,7 +15,6 @@ from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.cca_runs import (
-    CCA,
     CcaSpec,
     build_cca_problem,
     epsilon_reaching,
@@ -186,7 +185,7 @@ def test_epsilon_reaching():
 def test_refusals_name_the_parameter(changes, parameter):
     with pytest.raises(ParameterError) as caught:
         spec = CcaSpec.published(**changes)
-        CCA.check(spec)
+        spec.check()
         build_cca_problem(synthetic(), spec)
     assert caught.value.parameter == parameter
 

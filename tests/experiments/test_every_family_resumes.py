@@ -14,7 +14,6 @@ import pytest
 from dpcore.experiments.cca_runs import CcaSpec
 from dpcore.experiments.central_runs import VARIANTS, ComplexitySpec, central_spec
 from dpcore.experiments.classification_runs import ClassificationSpec
-from dpcore.experiments.engine import experiment_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
 from dpcore.experiments.store import Store
@@ -119,11 +118,10 @@ def test_rows_have_the_fields_and_types_of_their_family(family):
     grid = FAMILIES[family]
     rows = collect(grid).rows
     spec = next(cell.spec for cell in grid.cells() if cell.spec is not None)
-    experiment = experiment_of(spec)
-    n_rows = len(experiment.outline(spec))
-    assert experiment.are_rows(spec, [dict(row) for row in rows[:n_rows]])
-    assert set(rows[0]) == set(experiment.row.__annotations__)
-    assert not experiment.are_rows(spec, [{**rows[0], "seconds": "long"}, *rows[1:n_rows]])
+    n_rows = len(spec.outline())
+    assert spec.are_rows([dict(row) for row in rows[:n_rows]])
+    assert set(rows[0]) == set(spec.row_type().__annotations__)
+    assert not spec.are_rows([{**rows[0], "seconds": "long"}, *rows[1:n_rows]])
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -12,7 +12,6 @@ from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
 from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
 from dpcore.experiments.central_runs import central_problem, run_batch
-from dpcore.experiments.engine import experiment_of
 from dpcore.experiments.sweep import collect
 from dpcore.papers.nips2012 import (
     FIGURES_2012,
@@ -65,11 +64,10 @@ def test_norms_beside_the_longest_row_are_not_called_public():
 
 def rows_of(figure: Figure2012) -> list[dict]:
     rows = collect(figure.sweep).rows
-    experiment = experiment_of(figure.specs[0])
     assert len(rows) + sum(spec.draws * spec.permutations for spec in absent(figure)) == sum(
         spec.draws * spec.permutations for spec in figure.specs
     )
-    assert set(rows[0]) == set(experiment.row.__annotations__) >= ROW_FIELDS
+    assert set(rows[0]) == set(figure.specs[0].row_type().__annotations__) >= ROW_FIELDS
     return list(rows)
 
 

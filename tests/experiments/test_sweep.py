@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments import engine as units_module
 from dpcore.experiments.engine import one_blas_thread, run_unit, units_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import PCA, RunSpec, build_problem, local_problem, run
+from dpcore.experiments.pca import RunSpec, build_problem, local_problem, run
 from dpcore.experiments.sweep import Cell, Sweep, collect, run_sweep
 
 SPEC = RunSpec(repetitions=2)
@@ -158,13 +157,14 @@ def test_classic_calibration_is_skipped_above_one():
 def test_a_reason_found_only_when_running_takes_no_other_cell_with_it(monkeypatch):
     """Feasibility is asked before any data is read; what is found later skips one cell alone."""
 
+    run_all = RunSpec.run
+
     def refuses_five(specs, *arguments, **options):
         if any(spec.components == 5 for spec in specs):
             raise ParameterError("components", "anything else", 5)
-        return PCA.run(specs, *arguments, **options)
+        return run_all(specs, *arguments, **options)
 
-    family = replace(PCA, run=refuses_five)
-    monkeypatch.setattr(units_module, "experiment_of", lambda spec: family)
+    monkeypatch.setattr(RunSpec, "run", refuses_five)
     result = collect(Sweep(SPEC, (("components", (5, 10)),)))
     assert {row["components"] for row in result.rows} == {10}
     assert [row["components"] for row in result.skipped] == [5]

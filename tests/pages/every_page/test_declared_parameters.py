@@ -10,7 +10,7 @@ import pytest
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.command_line.sweep_command import parse_vary
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import PCA, RunSpec
+from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import Sweep
 from dpcore.params import Axis, axes, param, params_in_markdown
 from pages.shell import controls, parameters
@@ -70,7 +70,7 @@ def test_the_sidebar_has_its_control(open_page, monkeypatch):
 
 
 def test_a_sweep_goes_along_it():
-    assert "shrinkage" in PCA.variable_fields(ShrunkSpec())
+    assert "shrinkage" in ShrunkSpec().variable_fields()
     assert axes(ShrunkSpec)["shrinkage"].told(0.25) == "0.25 shrunk"
     vary = parse_vary(["shrinkage=0.25,1"], ShrunkSpec())
     cells = Sweep(ShrunkSpec(), vary).cells()

@@ -36,7 +36,6 @@ from dpcore.experiments.charges import (
     of_run,
 )
 from dpcore.experiments.classification_runs import canonical, promised_stages
-from dpcore.experiments.engine import experiment_of
 from dpcore.streams import Purpose
 from pages.server import caches, family_caches
 from pages.shell.navigation import PAGES
@@ -126,7 +125,7 @@ def of_rounds(found, specs) -> list[str]:
 def of_curves(job, name, sweeps) -> list[str]:
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
     found = [
-        dataset_of(spec.source) if isinstance(spec, CcaSpec) else experiment_of(spec).dataset(spec)
+        dataset_of(spec.source) if isinstance(spec, CcaSpec) else spec.dataset_read()
         for spec in filter(None, specs if job.view.rows_so_far()[0] else [])
     ]
     # Measurements on a spectrum that is given read nobody's rows.
