@@ -78,7 +78,7 @@ class Axis:
         """A value with its name."""
         words = self.at.format(value)
         if value == 1:
-            words = words.replace(" sites", " site").replace(" people", " person")
+            words = words.replace(" sites", " site").replace(" rows", " row")
         return words
 
     @property

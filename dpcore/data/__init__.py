@@ -2,7 +2,7 @@
 
 from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import Dataset, DatasetStatus
-from dpcore.data.loading import dataset_status, list_datasets, load_dataset
+from dpcore.data.loading import dataset_status, list_datasets, load_dataset, unit_of
 from dpcore.data.pictures import select_views
 from dpcore.data.row_bounds import Prepared, prepare
 from dpcore.data.splits import draw_people, split_sites
@@ -22,4 +22,5 @@ __all__ = [
     "split_sites",
     "synthetic_views",
     "two_views",
+    "unit_of",
 ]

@@ -13,6 +13,7 @@ from its rows is kept by it as well (`kept`), and by nothing that outlives it: c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from secrets import token_hex
@@ -244,8 +245,30 @@ def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatA
     return found
 
 
-# What rows are where each is a person.
-PEOPLE = "people"
+@dataclass(frozen=True)
+class RowUnit:
+    """What one row of a data set is, and several."""
+
+    one: str
+    many: str
+
+    def of(self, n: int) -> str:
+        """So many, in words."""
+        return f"{n:,} {self.one if n == 1 else self.many}"
+
+    def name_in(self, text: str) -> str:
+        """A text with this in place of "row" and "rows"."""
+        return _ROW.sub(self._like, text)
+
+    def _like(self, found: re.Match[str]) -> str:
+        word = self.many if found[2] else self.one
+        return word[0].upper() + word[1:] if found[1] == "R" else word
+
+
+_ROW = re.compile(r"\b([Rr])ow(s?)\b")
+ROWS = RowUnit("row", "rows")
+PEOPLE = RowUnit("person", "people")
+PICTURES = RowUnit("picture", "pictures")
 
 
 @dataclass(frozen=True)
@@ -263,8 +286,8 @@ class DatasetStatus:
         All columns, with the limits that their documentation gives.
     site_sizes : tuple of int
         People at each site, if the table says who is where.
-    rows_are : str
-        What its rows are, in the plural: `PEOPLE`, or "pictures".
+    unit : RowUnit
+        What one row is: a person, or a picture.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
@@ -283,7 +306,7 @@ class DatasetStatus:
     image_shape: tuple[int, int] | None
     ranges: tuple[ColumnRange, ...]
     site_sizes: tuple[int, ...]
-    rows_are: str
+    unit: RowUnit
     ready: bool
     is_part: bool
     download_bytes: int | None

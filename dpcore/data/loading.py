@@ -28,9 +28,12 @@ from dpcore.data import pictures
 from dpcore.data.catalog_tables import ranges_of
 from dpcore.data.dataset import (
     PEOPLE,
+    PICTURES,
+    ROWS,
     ColumnRange,
     Dataset,
     DatasetStatus,
+    RowUnit,
     draw_rows,
     held_table,
     is_held,
@@ -62,7 +65,7 @@ class Entry:
     """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
 
     `ranges` are all columns, with public limits where the source's documentation gives some;
-    `rows_are` is what its rows are, in the plural.
+    `unit` is what one row is.
     """
 
     name: str
@@ -75,7 +78,7 @@ class Entry:
     image_shape: tuple[int, int] | None = None
     ranges: tuple[ColumnRange, ...] = ()
     site_sizes: tuple[int, ...] = ()
-    rows_are: str = "rows"
+    unit: RowUnit = ROWS
 
     def __post_init__(self) -> None:
         if not self.ranges:
@@ -106,7 +109,7 @@ _ENTRIES = (
         (Source(pictures.load_mnist_small),),
         image_shape=(pictures.SIDE, pictures.SIDE),
         ranges=(ColumnRange("pixels", pictures.SIDE**2, 0.0, 1.0),),
-        rows_are="pictures",
+        unit=PICTURES,
     ),
     Entry(
         "digits",
@@ -118,7 +121,7 @@ _ENTRIES = (
         image_shape=(8, 8),
         # scikit-learn's description: each a count of set bits in a block of 4 x 4.
         ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
-        rows_are="pictures",
+        unit=PICTURES,
     ),
     Entry(
         "patches",
@@ -129,7 +132,7 @@ _ENTRIES = (
         (Source(pictures.load_patches, draws=True),),
         image_shape=(28, 28),
         ranges=_GREY,
-        rows_are="patches",
+        unit=RowUnit("patch", "patches"),
     ),
     Entry(
         "synthetic",
@@ -160,7 +163,7 @@ _ENTRIES = (
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
         ranges=_GREY,
-        rows_are="pictures",
+        unit=PICTURES,
     ),
     Entry(
         "fashion-mnist",
@@ -171,7 +174,7 @@ _ENTRIES = (
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
         ranges=_GREY,
-        rows_are="pictures",
+        unit=PICTURES,
     ),
     Entry(
         "covtype",
@@ -189,7 +192,7 @@ _ENTRIES = (
         ),
         folders=("covertype",),
         ranges=tables.COVTYPE_RANGES,
-        rows_are="forest cells",
+        unit=RowUnit("forest cell", "forest cells"),
     ),
     Entry(
         "kddcup99",
@@ -199,7 +202,7 @@ _ENTRIES = (
         4,
         (Source(tables.load_kddcup, (tables.KDDCUP_FILE,)),),
         ranges=ranges_of(tables.KDDCUP_COLUMNS),
-        rows_are="connections",
+        unit=RowUnit("connection", "connections"),
     ),
     Entry(
         "localization",
@@ -217,7 +220,7 @@ _ENTRIES = (
         ),
         folders=("conflong",),
         ranges=ranges_of(tables.LOCALIZATION_COLUMNS),
-        rows_are="readings",
+        unit=RowUnit("reading", "readings"),
     ),
     Entry(
         "insurance",
@@ -228,7 +231,7 @@ _ENTRIES = (
         (Source(tables.load_insurance, tables.INSURANCE_FILES),),
         folders=("coil2000",),
         ranges=ranges_of(tables.INSURANCE_COLUMNS),
-        rows_are=PEOPLE,
+        unit=PEOPLE,
     ),
     Entry(
         "census",
@@ -243,7 +246,7 @@ _ENTRIES = (
         ),
         folders=("census-income-kdd",),
         ranges=ranges_of(tables.CENSUS_COLUMNS),
-        rows_are=PEOPLE,
+        unit=PEOPLE,
     ),
     Entry(
         "mfeat",
@@ -252,6 +255,7 @@ _ENTRIES = (
         649,
         None,
         (Source(pictures.load_mfeat, pictures.MFEAT_FILES),),
+        unit=PICTURES,
     ),
 )
 CATALOG = {entry.name: entry for entry in _ENTRIES}
@@ -274,10 +278,15 @@ def entry_of(name: str) -> Entry:
             image_shape=table.image_shape,
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
-            rows_are=PEOPLE,
+            unit=PEOPLE,
         )
     require_one_of("dataset", name, CATALOG)
     return CATALOG[name]
+
+
+def unit_of(name: str) -> RowUnit:
+    """What one row of the data set of this name is; of a table that is held, or was, a person."""
+    return PEOPLE if is_held(name) else CATALOG[name].unit
 
 
 def _ranges_in(table: Dataset) -> tuple[ColumnRange, ...]:
@@ -430,7 +439,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         image_shape=entry.image_shape,
         ranges=entry.ranges,
         site_sizes=entry.site_sizes,
-        rows_are=entry.rows_are,
+        unit=entry.unit,
         ready=found is not None,
         is_part=part_of_rows is not None,
         download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,

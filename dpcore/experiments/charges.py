@@ -500,7 +500,7 @@ def label_of(cell: Cell, key: str, matrix: str) -> str:
         if (said := cell.get(name, usual)) != usual
     ]
     told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
-    return f"{matrix}, {cell['samples']:,} people, ε = {cell['epsilon']:g}, {told}"
+    return f"{matrix}, {cell['samples']:,} rows, ε = {cell['epsilon']:g}, {told}"
 
 
 def held_stream(cell: Cell, key: str) -> str:

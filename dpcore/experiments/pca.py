@@ -372,7 +372,7 @@ class PrivateSpec(Prepares):
         None, "People in all sites together, N", note="Default: everybody",
         low=1, place="first", address="people",
         axis=Axis(
-            "people per site", "people at each site", "{:,g} people a site",
+            "rows per site", "rows at each site", "{:,g} rows a site",
             "20, 50, 100, 200, 350", "people_per_site", whole=True
         ),
     )  # fmt: skip

@@ -46,7 +46,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import betaincinv, stdtr
 
 from dpcore.arrays import FloatArray
-from dpcore.data import dataset_status
+from dpcore.data import dataset_status, unit_of
 from dpcore.data.loading import entry_of
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError, require_one_of
@@ -89,11 +89,11 @@ def iso_energy_sweep(
     return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
 
 
-def value_in_words(field: str, value: float) -> str:
-    """A value on the axis with its name."""
+def value_in_words(field: str, value: float, dataset: str) -> str:
+    """A value on the axis with its name, on a data set."""
     return {
         "epsilon": f"ε = {value:.3g}",
-        "people_per_site": f"{value:,.0f} people per site",
+        "people_per_site": f"{unit_of(dataset).of(round(value))} per site",
         "intermediate_dim": f"R = {value:.0f}",
         "sites": counted(int(value), "site"),
     }[field]
@@ -102,13 +102,13 @@ def value_in_words(field: str, value: float) -> str:
 def held_in_words(spec: RunSpec, field: str) -> str:
     """What is held while a field varies."""
     status = dataset_status(spec.dataset)
-    people = status.n_samples if spec.samples is None else spec.samples
+    rows = status.n_samples if spec.samples is None else spec.samples
     if field == "sites":
-        parts = [f"{people:,} people in all"]
+        parts = [f"{status.unit.of(rows)} in all"]
     else:
         parts = [counted(spec.sites, "site")]
         if field != "people_per_site":
-            parts[0] += f" of {people // spec.sites:,} people"
+            parts[0] += f" of {status.unit.of(rows // spec.sites)}"
     if field != "epsilon":
         parts.append(f"ε = {spec.epsilon:g}")
     parts.append(f"δ = {spec.delta:g}")
@@ -472,16 +472,16 @@ class Recommendation:
         wanted = f"{percent(self.target)} of the optimum at {held}"
         if self.best is None:
             (most,) = self.most.ranked
-            where = value_in_words(self.field, self.most.value)
+            where = value_in_words(self.field, self.most.value, self.base.dataset)
             return (
                 f"{wanted} is out of reach: the most is {percent(most.mean)}, "
                 f"with {most.way.label} at {where}."
             )
         takes = "is kept up to" if self.field == "sites" else "takes"
-        named = value_in_words(self.field, self.best.value)
+        named = value_in_words(self.field, self.best.value, self.base.dataset)
         second = ""
         if self.runner_up is not None:
-            other = value_in_words(self.field, self.runner_up.value)
+            other = value_in_words(self.field, self.runner_up.value, self.base.dataset)
             second = f"; next is {self.runner_up.ranked.way.label} at {other}"
         return f"{wanted} {takes} {named} with {self.best.ranked.way.label}{second}."
 

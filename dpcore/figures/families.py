@@ -309,7 +309,7 @@ def accuracy_dots(rows: Table, published: Table = (), *, dark: bool = False) -> 
     )
     tasks = "<br>".join(f"{number}: {task}" for task, number in titles.items())
     figure.update_xaxes(
-        tickformat=".0%", title=f"accuracy of a linear SVM on the people tested<br>{tasks}"
+        tickformat=".0%", title=f"accuracy of a linear SVM on the rows tested<br>{tasks}"
     )
     figure.update_layout(height=figure.layout.height + 22 * len(titles))
     return figure
@@ -651,7 +651,7 @@ def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -
         ],
         texttemplate="%{text}",
         customdata=matrix,
-        hovertemplate="%{customdata} people who are %{y} were taken for %{x}<extra></extra>",
+        hovertemplate="%{customdata} that are %{y} were taken for %{x}<extra></extra>",
     )
     figure.update_xaxes(title="taken for", type="category", side="bottom")
     figure.update_yaxes(title="is", type="category", autorange="reversed")
@@ -954,12 +954,12 @@ def histogram_bars(
         name="private",
         marker={"color": faded(PRIVATE_COLOUR, 0.75), "line": {"width": 0}},
         customdata=labels,
-        hovertemplate="%{customdata}: %{y:.1f} people<extra>private</extra>",
+        hovertemplate="%{customdata}: %{y:.1f} rows<extra>private</extra>",
     )
     corners = np.repeat(edges, 2)[1:-1], np.repeat(exact, 2)
     add_line(figure, *corners, "true, not private", colour=ink(dark), dash="dash")
     figure.update_xaxes(title="value", zeroline=False)
-    figure.update_yaxes(title="people")
+    figure.update_yaxes(title="rows")
     return legend_above(figure).update_layout(bargap=0)
 
 
@@ -1009,12 +1009,14 @@ def people_figure(
     *,
     wanted: tuple[float, int],
     present: int,
+    many: str = "people",
 ) -> go.Figure:
     """People needed against the error one can live with.
 
     rows: With error, people.
     wanted: (float, int). The error asked about and the people it takes.
     present: People there are.
+    many: What they are called.
     """
     figure = base_figure(340)
     errors, people = [row["error"] for row in rows], [row["people"] for row in rows]
@@ -1023,7 +1025,7 @@ def people_figure(
         y=people,
         mode="lines",
         line={"color": NOISE_COLOUR, "width": 3},
-        hovertemplate="%{y:,} people for an error of %{x:.3g}<extra></extra>",
+        hovertemplate="%{y:,} for an error of %{x:.3g}<extra></extra>",
     )
     figure.add_scatter(
         x=[wanted[0]],
@@ -1037,8 +1039,8 @@ def people_figure(
     line = {"color": GREY, "dash": "dot", "width": 2}
     named_level(figure, present, f"the {present:,} here", line=line, at=np.log10(present))
     for axis, values, title in (
-        (figure.update_xaxes, errors, f"error one can live with ({unit})"),
-        (figure.update_yaxes, people, "people needed"),
+        (figure.update_xaxes, errors, f"acceptable error ({unit})"),
+        (figure.update_yaxes, people, f"{many} needed"),
     ):
         axis(title=title, **log_axis(values))
     return figure

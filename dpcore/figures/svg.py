@@ -167,7 +167,7 @@ def accuracy_dots_svg(rows: Table, *, title: str, published: Table = ()) -> str:
     ticks = [low + (1 - low) * part / 5 for part in range(6)]
     grid = [_line(x(tick), 40, x(tick), y, "#e4e4e4") for tick in ticks]
     parts += [_text(x(tick), y + 18, f"{tick:.0%}") for tick in ticks]
-    caption = "accuracy on the people left for testing" + "; bars: published" * bool(published)
+    caption = "accuracy on the rows left for testing" + "; bars: published" * bool(published)
     parts.append(_text(_WIDTH / 2, y + 42, caption))
     return "\n".join([*_opening(title, y + 60), *grid, *parts, "</svg>\n"])
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus
+from dpcore.data import DatasetStatus, unit_of
 from dpcore.experiments.central_runs import (
     DIMENSIONS,
     MAX_R_HAT,
@@ -245,11 +245,12 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     if ag in means:
         others.insert(0, f"Analyze Gauss {percent(means[ag])}, for the weaker (ε, δ)")
     pure = (VARIANTS[key] for key in PURE if key != "ppca")
+    rows_in_words = unit_of(rows[0]["dataset"]).of(rows[0]["samples"])
     others[:0] = [f"{each.label}, pure as well, {percent(means[each.key])}" for each in pure]
     big_number(
         percent(means["ppca"]),
         "of the pattern survives with **PPCA** at pure "
-        f"**ε = {plain(spec.epsilon)}**, with {rows[0]['samples']:,} people and "
+        f"**ε = {plain(spec.epsilon)}**, with {rows_in_words} and "
         f"K = {rows[0]['components']}.",
         f"{'; '.join(others)}. A random subspace: {percent(rows[0]['random_ratio'])}.",
     )
@@ -283,7 +284,15 @@ def people_curve(spec: CentralSpec, dataset: DatasetStatus) -> None:
     most = dataset.n_samples
     values = [*[n for n in _PEOPLE if 50 <= n < most][-_MOST_PEOPLE_VALUES:], most]
     specs = [replace(spec, samples=None if n == most else n) for n in values]
-    _curve("central_people", specs, dataset, "samples", "people n", (values[0], most), None)
+    _curve(
+        "central_people",
+        specs,
+        dataset,
+        "samples",
+        f"{dataset.unit.many} n",
+        (values[0], most),
+        None,
+    )
 
 
 def _curve_variants(spec: CentralSpec) -> tuple[str, ...]:
@@ -409,7 +418,7 @@ def show_central() -> None:
             if session_ledger.curves(dataset.name):
                 epsilon_curve(spec, dataset)
         with right:
-            st.markdown("## The same with fewer people")
+            st.markdown(f"## The same with fewer {dataset.unit.many}")
             if session_ledger.curves(dataset.name):
                 people_curve(spec, dataset)
         not_private("These curves and exact PCA", "are measured on the data themselves.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dpcore.data import unit_of
 from dpcore.data.splits import Halves
 from dpcore.experiments.charges import of_pipeline
 from dpcore.experiments.classification_runs import (
@@ -82,7 +83,7 @@ def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
     protocol = ask("class_protocol", second)
     model = ask("class_model", third)
     spec = selection.spec
-    with st.expander("Shares, people, runs"):
+    with st.expander("Shares, rows, runs"):
         values = _more(len(asked_about(halves.labels, classes)), protocol)
     as_printed = values.pop("as_printed")
     components = min(spec.components or halves.default_components, halves.X.shape[1])
@@ -163,11 +164,12 @@ def show_answer(spec: ClassificationSpec) -> None:
         for pipeline in PIPELINES
     }
     first = next(row for row in rows if row["pipeline"] == PRIVATE)
+    unit = unit_of(spec.dataset)
     words = big_number(
         percent(error[PRIVATE]),
-        f"of {first['tested']:,} test people are taken for another class when **everything "
+        f"of {first['tested']:,} test {unit.many} are misclassified when **everything "
         f"is private** at **ε\u00a0=\u00a0{spec.epsilon:g}**: subspace and classifier, learnt "
-        f"from {first['samples']:,} people.",
+        f"from {unit.of(first['samples'])}.",
     )
     words.markdown(
         f"With the whole ε on the subspace and a classifier that is not private: "
@@ -223,7 +225,7 @@ def curves(spec: ClassificationSpec) -> None:
         f"Bands: spread of {spec.repetitions} runs. Colour says how the subspace was found, the "
         "line whether the classifier is private too."
     )
-    not_private("Test errors", "are counted exactly on people outside training, as in both papers.")
+    not_private("Test errors", "are counted exactly on rows outside training, as in both papers.")
     not_private(
         "Dotted and dashed lines",
         "train without noise: only the subspace, if anything, is private.",
@@ -291,7 +293,7 @@ def promises(spec: ClassificationSpec) -> None:
     st.markdown(sentence + ".")
     cards(private)
     if len(spec.classes) == 2:
-        st.caption("How many people are of these two classes is taken as public.")
+        st.caption("How many rows are of these two classes is taken as public.")
     if PROTOCOLS[spec.protocol].is_distributed:
         st.caption(
             "Sites protect the subspace themselves; training is done by one party that sees the "
@@ -379,7 +381,7 @@ def two_parts(spec: ClassificationSpec) -> None:
 
 def how_it_moves(spec: ClassificationSpec) -> None:
     """The best share for other numbers of people and other ε."""
-    st.markdown("## How the best share moves with ε and the number of people")
+    st.markdown("## How the best share moves with ε and the number of rows")
     if not ask("split_multiples_on"):
         st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
         return
@@ -395,7 +397,9 @@ def how_it_moves(spec: ClassificationSpec) -> None:
     ]
 
     def draw(rows: Sequence[Row]) -> None:
-        panels = {f"{n:,} people": [row for row in rows if row["samples"] == n] for n in steps}
+        panels = {
+            unit_of(spec.dataset).of(n): [row for row in rows if row["samples"] == n] for n in steps
+        }
         chosen = {
             (title, epsilon): best_split(own).share[0]
             for title, found in panels.items()
@@ -411,7 +415,7 @@ def how_it_moves(spec: ClassificationSpec) -> None:
                 dark=is_dark(),
             ),
             key="split_multiples",
-            alt="Error against the PCA share for three numbers of people and three epsilons, "
+            alt="Error against the PCA share for three numbers of rows and three epsilons, "
             "the best share of each marked by a star.",
         )
 
@@ -481,16 +485,16 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
     pay([spec, replace(spec, components=2, repetitions=1)])
     outcome = family_caches.outcome(spec)
     problem = family_caches.problem(spec.key())
-    wrong = round(outcome.test_error * len(problem.test_X))
+    wrong, unit = round(outcome.test_error * len(problem.test_X)), unit_of(spec.dataset)
     # The number that the error curve has, so that one setting has one number.
     with answer:
         mean = fmean(row["test_error"] for row in family_caches.rows([spec]))
         big_number(
             percent(mean),
-            f"of {len(problem.test_X):,} test people are taken for another class at "
+            f"of {len(problem.test_X):,} test {unit.many} are misclassified at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**.",
             f"The mean of {counted(spec.repetitions, 'run')}. One of them is looked into below: "
-            f"{percent(outcome.test_error)} wrong, {wrong:,} people.",
+            f"{percent(outcome.test_error)} wrong, {unit.of(wrong)}.",
         )
     if halves.image_shape is not None:
         _pictures(spec, outcome, problem, halves.image_shape)
@@ -501,7 +505,7 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
             confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
             key="class_confusion",
             alt=f"Confusion matrix of {len(problem.class_names)} classes; "
-            f"{percent(1 - outcome.test_error)} of the test people are on its diagonal.",
+            f"{percent(1 - outcome.test_error)} of the test {unit.many} are on its diagonal.",
         )
     with right:
         st.markdown("## The same pipeline with two components only")
@@ -517,7 +521,7 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
                 dark=is_dark(),
             ),
             key="class_plane",
-            alt="Test people in the plane of the first two components, with the regions the "
+            alt=f"Test {unit.many} in the plane of the first two components, with the regions the "
             f"classifier gives to each class; {percent(flat.test_error)} are on the wrong side.",
         )
         st.caption(
@@ -525,7 +529,7 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
             f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
             "pictures: training it is a release of its own."
         )
-    not_private("Test people, counts and pictures", "are shown as they are.")
+    not_private("Test rows, counts and pictures", "are shown as they are.")
     return spec
 
 
@@ -597,7 +601,7 @@ def show_classification() -> None:
             st.markdown("## What it promises")
             cards(shown)
         session_ledger.enter(
-            selection, "Test errors, test people and their pictures", "they are shown as they are"
+            selection, "Test errors, test rows and their pictures", "they are shown as they are"
         )
         st.caption(family_caches.halves(spec.dataset, spec.key().preparation).statement)
         how_computed("classification")

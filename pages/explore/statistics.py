@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpcore.data import DatasetStatus
-from dpcore.data.dataset import is_held
+from dpcore.data import DatasetStatus, unit_of
+from dpcore.data.dataset import PEOPLE, RowUnit, is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments import statistic_runs
 from dpcore.experiments.charges import TYPED_NUMBERS, of_statistic
@@ -51,12 +51,17 @@ _MISTAKE = "stat_mistake"
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Numbers, one a person, what they are called, and what caches know them by."""
+    """Numbers, one a row, what they are called, and what caches know them by."""
 
     values: np.ndarray
     name: str
     identity: tuple[Any, ...]
     dataset: str | None
+
+    @property
+    def unit(self) -> RowUnit:
+        """Whose numbers they are; typed ones are taken for people's."""
+        return PEOPLE if self.dataset is None else unit_of(self.dataset)
 
 
 def choose_source() -> str:
@@ -119,21 +124,21 @@ def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) ->
         errors = np.abs(release.value - exact)
         words = big_number(
             f"±{errors.mean():.3g}",
-            f"people is how far a private count is from the true one, on average over "
-            f"{spec.bins} bins of **{plainly(data.name)}** ({n:,} people, "
+            f"{data.unit.many} is how far a private count is from the true one, on average over "
+            f"{spec.bins} bins of **{plainly(data.name)}** ({data.unit.of(n)}, "
             f"ε = {spec.epsilon:g}); at most {errors.max():.3g} in this run.",
         )
-        moves = "One person moves two counts by one each"
+        moves = f"One {data.unit.one} moves two counts by one each"
     else:
         error = f"{release.value - exact:+.2g}".replace("-", "−")
         words = big_number(
             f"{release.value:.4g}",
-            f"is the private {spec.kind} of **{plainly(data.name)}** over {n:,} people at "
+            f"is the private {spec.kind} of **{plainly(data.name)}** over {data.unit.of(n)} at "
             f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one run; the "
             f"true one is {exact:.4g}: an error of "
             f"{error}.",
         )
-        moves = f"One person can move it by at most {release.sensitivity:.3g}"
+        moves = f"One {data.unit.one} can move it by at most {release.sensitivity:.3g}"
     words.markdown(
         f"{moves}; the noise has scale {release.noise_scale:.3g}. Values outside [{spec.low:g}, "
         f"{spec.high:g}] are moved to the nearer bound: "
@@ -154,8 +159,9 @@ def histogram(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> N
         not_private(
             "Edges read from the data",
             f"they publish the smallest and the largest value, **{edges[0]:g}** and "
-            f"**{edges[-1]:g}**, exactly, with no noise. One person's value is there for all to "
-            "read, whatever ε says about the counts, and one person can move every edge.",
+            f"**{edges[-1]:g}**, exactly, with no noise. The value of one {data.unit.one} is "
+            f"there for all to read, whatever ε says about the counts, and one {data.unit.one} can "
+            "move every edge.",
         )
     exact = np.asarray(statistic_runs.truth(data.values, spec))
     chart(
@@ -178,7 +184,7 @@ def law(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
         error_law_figure(
             errors,
             statistic_runs.error_density(spec, float(release.noise_scale)),
-            _unit(spec),
+            _unit(spec, data.unit),
             marker=marker,
             dark=is_dark(),
         ),
@@ -216,7 +222,7 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
     rows = statistic_runs.bound_trade_off(data.values, spec)
     best = min(rows, key=lambda row: row["error"])
     chart(
-        bounds_figure(rows, _unit(spec), marker=spec.high, dark=is_dark()),
+        bounds_figure(rows, _unit(spec, data.unit), marker=spec.high, dark=is_dark()),
         key="stat_bounds",
         alt=f"Bias falls and noise grows with the upper bound; least error at {best['high']:.3g}.",
     )
@@ -229,26 +235,28 @@ def trade_off(data: Values, spec: StatisticSpec) -> Sequence[Row]:
 
 def people(data: Values, spec: StatisticSpec) -> None:
     """How many people an error one can live with takes."""
-    st.markdown("## How many people do you need for an acceptable error?")
+    st.markdown(f"## How many {data.unit.many} do you need for an acceptable error?")
     reach = statistic_runs.error_range(spec)
-    what = "of all people, in each bin" if spec.kind == HISTOGRAM else "of the range"
+    what = f"of all {data.unit.many}, in each bin" if spec.kind == HISTOGRAM else "of the range"
     share = ask("stat_error", label=f"Error, as a share {what}")
     error = share * reach
     needed = statistic_runs.people_for(spec, error)
     st.markdown(
-        f"**{needed:,} people** are needed for an error below {plain(error)} in 95 runs of 100 at "
-        f"ε = {spec.epsilon:g}; there are {len(data.values):,}. "
+        f"**{data.unit.of(needed)}** are needed for an error below {plain(error)} in 95 runs "
+        f"of 100 at ε = {spec.epsilon:g}; there are {len(data.values):,}. "
         + ("That is enough." if len(data.values) >= needed else "That is not enough.")
     )
     chart(
         people_figure(
             statistic_runs.people_rows(spec),
-            _unit(spec, of_people=True),
+            _unit(spec, data.unit, is_share=True),
             wanted=(error, needed),
             present=len(data.values),
+            many=data.unit.many,
         ),
         key="stat_people",
-        alt=f"People needed against the error one can live with; {needed:,} for {error:.3g}.",
+        alt=f"{data.unit.many.capitalize()} needed against the acceptable error; {needed:,} for "
+        f"{error:.3g}.",
     )
 
 
@@ -286,9 +294,9 @@ def _column_of(data: Values) -> str:
     return "/".join(map(str, data.identity)) if data.dataset else TYPED
 
 
-def _unit(spec: StatisticSpec, *, of_people: bool = False) -> str:
+def _unit(spec: StatisticSpec, counted: RowUnit, *, is_share: bool = False) -> str:
     if spec.kind == HISTOGRAM:
-        return "share of all people" if of_people else "people in a bin"
+        return f"share of all {counted.many}" if is_share else f"{counted.many} in a bin"
     return "units of the values" if spec.kind == MEAN else "units of the values, squared"
 
 

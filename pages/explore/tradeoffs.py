@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data import DatasetStatus, dataset_status, unit_of
 from dpcore.data.dataset import is_held
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
@@ -191,14 +191,15 @@ def field_of(sweep: Sweep) -> str:
 def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
     """The number that matters and its sentence: how the first protocol goes along the axis."""
     curves, axis = Curves(rows, field), AXES[field]
+    unit = unit_of(rows[0]["dataset"])
     lead = rows[0]["protocol"]
     values = [value for value in curves.values if any(
         row["protocol"] == lead and row[field] == value for row in rows)]  # fmt: skip
     first, last = values[0], values[-1]
     sentence = (
         f"of the pattern survives with **{title}** on "
-        f"{_called(rows[0]['dataset'])} at **{axis.told(last)}**, and "
-        f"{percent(curves.mean(lead, first))} at {axis.told(first)}."
+        f"{_called(rows[0]['dataset'])} at **{unit.name_in(axis.told(last))}**, and "
+        f"{percent(curves.mean(lead, first))} at {unit.name_in(axis.told(first))}."
     )
     reached = crossing(curves.means(lead), TARGET) if axis.grows else None
     if reached is not None and reached > first:
@@ -337,7 +338,7 @@ def figures_of(
             ours,
             field,
             others=dict(zip(others, theirs, strict=True)),
-            axis_title=AXES[field].axis,
+            axis_title=unit_of(name).name_in(AXES[field].axis),
             logarithmic=AXES[field].logarithmic,
             axis_range=(values[0], values[-1]),
             dark=is_dark(),

@@ -38,7 +38,16 @@ from pages.shell.fragments import (
 )
 from pages.shell.navigation import PAGES, Place, linked_page, page_of
 from pages.shell.own_table import LABORATORY
-from pages.shell.parameters import ADVANCED, DEFAULTS, DRAWS, EVERYBODY, FIRST, ask, usual_values
+from pages.shell.parameters import (
+    ADVANCED,
+    DEFAULTS,
+    DRAWS,
+    EVERYBODY,
+    FIRST,
+    ask,
+    known,
+    usual_values,
+)
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import is_dark
 from pages.widgets.notices import said
@@ -68,8 +77,9 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
     if people != EVERYBODY:
         if sites * people > dataset.n_samples:
             notes.append(
-                f"{sites} sites × {people:,} people need {sites * people:,}, and {dataset.title} "
-                f"has {dataset.n_samples:,}: each site gets {dataset.n_samples // sites:,}."
+                f"{sites} sites × {dataset.unit.of(people)} need {sites * people:,}, and "
+                f"{dataset.title} has {dataset.n_samples:,}: each site gets "
+                f"{dataset.n_samples // sites:,}."
             )
         fields["samples"] = sites * min(people, dataset.n_samples // sites)
     fields["intermediate_dim"] = fields.pop("intermediate")
@@ -171,7 +181,9 @@ def choose(page: Place) -> Selection:
             with place:
                 values[name] = part(name, _own_epsilon)()
         else:
-            values[name] = ask(name, place, **_limits(name, dataset, values))
+            title = known(name).title
+            label = {"label": named} if (named := dataset.unit.name_in(title)) != title else {}
+            values[name] = ask(name, place, **label, **_limits(name, dataset, values))
 
     for name in FIRST:
         if name != "dataset":
@@ -246,7 +258,7 @@ def _dataset(place: DeltaGenerator) -> DatasetStatus:
     dataset = statuses[ask("dataset", place, on_change=_leave_dataset)]
     state = "" if dataset.ready else ", not on this machine yet"
     badge = f". {LABORATORY}" * is_held(dataset.name)
-    size = f"{dataset.n_samples:,} people × {dataset.n_features} features"
+    size = f"{dataset.unit.of(dataset.n_samples)} × {dataset.n_features} features"
     place.caption(f"{dataset.title}: {size}{state}{badge}")
     return dataset
 

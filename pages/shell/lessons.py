@@ -211,7 +211,7 @@ _TOLD: dict[str, Story] = {
         ),
         why="Noise has to hide one person. Among four times as many, one person counts a fourth, "
         "so a fourth of the noise hides them as well.",
-        then="Move *People at each site* on to “all”. How few people would be too few?",
+        then="Move *Pictures at each site* on to “all”. How few people would be too few?",
     ),
     "one-against-fifty": Story(
         title="One hospital against fifty",

@@ -70,7 +70,7 @@ _EXPLORE = (
     Place(
         "play",
         "Play",
-        "Ten people rebuilt from private components: drag ε and see what survives.",
+        "Ten pictures rebuilt from private components: drag ε and see what survives.",
         # Its ε is on the page, where what follows it is.
         _run_without("epsilon"),
     ),
@@ -101,7 +101,7 @@ _EXPLORE = (
     Place(
         "statistics",
         "Statistics",
-        "A private mean, variance or histogram of one column: its error, its bounds, its people.",
+        "A private mean, variance or histogram of one column: its error, its bounds, its rows.",
         ("dataset", "epsilon", "delta"),
     ),
     Place(
@@ -113,7 +113,7 @@ _EXPLORE = (
     Place(
         "tradeoffs",
         "Trade-offs",
-        "Let ε, δ, people, sites, K or what sites send vary, on any data; watch the curves arrive.",
+        "Let ε, δ, rows, sites, K or what sites send vary, on any data; watch the curves arrive.",
         _RUN,
     ),
     Place(
@@ -202,7 +202,7 @@ _USE = (
     Place(
         "plan",
         "All ways to a target",
-        "Set a target; find the ε, the people, the R or the sites that reach it.",
+        "Set a target; find the ε, the rows, the R or the sites that reach it.",
         _run_without("protocols"),
     ),
     Place(

@@ -429,11 +429,11 @@ FIRST: dict[str, Parameter] = {
     # A spec has how many there are in all.
     "people": OneOf(
         "select_slider",
-        "People at each site",
+        "Rows at each site",
         EVERYBODY,
         (*PEOPLE_PER_SITE, EVERYBODY),
         help="“all” shares everybody out among the sites.",
-        words=f"{EVERYBODY} or a step of its slider that the data set has people for",
+        words=f"{EVERYBODY} or a step of its slider that the data set has rows for",
     ),
 }
 ADVANCED = controls_of(RunSpec, "advanced") | controls_of(RunSpec, "last")
@@ -540,7 +540,7 @@ CLASSIFICATION: dict[str, Parameter] = {
         label=lambda share: share if share == BY_RULE else percent(share),
     ),
     "class_people": Text(
-        "selectbox", "People who learn", words="everybody or a number of people of its list"
+        "selectbox", "Rows to learn from", words="everybody or a number of rows of its list"
     ),
     "class_sites": control_of(ClassificationSpec, "sites"),
     "class_regularization": control_of(ClassificationSpec, "regularization"),
@@ -591,6 +591,7 @@ PLAY: dict[str, Parameter] = {
         "people_per_site",
         {name: axis.title for name, axis in AXES.items() if name != "epsilon"}
         | {"bytes": "bytes a site sends"},
+        renamed={"people per site": "people_per_site"},
     ),
     "ask_sites": Switch(
         "Ask the sites of DPdisPCA once more",
@@ -610,11 +611,11 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     ),
     "person": Number(
         "number_input",
-        "Person",
+        "Row",
         0,
         low=0,
         high=MOST_PEOPLE - 1,
-        words="a whole number below the number of people",
+        words="a whole number below the number of rows",
     ),
     "rebuilt_from": Number(
         "slider", "From the first k components", low=1, high=100, words="a whole number from 1 to K"
@@ -724,7 +725,7 @@ TRADEOFFS: dict[str, Parameter] = {
         "What varies",
         "epsilon",
         {name: axis.title for name, axis in AXES.items()},
-        renamed={"r / k": "intermediate_ratio"},
+        renamed={"r / k": "intermediate_ratio", "people per site": "people_per_site"},
     ),
     **{
         f"tradeoffs_values_{name}": Text(
@@ -956,7 +957,7 @@ CLASSROOM: dict[str, Parameter] = of_page(
 
 WANTED = {
     "epsilon": "the smallest ε",
-    "people_per_site": "the fewest people per site",
+    "people_per_site": "the fewest rows per site",
     "intermediate_dim": "the smallest R",
     "sites": "the most sites",
 }
@@ -1005,7 +1006,13 @@ PLAN = {
     "plan_target": Number(
         "slider", "Target: how much of the pattern should survive, in %", 75, low=50, high=99
     ),
-    "plan_find": OneOf("selectbox", "Find", "epsilon", WANTED),
+    "plan_find": OneOf(
+        "selectbox",
+        "Find",
+        "epsilon",
+        WANTED,
+        renamed={"the fewest people per site": "people_per_site"},
+    ),
     "plan_protocol": OneOf(
         "selectbox",
         "Over",

@@ -11,6 +11,7 @@ from html import escape
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.data.dataset import PEOPLE
 from dpcore.errors import ParameterError
 from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
@@ -143,6 +144,8 @@ def promised_cards(
 ) -> None:
     """The card of each protocol at these settings; no row is read for it."""
     st.markdown("## What it promises")
+    if dataset.unit != PEOPLE:
+        st.caption(f"Here a row is a {dataset.unit.one}: read “you” as one {dataset.unit.one}.")
     try:
         cards = {
             PROTOCOLS[key].title: caches.shown(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dpcore.data.dataset import PEOPLE, PICTURES
+from dpcore.data.loading import CATALOG
 from dpcore.privacy import EXPLANATIONS, Guarantee, PrivacyBudget, describe
 from pages.widgets.glossary import GLOSSARY
 
@@ -121,3 +123,20 @@ def test_the_card_speaks_of_conclusions_and_percentage_points():
         "your record was used (plus at most 1 percentage point)."
     )
     assert not any("odds" in text.lower() for text in EXPLANATIONS.values())
+
+
+@pytest.mark.parametrize("name", ["covtype", "mnist-small", "census"])
+def test_people_are_people_only_where_rows_are(name, open_page):
+    unit = CATALOG[name].unit
+    at = open_page("use/plan", dataset=name)
+    said = [at.select_slider(key="people").label, *(each.value for each in at.sidebar.caption)]
+    assert f"{unit.many.capitalize()} at each site" in said
+    assert unit.of(CATALOG[name].n_samples) in said[1]
+    assert (unit == PEOPLE) == any("eople" in each for each in said[:2])
+
+
+def test_a_text_about_rows_is_about_what_they_are():
+    assert PICTURES.name_in("Rows at each site, one row of 20 rows") == (
+        "Pictures at each site, one picture of 20 pictures"
+    )
+    assert PEOPLE.of(1) == "1 person" and PEOPLE.of(2000) == "2,000 people"

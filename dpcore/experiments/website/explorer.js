@@ -228,7 +228,7 @@ function begin() {
   at("curve").addEventListener("pointermove", (event) => event.buttons && follow(event));
   at("about").textContent =
     `Every number was computed beforehand by ${RUNS.versions}: ${RUNS.repetitions} runs of each setting. `
-    + "Rebuilding known people is a simulation: components alone show nobody. Pictures: MNIST, LeCun & "
+    + "Rebuilding known rows is a simulation: components alone show none of them. Pictures: MNIST, LeCun & "
     + "Cortes, CC BY-SA 3.0; digits of scikit-learn.";
   drawMark();
   fillArticle();

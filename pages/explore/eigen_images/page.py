@@ -58,7 +58,8 @@ def rebuilt_rows(
     """One person, rebuilt from exact and private components, with the error of each."""
     left, right = st.columns(2)
     n_components = n_components_of(spec.components, dataset)
-    person = ask("person", left, max_value=dataset.n_samples - 1)
+    one = dataset.unit.one
+    person = ask("person", left, label=one.capitalize(), max_value=dataset.n_samples - 1)
     k = 1
     if n_components > 1:
         k = ask("rebuilt_from", right, max_value=n_components, value=n_components)
@@ -81,9 +82,9 @@ def rebuilt_rows(
     shown = [original, *(as_measured(spec, rebuilt_row) for rebuilt_row, _ in rebuilt.values())]
     st.image(
         picture_strip(np.array(shown) / original.max(), dataset.image_shape),
-        alt=f"Person {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",
+        alt=f"{one.capitalize()} {person}, then rebuilt from {k} components: {', '.join(rebuilt)}.",
     )
-    st.caption("The person, then rebuilt from components: " + ", ".join(rebuilt) + ".")
+    st.caption(f"The {one}, then rebuilt from components: " + ", ".join(rebuilt) + ".")
 
 
 def knowledge_of(spec: RunSpec, problem: Problem, dataset: DatasetStatus) -> None:
@@ -343,7 +344,7 @@ def show_eigen_images() -> None:
 
         st.markdown("## Rebuild a row from the first k components")
         rebuilt_rows(selection.spec, found, problem, dataset, say)
-        not_private("The person shown and the exact rows", "are the data themselves.")
+        not_private(f"The {dataset.unit.one} shown and the exact rows", "are the data themselves.")
         if dataset.name == "digits":
             drawn(selection.spec, rows, problem.exact_components)
 

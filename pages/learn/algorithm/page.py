@@ -64,8 +64,8 @@ class Words:
 
 WORDS = {
     "rows": Words(
-        "**Site {site} holds {people:,} {rows} of {features} numbers each.** Each counts as one "
-        "person, and none ever leaves the site.",
+        "**Site {site} holds {people:,} {rows} of {features} numbers each.** Noise will hide "
+        "any one {one}; none ever leaves the site.",
         r"X_s",
         "Nothing.",
         "How many rows the site holds.",
@@ -293,8 +293,9 @@ def _walk_through(spec: RunSpec, site: int, dataset: DatasetStatus, film: DeltaG
             ],
         )
     )
-    rows, n_people = dataset.rows_are, int(steps["moment"][0].facts["people"])
+    rows, n_people = dataset.unit.many, int(steps["moment"][0].facts["people"])
     facts = {"site": site + 1, "people": n_people, "rows": rows}
+    facts["one"] = dataset.unit.one
     facts["features"] = dataset.n_features
     ten = f"Ten of the data set's {rows} as they are."
     _section(

@@ -195,7 +195,7 @@ def five_slides(brief: Brief) -> tuple[Slide, ...]:
             _pictures_html(brief),
             lambda slide: _add_pictures(slide, brief),
             (
-                ("Are these real people? They are rows of this simulation's data, seen through "
+                ("Are these real? They are rows of this simulation's data, seen through "
                 "the private result of one run; who has that result alone has no row to look at."),
                 "What does the classifier see? The released directions alone; it is not private.",
             ),
@@ -475,7 +475,7 @@ def _pictures_html(brief: Brief) -> str:
 
 
 def _img(png: bytes) -> str:
-    return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="People rebuilt">'
+    return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="Ten rows rebuilt">'
 
 
 def _dots_html(brief: Brief) -> str:

@@ -126,9 +126,9 @@ def count_of(progress: Progress) -> str:
 
 
 def people_in_words(spec: RunSpec, dataset: DatasetStatus) -> str:
-    """As in "1,797 people at 5 sites"."""
+    """As in "1,797 pictures at 5 sites"."""
     people = dataset.n_samples if spec.samples is None else spec.samples
-    return f"{people:,} people at {counted(spec.sites, 'site')}"
+    return f"{dataset.unit.of(people)} at {counted(spec.sites, 'site')}"
 
 
 def accused_of(guarantee: Guarantee) -> tuple[int, int]:
@@ -170,7 +170,7 @@ def _utility(spec: RunSpec, run: int) -> str:
 def trust_in_words(question: DecisionQuestion, guarantee: Guarantee) -> tuple[str, str]:
     """Whom one trusts, and what a breach of that trust would cost."""
     left = epsilon_of_breach(guarantee)
-    trusted = "You trust nobody beyond each person's own site."
+    trusted = "You trust nobody beyond the site that holds a row."
     if question.trusted is not Trusted.NOBODY:
         trusted = f"You trust {question.trusted}."
     if math.isinf(left):
@@ -227,7 +227,7 @@ def draw(question: DecisionQuestion, dataset: DatasetStatus, progress: Progress)
             f". At least {percent(best.least_share)} of all releases reach it, at 95 % confidence"
         )
     else:
-        more += ". Ask for less, include more people, or trust more"
+        more += f". Ask for less, include more {dataset.unit.many}, or trust more"
     big_number(number, conclusion(options), f"{more}.")
     report = ask("decide_report")
     for place, option in zip(st.columns(len(NAMES), gap="medium"), options, strict=True):
@@ -279,7 +279,7 @@ def _numerals(spec: RunSpec, dataset: DatasetStatus, run: int, dark: bool) -> st
         'style="width:100%;image-rendering:pixelated;display:block;margin-bottom:.3rem">'
         for png, alt in zip(
             strips(spec, dataset, run, dark=dark),
-            (f"People rebuilt from a release at ε = {plain(spec.epsilon)}.", ""),
+            (f"Ten {dataset.unit.many} rebuilt from a release at ε = {plain(spec.epsilon)}.", ""),
             strict=True,
         )
     )

@@ -353,7 +353,9 @@ def _plan(pin: Pin) -> Told:
         tuple(said),
         tuple(replace(view, spec=shown_by(answer)).guarantees()),
         view.settings,
-        number=value_in_words(answer.field, found[0].value) if found else percent(best.mean),
+        number=value_in_words(answer.field, found[0].value, answer.base.dataset)
+        if found
+        else percent(best.mean),
         message=answer.sentence,
         curves=(
             SlideCurves(

@@ -12,7 +12,7 @@ from statistics import fmean
 import numpy as np
 import streamlit as st
 
-from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data import DatasetStatus, dataset_status, unit_of
 from dpcore.experiments.charges import promised
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
@@ -177,7 +177,8 @@ def people_map(spec: RunSpec, target: float, rows: tuple[Row, ...]) -> None:
         [[fmean(energies.get((n, epsilon), [np.nan])) for epsilon in MAP_EPSILONS] for n in people]
     )
     here = spec.epsilon, (spec.samples or people[-1] * spec.sites) // spec.sites
-    _map(grid, people, target, "people per site", here=here, key="plan_people_map")
+    many = unit_of(spec.dataset).many
+    _map(grid, people, target, f"{many} per site", here=here, key="plan_people_map")
 
 
 def budget_map(spec: RunSpec, target: float, rows: tuple[Row, ...]) -> None:
@@ -223,7 +224,7 @@ def _complete(rows: tuple[Row, ...]) -> list[Row]:
 # What a target costs: the answer, who is next, how sure that is, and what was tried; and a plan on
 # one page, for whoever decides.
 
-_COLUMNS = {"epsilon": "ε", "people_per_site": "people per site", "intermediate_dim": "R",
+_COLUMNS = {"epsilon": "ε", "people_per_site": "rows per site", "intermediate_dim": "R",
             "sites": "sites"}  # fmt: skip
 
 
@@ -233,7 +234,7 @@ def count_of(progress: Progress) -> str:
     ways = sum(len(each.ranked) for each in tried)
     words = f"Searching: {counted(len({each.value for each in tried}), 'value')}, "
     words += f"{counted(ways, 'setting')} tried"
-    for part, name in (("map", "map over people"), ("curve", "curve through σ")):
+    for part, name in (("map", "map over rows per site"), ("curve", "curve through σ")):
         if events := progress.arrived.get(part):
             words = f"Filling in the {name}: {events[-1].done} of {events[-1].total} runs"
     return f"{words} …"
@@ -250,9 +251,9 @@ def answer_shown(question: TargetQuestion, progress: Progress) -> None:
         big_number(
             percent(most.mean),
             f"is the most within reach, with **{most.way.label}** at "
-            f"{value_in_words(question.field, answer.most.value)}; the target is "
-            f"{percent(question.target)}.",
-            "Lower the target, or hold something else: more people, fewer sites, a larger ε.",
+            f"{value_in_words(question.field, answer.most.value, question.base.dataset)}; "
+            f"the target is {percent(question.target)}.",
+            "Lower the target, or hold something else: more rows, fewer sites, a larger ε.",
         )
     else:
         _say_answer(question, answer, answer.best)
@@ -278,7 +279,8 @@ def _say_so_far(question: TargetQuestion, tried: list[SearchRound]) -> None:
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
     big_number(
         f"{_short(question.field, last)} …",
-        f"{looking}. So far it is reached at {value_in_words(question.field, last)}, with "
+        f"{looking}. So far it is reached at "
+        f"{value_in_words(question.field, last, question.base.dataset)}, with "
         f"**{labels[0]}**{more}.",
     )
 
@@ -298,7 +300,7 @@ def _say_answer(question: TargetQuestion, answer: Recommendation, best: Found) -
         if found is not None:
             st.markdown(
                 f"**{name}:** {found.ranked.way.label} at "
-                f"{value_in_words(question.field, found.value)}, "
+                f"{value_in_words(question.field, found.value, question.base.dataset)}, "
                 f"{percent(found.ranked.mean)} on average. {trust_and_bytes(found.ranked)}"
             )
     st.caption(
@@ -340,7 +342,7 @@ def _buttons(answer: Recommendation) -> None:
             st.button(
                 f"Open {label}",
                 help=f"With every control as it was run, at "
-                f"{value_in_words(answer.field, each.value)}.",
+                f"{value_in_words(answer.field, each.value, answer.base.dataset)}.",
                 key=f"plan_do_open_{number}",
                 on_click=open_way,
                 args=(each.ranked,),
@@ -423,8 +425,9 @@ def summary(answer: Recommendation, dataset: DatasetStatus) -> str:
         "answer": answer.sentence,
         "certainty": how_sure(answer) if answer.best is not None else "Nothing tried reaches it.",
         "person": headline(guarantee, spec.reads_rows_first),
-        "costs": f"{people:,} people at {spec.sites} sites take part, with {found.way.label}. "
-        f"{trust_and_bytes(found)} With all else at {held_in_words(answer.base, answer.field)}.",
+        "costs": f"{dataset.unit.of(people)} at {spec.sites} sites take part, with "
+        f"{found.way.label}. {trust_and_bytes(found)} With all else at "
+        f"{held_in_words(answer.base, answer.field)}.",
         "ledger": " ".join((
             session_ledger.sentence(dataset.name, dataset.title, spec.delta), _NOT_IN_IT,
         )).replace("**", ""),
@@ -458,12 +461,12 @@ def draw(question: TargetQuestion, progress: Progress) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         if "map" in progress.arrived:
-            st.markdown("## Every ε and number of people")
+            st.markdown(f"## Every ε and number of {unit_of(around.dataset).many}")
             people_map(around, question.target, progress.rows("map"))
             st.caption(
                 f"Percent kept in the answer's way. White line: {percent(question.target)} is "
                 "reached to its right. Frame: the answer. Each cell is a fresh run on "
-                f"that many people (average of up to {MAP_DRAWS})."
+                f"that many {unit_of(around.dataset).many} (average of up to {MAP_DRAWS})."
             )
     with right:
         if "curve" in progress.arrived:
@@ -510,7 +513,7 @@ def show_plan() -> None:
             offer_summary(answer, selection.dataset)
     not_private(
         "The search",
-        "compares real runs with exact PCA on the same people. To plan a release without spending "
+        "compares real runs with exact PCA on the same rows. To plan a release without spending "
         "anything, run it on public data of the same kind.",
     )
     how_computed("plan")

@@ -18,7 +18,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus
+from dpcore.data import DatasetStatus, unit_of
 from dpcore.experiments.pca import INK, PcaRow, RunSpec
 from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
 from dpcore.figures.style import look_of
@@ -130,13 +130,15 @@ def _frame(frame: Frame) -> dict[str, Any]:
         "meaning": in_plain_words(frame.rows),
         "by": f"{title}, {_sites(first)}{_spread(frame)}.{delivered}",
         "alt": _takeaway(frame),
-        "people_alt": f"Ten people rebuilt from private components at ε = {asked}.",
+        "people_alt": f"Ten {unit_of(frame.spec.dataset).many} rebuilt from private components at "
+        f"ε = {asked}.",
     }
     return found
 
 
 def _sites(row: PcaRow) -> str:
-    return f"{counted(row['sites'], 'site')} of {row['samples'] // row['sites']:,} people"
+    each = unit_of(row["dataset"]).of(row["samples"] // row["sites"])
+    return f"{counted(row['sites'], 'site')} of {each}"
 
 
 def _spread(frame: Frame) -> str:

@@ -42,7 +42,7 @@ def test_a_split_that_is_still_drawn_says_so():
 
 def test_the_default_answers(page):
     assert not page.exception and not page.error
-    assert "of 89 test people are taken for another class" in said(page)
+    assert "of 89 test pictures are misclassified" in said(page)
     assert "A **random** subspace gets" in said(page)
     assert "1,348 people learn; 449 others" in said(page)
     # The mean is paid out of what PCA has, as public numbers decide.

@@ -72,7 +72,7 @@ def test_the_start_page_shows_a_result_at_once():
     at = opened()
     said = answer(at).replace("\xa0", " ")
     assert " % of the pattern survives. A random guess would get 14 %, no privacy" in said
-    assert "DPdisPCA, 5 sites of 2,000 people; 10 runs:" in said
+    assert "DPdisPCA, 5 sites of 2,000 pictures; 10 runs:" in said
     # Said where they differ.
     assert "delivered" not in said
     energies = frame_of(at, 1.0)["energies"]
@@ -194,8 +194,8 @@ def test_moving_epsilon_moves_the_answer():
 
 def test_more_people_than_there_are_is_said_and_the_page_goes_on():
     at = opened(people="200", sites="20", dataset="digits")
-    assert "20 sites × 200 people need 4,000" in at.warning[0].value
-    assert "DPdisPCA, 20 sites of 89 people" in words(at)
+    assert "20 sites × 200 pictures need 4,000" in at.warning[0].value
+    assert "DPdisPCA, 20 sites of 89 pictures" in words(at)
 
 
 def test_sending_fewer_directions_than_wanted_says_what_it_costs():
@@ -371,7 +371,7 @@ def test_components_of_several_epsilon_stand_under_each_other():
 TABS = {
     "components": "Still recognisable",
     "spectrum": "All of one matrix",
-    "axis": "people a site",
+    "axis": "pictures a site",
     "messages": "| Protocol | Sent | Rounds |",
     "quality": "one would estimate that",
     "guarantee": "Nothing anyone could conclude",

@@ -34,7 +34,7 @@ def number(page: AppTest, key: str):
 
 def test_the_default_answers(page):
     assert not page.exception and not page.error
-    assert "private mean of **pixel_3_4** over 1,797 people" in said(page)
+    assert "private mean of **pixel_3_4** over 1,797 pictures" in said(page)
     assert charts(page) == 3
     assert "not private" in said(page)
 
@@ -46,7 +46,7 @@ def test_every_statistic_with_every_noise(page, kind, mechanism):
     group(page, "stat_mechanism").set_value(mechanism).run()
     assert not page.exception and not page.error
     assert charts(page) == 3
-    assert "people** are needed for an error below" in said(page)
+    assert "pictures** are needed for an error below" in said(page)
 
 
 def test_edges_from_the_data_are_shown_as_a_mistake(page):

@@ -139,6 +139,6 @@ def test_a_summary_for_a_decision_says_what_the_page_found(open_page, few_protoc
     assert answer.sentence in said and how_sure(answer) in said
     best = answer.best.spec
     card = describe(promised(best, best.protocols[0], dataset_status("digits")))
-    assert card.headline in said and "at seed 3" in said and "1,797 people at 5 sites" in said
+    assert card.headline in said and "at seed 3" in said and "1,797 pictures at 5 sites" in said
     assert all(str(each) in said for each in card.assumptions)
     assert "would have used up" in said and not re.search(r"\{\w+\}", said.split("</style>")[1])
