@@ -643,6 +643,70 @@ def _edges(centres: list[float]) -> list[float]:
     return [2 * centres[0] - inner[0], *inner, 2 * centres[-1] - inner[-1]]
 
 
+def rows_needed(
+    rows: Table, target: float, sizes: Sequence[int], draws: int
+) -> dict[float, int | None]:
+    """The fewest rows of a site from which on the mean of the runs reaches a target, by epsilon.
+
+    rows: With epsilon, people_per_site, energy_ratio; an epsilon of which runs are missing is left
+        out.
+    target: Share of the optimum.
+    sizes: Rows of a site that were asked for.
+    draws: Runs of each of them.
+    Returns None at an epsilon at which the largest size stays below the target.
+    """
+    energies: dict[float, dict[int, list[float]]] = {}
+    for row in rows:
+        of_epsilon = energies.setdefault(row["epsilon"], {})
+        of_epsilon.setdefault(row["people_per_site"], []).append(row["energy_ratio"])
+    found: dict[float, int | None] = {}
+    for epsilon, at in sorted(energies.items()):
+        if any(len(at.get(size, ())) < draws for size in sizes):
+            continue
+        below = [size for size in sizes if fmean(at[size]) < target]
+        found[epsilon] = min((n for n in sizes if n > max(below, default=0)), default=None)
+    return found
+
+
+def rows_needed_figure(
+    needed: Mapping[float, Mapping[float, int | None]],
+    epsilons: Sequence[float],
+    sizes: Sequence[int],
+    *,
+    key: str,
+    many: str,
+    dark: bool = False,
+) -> go.Figure:
+    """Rows of a site that a share of the optimum needs, against epsilon: a line a share.
+
+    needed: By share, what `rows_needed` found.
+    epsilons, sizes: That the axes span.
+    key: The protocol.
+    many: What rows are called.
+    """
+    figure, look = base_figure(380), look_of(key, dark=dark)
+    for (target, found), dash in zip(needed.items(), ("solid", "dash", "dot"), strict=False):
+        reached = [(epsilon, size) for epsilon, size in found.items() if size is not None]
+        add_line(
+            figure,
+            [epsilon for epsilon, _ in reached],
+            [size for _, size in reached],
+            f"{100 * target:.0f} % survives",
+            f"%{{y:,}} {many} per site for {100 * target:.0f} % at ε = %{{x:g}}",
+            colour=look.colour,
+            dash=dash,
+            width=3,
+            mode="lines+markers",
+        )
+    for update, values, title in (
+        (figure.update_xaxes, epsilons, "← more private     asked ε     less private →"),
+        (figure.update_yaxes, sizes, f"{many} needed per site"),
+    ):
+        ends = np.log10([0.8 * min(values), 1.25 * max(values)])
+        update(title=title, range=ends, **log_axis(list(values)))
+    return legend_above(figure)
+
+
 def _border(
     reached: BoolArray, xs: list[float], ys: list[float]
 ) -> tuple[list[float | None], list[float | None]]:

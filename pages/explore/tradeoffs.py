@@ -13,22 +13,28 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status, unit_of
-from dpcore.data.dataset import is_held
+from dpcore.data.dataset import RowUnit, is_held
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charges import of_plan
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec, as_published
-from dpcore.experiments.summaries import Curves, bytes_in_words, crossing, percent
+from dpcore.experiments.summaries import Curves, bytes_in_words, counted, crossing, percent
 from dpcore.experiments.sweep import Sweep
-from dpcore.experiments.targets import RatePoint, rate_points, rate_sweeps
-from dpcore.figures.energy import energy_frontier, energy_panel, legend_html
+from dpcore.experiments.targets import RatePoint, iso_energy_sweep, rate_points, rate_sweeps
+from dpcore.figures.energy import (
+    energy_frontier,
+    energy_panel,
+    legend_html,
+    rows_needed,
+    rows_needed_figure,
+)
 from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress, SweepProgress
 from pages.shell.controls import Selection, current, n_components_of, set_controls
-from pages.shell.parameters import ADVANCED, AXES, DEFAULTS, EVERYBODY, SETTINGS, ask
+from pages.shell.parameters import ADVANCED, AXES, DEFAULTS, EVERYBODY, SETTINGS, ask, plain
 from pages.widgets import job_progress, session_ledger
 from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
@@ -579,3 +585,63 @@ def show_bytes() -> None:
         take_away(BYTES_PAGE, rows)
     not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
     how_computed("bytes")
+
+
+# How many rows of a site a share of the pattern needs, at every epsilon: an axis of Play.
+
+_NEEDED_FOR = (0.75, 0.9)
+_NEEDED_AT = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_NEEDED_RUNS = 3
+
+
+def watch_needed(selection: Selection) -> None:
+    """How many rows a site must have for a share to survive, at every ε."""
+    spec, dataset = selection.spec, selection.dataset
+    most = dataset.n_samples // spec.sites
+    sizes = (*(n for n in PEOPLE_PER_SITE if 50 <= n < most), most)
+    # Classic noise is proven up to 1.
+    epsilons = tuple(e for e in _NEEDED_AT if e <= 1 or spec.calibration != "classic")
+    lead = replace(spec, protocols=spec.protocols[:1], samples=None, repetitions=_NEEDED_RUNS)
+    sweeps = (iso_energy_sweep(lead, epsilons, sizes),)
+    place = st.container()
+    job = started_job("play_needed", sweeps, by_itself=True)
+    with place:
+        if job is None:
+            st.caption(f"Runs of up to {most:,} {dataset.unit.many} at each site answer it.")
+        else:
+            draw = partial(_draw_needed, lead, dataset.unit, epsilons, sizes)
+            watch_sweeps("play_needed", job, draw)
+
+
+def _draw_needed(
+    spec: RunSpec,
+    unit: RowUnit,
+    epsilons: Sequence[float],
+    sizes: Sequence[int],
+    progress: SweepProgress,
+) -> None:
+    rows, key = [row for part in progress.rows for row in part], spec.protocols[0]
+    found = {target: rows_needed(rows, target, sizes, spec.repetitions) for target in _NEEDED_FOR}
+    least, greatest = (found[target] for target in _NEEDED_FOR)
+    here = min(least, key=lambda epsilon: abs(math.log(epsilon / spec.epsilon)), default=None)
+    if here is None:
+        st.markdown("…")
+    else:
+        told = (
+            f"more than {sizes[-1]:,}" if size is None else f"{size:,}"
+            for size in (least[here], greatest[here])
+        )
+        fewer, more = told
+        st.markdown(
+            f"At ε = {plain(here)} **{PROTOCOLS[key].title}** needs **{fewer}** {unit.many} per "
+            f"site for 75 % of the pattern to survive, **{more}** for 90 %."
+        )
+    chart(
+        rows_needed_figure(found, epsilons, sizes, key=key, many=unit.many, dark=is_dark()),
+        key="play_needed",
+        alt=f"{unit.many.capitalize()} needed per site against ε, for 75 % and for 90 %.",
+    )
+    st.caption(
+        f"The fewest of {len(sizes)} sizes from which on the mean of {spec.repetitions} runs "
+        f"reaches the share, at {counted(spec.sites, 'site')}."
+    )

@@ -590,7 +590,7 @@ PLAY: dict[str, Parameter] = {
         "What varies",
         "people_per_site",
         {name: axis.title for name, axis in AXES.items() if name != "epsilon"}
-        | {"bytes": "bytes a site sends"},
+        | {"bytes": "bytes a site sends", "needed": "rows needed"},
         renamed={"people per site": "people_per_site"},
     ),
     "ask_sites": Switch(

@@ -443,6 +443,9 @@ def axis_tab(selection: Selection) -> None:
             tradeoffs.frontier_count,
         )
         return
+    if field == "needed":
+        tradeoffs.watch_needed(selection)
+        return
     sweeps = tradeoffs.asked_sweeps(selection, field, AXES[field].values, (), {}, published=False)
     place = st.container()
     job = job_progress.started_job("play_axis", sweeps, by_itself=True)

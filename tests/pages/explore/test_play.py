@@ -391,7 +391,7 @@ def test_only_the_open_tab_is_drawn(tab):
     assert not at.exception and not at.error
 
 
-@pytest.mark.parametrize("axis", [*(name for name in AXES if name != "epsilon"), "bytes"])
+@pytest.mark.parametrize("axis", [*(name for name in AXES if name != "epsilon"), "bytes", "needed"])
 def test_the_curve_is_drawn_along_every_axis(axis):
     at = opened(play_tab="axis", play_axis=axis, dataset="digits", repetitions="1", sites="5")
     for _ in range(200):
