@@ -205,7 +205,9 @@ def _film(dataset: DatasetStatus, seen: Sequence[tuple[str, IntArray, float]]) -
         f"<figcaption><b>{STEP_TITLES[key]}</b>{_unbroken(percent(ratio))}</figcaption></figure>"
         for key, people, ratio in seen
     )
-    return f'<style>{_LOOKS}</style><div class="film">{figures}</div>'
+    # Matrices are drawn on white: in the dark turned round, and their hues turned back.
+    turned = ".walk .matrices img { filter: invert(1) hue-rotate(180deg); }" if is_dark() else ""
+    return f'<style>{_LOOKS}{turned}</style><div class="film">{figures}</div>'
 
 
 def _matrices(key: str, panels: Sequence[Panel], pictures: StepPictures) -> str:
