@@ -443,6 +443,11 @@ class PrivateSpec(Prepares):
         check_params(self)
 
     @classmethod
+    def bounded(cls, **fields: Any) -> Self:
+        """A spec of rows clipped to the public bound and centred by a private mean."""
+        return cls(**{"preparation": "bounded"} | fields)
+
+    @classmethod
     def published(cls, **fields: Any) -> Self:
         """A spec with the paper's noise, truncation and preparation: its numbers, not always its
         promise."""

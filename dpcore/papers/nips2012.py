@@ -121,7 +121,7 @@ class DrawsSpec(Spec):
 
     def run_spec(self) -> RunSpec:
         """The draws of one permutation, as a PCA run has them."""
-        return RunSpec(
+        return RunSpec.bounded(
             dataset=self.dataset,
             protocols=(self.protocol,),
             epsilon=self.epsilon,
@@ -131,7 +131,6 @@ class DrawsSpec(Spec):
             components=self.components,
             calibration="published",
             noise="triangle",
-            preparation="bounded",
             norm_bound=NORM_BOUNDS.get(self.dataset),
             mean_share=0.0,
             reference=self.reference,

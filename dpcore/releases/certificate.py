@@ -123,6 +123,11 @@ def how_prepared(asked: Any) -> dict[str, Any]:
     return {"preparation": {"name": asked.preparation, "mean_share": asked.mean_share}}
 
 
+def mean_share_of(certificate: Mapping[str, Any]) -> float:
+    """The part of the budget for the private centre, as a certificate states it."""
+    return float(certificate["preparation"]["mean_share"])
+
+
 def mechanism_of(scales: Scales) -> dict[str, Any]:
     """What was drawn, in whole numbers, and what follows from them."""
     m = scales.rows_per_person

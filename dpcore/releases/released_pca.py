@@ -26,6 +26,7 @@ from dpcore.releases.certificate import (
     FORM_OF_PLANS,
     as_json,
     explained,
+    mean_share_of,
     mechanism_of,
     noise_of,
     promise,
@@ -317,7 +318,7 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         if not math.isclose(certificate["result"][name], reach, rel_tol=_CLOSE):
             yield f"{name} is stated as {certificate['result'][name]}, and follows as {reach}"
     of_sum = 4 * scales.rows_per_person**2 * scales.squared_norm / scales.sum_sigma**2
-    share = certificate["preparation"]["mean_share"]
+    share = mean_share_of(certificate)
     if not math.isclose(share, of_sum / scales.mu**2, rel_tol=_CLOSE_SHARE):
         yield f"mean_share is stated as {share}, and follows as {of_sum / scales.mu**2}"
 

@@ -32,6 +32,8 @@ from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.data import Dataset
 from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
+from dpcore.params import check_params
+from dpcore.pca.settings import PublicationSettings
 from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary, read_dictionary
 from dpcore.releases.exact import GRID, MOST_ROWS, noisy_second_moment
 from dpcore.releases.measurement import (
@@ -495,12 +497,10 @@ def plan(
     epsilon: float,
     delta: float,
     n_components: int,
-    preparation: str = "sphere",
-    mean_share: float = 0.1,
-    denoise: str = "auto",
     n_factors: int = 3,
     n_draws: int = 3,
     seed: int = 0,
+    **choices: Any,
 ) -> Plan:
     """Try a release on a look-alike: public numbers in, nothing private read, nothing charged.
 
@@ -509,12 +509,14 @@ def plan(
     dictionary : Dictionary
     n_rows : int
         As many as the real table is known to have, or may have.
-    epsilon, delta, n_components, preparation, mean_share, denoise
+    epsilon, delta, n_components
         As in `release`.
     n_factors, seed : int
         As in `look_alike`.
     n_draws : int
         How often the noise is drawn.
+    **choices
+        What else `dpcore.pca.settings.PublicationSettings` has, as in `release`.
 
     Raises
     ------
@@ -522,19 +524,21 @@ def plan(
         As `calibrated` and `look_alike`.
     """
     check_rows(n_rows)
+    asked = PublicationSettings(epsilon, delta, n_components, **choices)
+    check_params(asked)
     if not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
-    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=mean_share)
+    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=asked.mean_share)
     n_made = min(n_rows, _ROWS_MADE)
     rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
     table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
     total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
-    drawn, bases = [], bases_of(denoise, dictionary.n_features, n_components)
+    drawn, bases = [], bases_of(asked.denoise, dictionary.n_features, n_components)
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
-        exact = moment_around(table, dictionary, scales, centre, on_sphere=preparation == "sphere")
+        exact = moment_around(table, dictionary, scales, centre, on_sphere=asked.on_sphere)
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma

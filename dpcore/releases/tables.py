@@ -88,7 +88,6 @@ _SOUND = {
     ".npz": "an NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
     ".npy": "an NPY file with a matrix of numbers",
 }
-ENDINGS = tuple(_SOUND)
 # How other files begin that are often called a text.
 _KINDS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "ZIP, as workbooks are", b"PAR1": "Parquet"}
 # What a separator is called.

@@ -151,7 +151,6 @@ def n_components_of(asked: int | None, dataset: DatasetStatus) -> int:
 
 _UNSEEN = "controls_out_of_sight"
 _FOLLOW_DATASET = ("delta", "components", "intermediate")
-_TOP = "_page_top"
 _FIRST_AT_SIDE = "first_at_side"
 _MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
 
@@ -316,7 +315,6 @@ def _page_top(place: Place) -> DeltaGenerator:
     top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
     page = page_of(place)
     top.title(page.title, anchor=False, width="content")
-    st.session_state[_TOP] = top
     if not place.is_default:  # which begins with its figure, and has them below it
         link_parts(place)
     return top
@@ -329,9 +327,3 @@ def link_parts(place: Place) -> None:
         with st.container(key="page_parts", horizontal=True, gap="small"):
             for name in parts:
                 st.page_link(linked_page(name), label=PAGES[name].title)
-
-
-def beside_title() -> DeltaGenerator:
-    """Where a page draws what is moved, if that is its own."""
-    place: DeltaGenerator = st.session_state[_TOP]
-    return place

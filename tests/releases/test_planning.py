@@ -60,7 +60,8 @@ def test_more_people_are_less_noise_and_more_rows_a_person_more():
 @pytest.mark.parametrize(("changed", "named"), [
     (dict(n_rows=0), "n_rows"), (dict(n_rows=2**30), "n_rows"), (dict(n_factors=0), "n_factors"),
     (dict(n_factors=9), "n_factors"), (dict(n_components=9), "n_components"),
-    (dict(epsilon=0.0), "epsilon"),
+    (dict(epsilon=0.0), "epsilon"), (dict(preparation="published"), "preparation"),
+    (dict(denoise="wiener"), "denoise"),
 ])  # fmt: skip
 def test_a_plan_that_cannot_be_is_one_sentence(changed, named):
     asked = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)

@@ -343,7 +343,7 @@ class ClassOfHospitals:
     @lru_cache(maxsize=2)  # of 60 hospitals, 18 MB
     def dealt(cls, n_hospitals: int) -> ClassOfHospitals:
         """Raises `ParameterError` if there are not two people for each."""
-        spec = RunSpec(dataset=PICTURES, sites=n_hospitals, preparation="bounded")
+        spec = RunSpec.bounded(dataset=PICTURES, sites=n_hospitals)
         problem = local_problem(spec.problem_key())
         if not isinstance(problem.moments, SiteMoments):
             raise TypeError("rows that wait for a centre have no moments yet")
