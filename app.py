@@ -24,7 +24,7 @@ if __name__ == "__main__":
     from pages.shell import address, controls, presenting, share, story_card
     from pages.shell.navigation import links, place_at
     from pages.widgets.charts import figure_tools, forget_promises
-    from pages.widgets.notices import say_trouble
+    from pages.widgets.notices import forget_message, say_trouble
 
     page = st.navigation(links(), position="top")
     st.set_page_config(
@@ -43,11 +43,19 @@ if __name__ == "__main__":
             # imported by another visitor's page, and waits here for it to be whole. The page that a
             # server begins with has neither, and does not wait. Nor does it hand Streamlit's
             # components a mapping: it looks for tables among its values, and imports pandas for it.
-            import pandas  # noqa: F401
+            import pandas
         forget_promises()
+        forget_message()
         story_card.follow(here)
-        presenting.follow(here)
-        controls.remember(controls.choose(here))
+        presented = presenting.follow(here)
+        title = ""
+        if presented is not None and presented.stands_as(address.stands_at()):
+            import pandas  # noqa: F401  as above; this page may be the one without
+
+            from pages.use.deck.page import title_of
+
+            title = title_of(presented)
+        controls.remember(controls.choose(here, title))
         try:
             with share.shown(here), address.checked(asked):
                 say_trouble()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 from xml.sax.saxutils import escape
 
 import plotly.graph_objects as go
@@ -36,6 +37,8 @@ _WIDTH, _HEIGHT = 640, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 64, 52
 _SIDE = 16
 _STAMP_WIDTH, _STAMP_HEIGHT = 200, 112
+# So many points of a trace are told apart on a stamp.
+_MOST_POINTS = 200
 _DASHES = {"solid": "", "dash": "7 4", "dot": "2 4"}
 
 
@@ -135,6 +138,101 @@ def energy_thumbnail(
         )
     parts += [axes.hollow(point, 3) for point in published]
     return "".join([*parts, "</svg>"])
+
+
+def figure_thumbnail(figure: go.Figure, *, dark: bool = False) -> str:
+    """A chart's lines, points and bars as small as a stamp, without text, on its own background.
+
+    Nothing of a figure without any of them: a map or a table has no likeness so small.
+    """
+    traces = [trace for trace in figure.data if trace.type in ("scatter", "bar")]
+    places = [_placed(trace, figure.layout) for trace in traces]
+    across = [x for xs, _ in places for x in xs]
+    up = [y for _, ys in places for y in ys]
+    if not across:
+        return ""
+    has_bars = any(trace.type == "bar" for trace in traces)
+    is_flat = has_bars and any(trace.orientation == "h" for trace in traces)
+    if has_bars:
+        (across if is_flat else up).append(0.0)
+
+    def scaled(values: list[float], start: float, end: float) -> Callable[[float], float]:
+        low, high = min(values), max(values)
+        return lambda value: (
+            start + (end - start) * ((value - low) / (high - low) if high > low else 0.5)
+        )
+
+    x, y = scaled(across, 8, _STAMP_WIDTH - 8), scaled(up, _STAMP_HEIGHT - 8, 8)
+    paper = "#0e1117" if dark else "#ffffff"  # of the theme that the lines were drawn for
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_STAMP_WIDTH} {_STAMP_HEIGHT}">',
+        f'<rect width="100%" height="100%" fill="{paper}"/>',
+    ]
+    for trace, (xs, ys) in zip(traces, places, strict=True):
+        points = [(x(a), y(b)) for a, b in zip(xs, ys, strict=True)]
+        parts += _small_trace(trace, _colour_of(trace), points, (x(0), y(0)), is_flat)
+    return "".join([*parts, "</svg>"])
+
+
+def _placed(trace: Any, layout: Any) -> tuple[list[float], list[float]]:
+    """Where a trace's points lie: names in their order, numbers of a logarithmic axis as such."""
+
+    def numbers(values: Any, axis: Any) -> list[float]:
+        found = list(values) if values is not None else []
+        if any(isinstance(value, str) for value in found):
+            order = list(dict.fromkeys(found))
+            return [float(order.index(value)) for value in found]
+        read = [math.nan if value is None else float(value) for value in found]
+        if axis.type == "log":
+            read = [math.log10(value) if value > 0 else math.nan for value in read]
+        return read
+
+    pairs = zip(numbers(trace.x, layout.xaxis), numbers(trace.y, layout.yaxis), strict=False)
+    there = [(a, b) for a, b in pairs if math.isfinite(a) and math.isfinite(b)]
+    return [a for a, _ in there], [b for _, b in there]
+
+
+def _colour_of(trace: Any) -> str:
+    marked = trace.marker.color
+    first = marked[0] if isinstance(marked, list | tuple) and marked else marked
+    named = (trace.line.color if trace.type == "scatter" else None, first)
+    return next((colour for colour in named if isinstance(colour, str)), GREY)
+
+
+def _small_trace(
+    trace: Any,
+    colour: str,
+    points: Sequence[tuple[float, float]],
+    origin: tuple[float, float],
+    is_flat: bool,
+) -> list[str]:
+    colour = escape(colour, {'"': ""})
+    if trace.type == "bar":
+        room = (_STAMP_HEIGHT if is_flat else _STAMP_WIDTH) - 16
+        wide = max(1.0, 0.7 * room / max(len(points), 1))
+        boxes = (
+            (min(a, origin[0]), b - wide / 2, abs(a - origin[0]), wide)
+            if is_flat
+            else (a - wide / 2, min(b, origin[1]), wide, abs(b - origin[1]))
+            for a, b in points
+        )
+        return [
+            f'<rect x="{a:.1f}" y="{b:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{colour}"/>'
+            for a, b, w, h in boxes
+        ]
+    few = points[:: -(-len(points) // _MOST_POINTS) or 1]
+    parts = []
+    if "lines" in (trace.mode or "lines"):
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in few)
+        dash = _DASHES.get(trace.line.dash or "solid", "7 4")
+        fill = colour if trace.fill not in (None, "none") else "none"
+        parts.append(
+            f'<polyline points="{path}" fill="{fill}" fill-opacity="0.2" stroke="{colour}" '
+            f'stroke-width="2" stroke-dasharray="{dash}"/>'
+        )
+    if "markers" in (trace.mode or ""):
+        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2.2" fill="{colour}"/>' for a, b in few]
+    return parts
 
 
 def accuracy_dots_svg(rows: Table, *, title: str, published: Table = ()) -> str:

@@ -462,7 +462,7 @@ def show_cca() -> None:
     shared = current()
     answer = st.container()
     with errors_shown():
-        with st.container(border=True):
+        with st.container(border=True, key="asked_of_cca"):
             source = choose_views()
             if source is None:
                 st.stop()

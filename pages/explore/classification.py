@@ -572,7 +572,7 @@ def show_classification() -> None:
         halves = family_caches.halves(selection.spec.dataset)
         view = ask("class_view", label_visibility="collapsed")
         # In places of their own: the answer first, and what stood stays while it is worked out.
-        answer, controls = st.container(), st.container(border=True)
+        answer, controls = st.container(), st.container(border=True, key="asked_of_classification")
         with controls:
             spec = choose_spec(selection, halves)
         if view == ERROR_VIEW:

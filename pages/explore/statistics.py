@@ -309,7 +309,7 @@ def show_statistics() -> None:
     """Statistics: one private number about a column, and the law of its error."""
     selection = current()
     answer = st.container()
-    controls = st.container(border=True)
+    controls = st.container(border=True, key="asked_of_statistics")
     with controls:
         source = choose_source()
     if source == COLUMN and not dataset_ready(selection.dataset):

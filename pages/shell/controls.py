@@ -50,7 +50,7 @@ from pages.shell.parameters import (
 )
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import is_dark
-from pages.widgets.notices import said
+from pages.widgets.notices import plainly, said
 
 # What the controls say: a frozen spec, and what is to be noted about it.
 
@@ -155,16 +155,18 @@ _FIRST_AT_SIDE = "first_at_side"
 _MARK = (Path(__file__).parents[2] / "assets" / "mark.svg").read_text(encoding="utf-8")
 
 
-def choose(page: Place) -> Selection:
+def choose(page: Place, title: str = "") -> Selection:
     """Draw a page's title and controls, epsilon at its top and the others in the sidebar.
 
     Those that don't apply to a page are drawn out of sight: a bound widget that is not drawn
     takes its value out of the address, of this page and of the one before in the history.
+
+    title: What stands in place of the page's own.
     """
     if page.controls:
         # A browser that hears of the sidebar after the title moves all that it has painted.
         st.sidebar.container(key=_FIRST_AT_SIDE)
-    top = _page_top(page)
+    top = _page_top(page, title)
     unseen = st.container(key=_UNSEEN)
 
     def where(name: str) -> DeltaGenerator:
@@ -309,12 +311,16 @@ def _is_given(dataset: DatasetStatus) -> bool:
     return bool(dataset.site_sizes) and split == GIVEN
 
 
-def _page_top(place: Place) -> DeltaGenerator:
+def _page_top(place: Place, title: str) -> DeltaGenerator:
     """The page's title; the place beside it where epsilon is drawn."""
     st.logo(_MARK.replace("currentColor", ink(is_dark())), size="large", link=None)
     top = st.container(key="page_top", horizontal=True, vertical_alignment="center", gap="large")
     page = page_of(place)
-    top.title(page.title, anchor=False, width="content")
+    if title:
+        with top.container(key="slide_title"):
+            st.title(plainly(title, longest=len(title)), anchor=False)
+    else:
+        top.title(page.title, anchor=False, width="content")
     if not place.is_default:  # which begins with its figure, and has them below it
         link_parts(place)
     return top

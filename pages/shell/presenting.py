@@ -35,6 +35,8 @@ from pages.widgets.energy_explorer.component import along_epsilon, control, met,
 # Pinned views: a page, its address and a caption each; the deck they make, in session or file.
 
 _DECK, _RESTORED = "_deck", "_deck_restored"
+# Small pictures of charts as they were pinned, as SVG with its alternative text, by `_name_of`.
+_PICTURES = "_deck_pictures"
 _FORMAT, _VERSION = "dp-pca-lab deck", 1
 MOST_BYTES = 1_000_000
 LONGEST_CAPTION = 200
@@ -60,6 +62,11 @@ class Pin:
             found = (s for s in caches.dataset_statuses() if s.name == self.stands("dataset"))
             return usual_delta(max((each.n_samples for each in found), default=1))
         return parameter.default
+
+    def stands_as(self, written: Written) -> bool:
+        """Whether an address has the ε that was pinned, which a presenter moves by keys."""
+        now = replace(self, written=written)
+        return bool(now.stands("epsilon") == self.stands("epsilon"))
 
 
 def deck() -> list[Pin]:
@@ -93,14 +100,30 @@ def restore(content: bytes) -> int:
     return len(before)
 
 
-def add(page: str, written: Written, caption: str) -> None:
+def add(page: str, written: Written, caption: str, picture: tuple[str, str] | None = None) -> None:
     """A view at the end of the deck.
+
+    picture: SVG of its chart, with alternative text.
 
     Raises `ParameterError` if the deck is full.
     """
     if len(deck()) >= MOST_PINS:
         raise ParameterError("deck", f"at most {MOST_PINS} pins", len(deck()) + 1)
-    deck().append(Pin(page, of_its_page(page, written), caption[:LONGEST_CAPTION]))
+    pin = Pin(page, of_its_page(page, written), caption[:LONGEST_CAPTION])
+    deck().append(pin)
+    if picture is not None:
+        st.session_state.setdefault(_PICTURES, {})[_name_of(pin)] = picture
+
+
+def picture_of(pin: Pin) -> tuple[str, str] | None:
+    """The page's chart as it was pinned in this session: SVG and alternative text."""
+    picture: tuple[str, str] | None = st.session_state.get(_PICTURES, {}).get(_name_of(pin))
+    return picture
+
+
+def _name_of(pin: Pin) -> str:
+    """The same whatever its caption and place."""
+    return json.dumps([pin.page, pin.written], sort_keys=True)
 
 
 def reordered(pins: Sequence[Pin], order: Sequence[int]) -> list[Pin]:
@@ -192,6 +215,8 @@ _OWN = (
 )
 # Pages that show a run along ε, and one that shows two of them.
 EXPLORED, SIDE_BY_SIDE = ("play", "eigen_images"), "deck"
+# Whose results a deck's files hold, so that their messages come of the files' own runs.
+RUN_BY_DECK = (*EXPLORED, SIDE_BY_SIDE, "promise", "decide", "plan", "tradeoffs")
 # Of so many runs a file has the people: enough to see them boil, few enough to mail.
 _RUNS_OF_PEOPLE = 3
 _HERE = Path(__file__).parent
@@ -345,13 +370,16 @@ _LOOK = Path(__file__).with_name("mode.css").read_text(encoding="utf-8")
 _bar = in_browser(_BAR, *Path(__file__).parent.glob("presenter.*"))
 
 
-def follow(place: Place) -> None:
-    """Draw what the address says of a presentation, out of sight, and how the page then looks."""
+def follow(place: Place) -> Pin | None:
+    """Draw what the address says of a presentation, out of sight, and how the page then looks.
+
+    Returns the pin that is presented, if any.
+    """
     unseen = st.container(key="presenting_out_of_sight")
     presents, slide = ask("present", unseen), ask("slide", unseen)
     goes_to = st.session_state.pop(_GOES_TO, "")
     if not (presents or goes_to or has_deck() or place.name == "deck"):
-        return
+        return None
     if presents:
         st.html(f"<style>{_LOOK}</style>")
     # A reload begins another session; the browser has kept the deck for it.
@@ -359,7 +387,7 @@ def follow(place: Place) -> None:
     pins = deck() if kept else []
     at = slide if slide <= len(pins) else 0
     data = {
-        "caption": pins[at - 1].caption if at else "← → move ε, " * bool(place.controls) + _ENDS,
+        "caption": "← → move ε, " * bool(place.controls) + _ENDS,
         "at": at,
         "addresses": [presented(number) for number in range(1, len(pins) + 1)],
         "page": place.address,
@@ -370,6 +398,7 @@ def follow(place: Place) -> None:
         "session": st.session_state.setdefault(_SESSION, uuid4().hex),
     }
     _bar(key=_BAR, data=data, on_ended_change=_end, on_step_change=_step, on_kept_change=_restore)
+    return pins[at - 1] if at and presents else None
 
 
 def begin() -> NoReturn:

@@ -12,12 +12,14 @@ import segno
 import streamlit as st
 
 from dpcore.errors import ParameterError
+from dpcore.figures.svg import figure_thumbnail
 from pages.shell import address, presenting
 from pages.shell.fragments import in_browser, part
 from pages.shell.navigation import Place
 from pages.shell.parameters import known, plain
 from pages.shell.streamlit_internals import DeltaGenerator, StopException, internal_ip
-from pages.widgets.notices import said
+from pages.widgets.charts import is_dark, leading_figure
+from pages.widgets.notices import message_of_page, said
 
 # What a QR code of a size for a projector can hold and a phone still read.
 _LONGEST_CODE = 1_200
@@ -71,7 +73,7 @@ def _share(place: DeltaGenerator, page: Place) -> None:
 def _pin(page: Place) -> None:
     """The page as it stands, at the end of the deck, from a callback."""
     try:
-        presenting.add(page.name, address.stands_at(), _caption(page))
+        presenting.add(page.name, address.stands_at(), _caption(page), _picture())
     except ParameterError as error:
         st.toast(said(error), icon="⚠️")
     else:
@@ -82,12 +84,22 @@ def _pin(page: Place) -> None:
 
 def _caption(page: Place) -> str:
     """What a view is called until somebody calls it something else."""
+    # What the deck itself runs has its message from those runs.
+    if page.name not in presenting.RUN_BY_DECK and (message := message_of_page()):
+        return "".join(filter(str.isprintable, message))
     told = [page.title]
     if "dataset" in page.controls:
         told += known("dataset").spelled(st.session_state["dataset"])
     if "epsilon" in page.controls or page.is_default:
         told.append(f"ε = {plain(st.session_state['epsilon'])}")
     return ", ".join(told)
+
+
+def _picture() -> tuple[str, str] | None:
+    """The page's first chart, as small as a stamp, and its alternative text."""
+    drawn = leading_figure()
+    svg = "" if drawn is None else figure_thumbnail(drawn[0], dark=is_dark())
+    return (svg, drawn[1]) if drawn is not None and svg else None
 
 
 @st.dialog("Share this view")

@@ -30,6 +30,8 @@ from pages.shell.streamlit_internals import DeltaGenerator
 # What stands in small type on a picture that somebody takes away: settings and guarantees.
 
 _PROMISES = "_promises_of_figures"
+# The page's first chart, by its key, for a small picture of what is pinned.
+_LEADING = "_leading_figure"
 # A figure shows many releases: its points at other settings promise something else.
 _OF_ONE = "Each private result at these settings, taken alone:"
 OPEN = "Exact results, and every share or error measured against them, are not private."
@@ -38,6 +40,13 @@ OPEN = "Exact results, and every share or error measured against them, are not p
 def forget_promises() -> None:
     """A new run of the script shows releases of its own."""
     st.session_state[_PROMISES] = {}
+    st.session_state.pop(_LEADING, None)
+
+
+def leading_figure() -> tuple[go.Figure, str] | None:
+    """The first chart of the page as it stands, and its alternative text."""
+    drawn = st.session_state.get(_LEADING)
+    return None if drawn is None else drawn[1:]
 
 
 def promise(guarantee: Guarantee, reads_rows_first: bool, title: str = "") -> None:
@@ -101,6 +110,8 @@ def _tell(place: Place) -> None:
 _CONFIG = {"displayModeBar": False}
 # As the page's letters are, by mode.css; and what a screen of 720 lines has room for.
 _LARGER, _HIGHEST = 1.6, 320
+# On a slide of a deck, where the message is the title and no number stands above the chart.
+_ON_SLIDE = 460
 # Of a name beside its row.
 _LINE = 34
 
@@ -121,7 +132,10 @@ def enlarged(figure: go.Figure) -> go.Figure:
     layout = copy.layout
     room = {side: _LARGER * (getattr(layout.margin, side) or 0) for side in "lrtb"}
     names = [name.replace("<br>", " ") for name in layout.yaxis.ticktext or ()]
-    high = max(min(layout.height or _HIGHEST, _HIGHEST), _LINE * len(names))
+    high = min(layout.height or _HIGHEST, _HIGHEST)
+    if st.session_state.get("slide"):
+        high = _ON_SLIDE
+    high = max(high, _LINE * len(names))
     copy.update_layout(font_size=_LARGER * (layout.font.size or 12), margin=room, height=high)
     # The page is black or white there, whatever its theme.
     copy.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
@@ -146,6 +160,9 @@ def chart(
         figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
         for axes in (figure.update_xaxes, figure.update_yaxes):
             axes(tickfont={"color": colour}, title={"font": {"color": colour}})
+    # A part of the page that is drawn again has a newer one of the same key.
+    if st.session_state.get(_LEADING, (key,))[0] == key:
+        st.session_state[_LEADING] = key, figure, alt
     if is_presented():
         figure = enlarged(figure)
     draw = (st if place is None else place).plotly_chart

@@ -72,16 +72,34 @@ def _word(word: str) -> str:
 _FORMULAS = Path(__file__).parents[1] / "formulas"
 
 
+# What the page's big number says, as one sentence.
+_MESSAGE = "_message_of_page"
+
+
+def forget_message() -> None:
+    """A new run of the script has a message of its own."""
+    st.session_state.pop(_MESSAGE, None)
+
+
+def message_of_page() -> str:
+    """The page's finding as one sentence with its number; empty where it has none yet."""
+    found: str = st.session_state.get(_MESSAGE, "")
+    return found
+
+
 def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     """The number that matters, as the biggest thing on the page, with its sentence and terms.
 
     Returns the place of the sentence, to add to it.
     """
+    if any(map(str.isdigit, number)):
+        told = sentence if number in sentence else f"{number} {sentence}"
+        st.session_state[_MESSAGE] = _first_sentence(told.replace("**", ""))
     figure, words = st.columns([2, 5], vertical_alignment="center")
     # As large as the column bears, wide or narrow: a character is about 0.6 of the font's size.
     share = 100 / (0.6 * len(number))
     figure.html(
-        '<div style="container-type:inline-size">'
+        '<div class="big-number" style="container-type:inline-size">'
         f'<div style="font-size:min({share:.0f}cqw,12vh,5.5rem);font-weight:700;'
         f'line-height:1.05;white-space:nowrap">{number}</div></div>'
     )
@@ -89,6 +107,11 @@ def big_number(number: str, sentence: str, more: str = "") -> DeltaGenerator:
     if more:
         words.markdown(_unbroken(more))
     return words
+
+
+def _first_sentence(text: str) -> str:
+    """What stands before a full stop that a capital follows; with ordinary spaces."""
+    return re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.split()))[0]
 
 
 def _unbroken(text: str) -> str:

@@ -84,7 +84,7 @@ def test_a_deck_is_presented_and_works_from_a_file_with_the_network_off(
     page.reload()  # another session, which the tab hands the deck
     page.get_by_text("2 of 2").wait_for(timeout=60_000)
     settle(page)
-    assert page.get_by_role("heading", level=1).inner_text() == "What ε promises"
+    assert page.get_by_role("heading", level=1).inner_text().startswith("At ε = 2, δ = ")
     assert faults(page) == []
     page.keyboard.press("ArrowRight")
     held(page, "location.search.includes('epsilon=5')")

@@ -6,10 +6,16 @@ import re
 from xml.etree import ElementTree
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from dpcore.figures.components import variances_svg
-from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg, energy_thumbnail
+from dpcore.figures.svg import (
+    accuracy_dots_svg,
+    energy_curves_svg,
+    energy_thumbnail,
+    figure_thumbnail,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -127,3 +133,25 @@ def test_energies_stand_where_their_numbers_say_at_any_width():
 @pytest.mark.parametrize(("true", "reach"), [([0.0, 0.0], 0.0), ([1.0], np.inf), ([1e-9], 1e-12)])
 def test_nothing_at_all_and_no_knowledge_are_drawn_too(true, reach):
     assert np.isfinite(list(_marks(true, reach=reach))).all()
+
+
+def test_a_chart_s_stamp_has_its_points_where_the_chart_has_them():
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 10, 100], y=[0.0, 0.5, 1.0], mode="lines+markers",
+                       line={"color": "#d55e00", "dash": "dash"})  # fmt: skip
+    figure.add_scatter(x=[1, 0, None], y=[1.0, 0.3, 0.2], mode="markers")  # one has a logarithm
+    figure.update_xaxes(type="log")
+    root = ElementTree.fromstring(figure_thumbnail(figure))
+    places = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter(f"{SVG}circle")]
+    left, middle, right, alone = places
+    assert middle[0] == pytest.approx((left[0] + right[0]) / 2)
+    assert left[1] > middle[1] > right[1] and alone == (left[0], right[1])
+    (line,) = root.iter(f"{SVG}polyline")
+    assert line.get("stroke") == "#d55e00" and line.get("stroke-dasharray") == "7 4"
+
+
+def test_bars_of_a_stamp_stand_on_zero_and_a_map_has_no_stamp():
+    figure = go.Figure(go.Bar(x=["a", "b"], y=[1.0, 2.0]))
+    boxes = list(ElementTree.fromstring(figure_thumbnail(figure)).iter(f"{SVG}rect"))[1:]
+    assert float(boxes[1].get("height")) == pytest.approx(2 * float(boxes[0].get("height")))
+    assert figure_thumbnail(go.Figure(go.Heatmap(z=[[1, 2]]))) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from PIL import Image
 
 from dpcore.data import dataset_status
 from dpcore.data.dataset import is_held
-from dpcore.errors import ParameterError
+from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.charges import of_plan, promised
 from dpcore.experiments.decision import NAMES, recommended
 from dpcore.experiments.engine import Row
@@ -31,7 +31,7 @@ from dpcore.experiments.targets import value_in_words
 from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.figures.privacy import icon_array_svg
 from dpcore.figures.style import GREY, INK_LIGHT, look_of
-from dpcore.figures.svg import energy_curves_svg
+from dpcore.figures.svg import energy_curves_svg, energy_thumbnail
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, icon_counts
 from dpcore.privacy.guarantee_in_words import say_delta
@@ -57,6 +57,7 @@ from pages.shell.presenting import (
     LONGEST_CAPTION,
     LOOKS,
     MOST_BYTES,
+    RUN_BY_DECK,
     SCRIPTS,
     Pin,
     PinnedRun,
@@ -64,6 +65,7 @@ from pages.shell.presenting import (
     deck,
     from_file,
     markup,
+    picture_of,
     played,
     present_from,
     read,
@@ -88,9 +90,9 @@ from pages.use.plan.page import (
     trust_and_bytes,
 )
 from pages.widgets import session_ledger
-from pages.widgets.charts import headline
+from pages.widgets.charts import headline, is_dark
 from pages.widgets.job_progress import JobRequest, of_sweeps, too_much
-from pages.widgets.notices import errors_shown, said
+from pages.widgets.notices import errors_shown, plainly, said
 
 # What a pinned page asks beside its runs along ε: a sweep or a search, which it then finds.
 
@@ -242,6 +244,78 @@ def told_of(pin: Pin) -> Told:
     return replace(told, link=_link_of(pin), settings=f"{PAGES[pin.page].title}. {told.settings}")
 
 
+def title_of(pin: Pin) -> str:
+    """What a pin's slide is called; its caption where its runs are not there."""
+    try:
+        return told_of(pin).title if _has_run(pin) else pin.caption
+    except (ParameterError, DataUnavailable):
+        return pin.caption
+
+
+def _has_run(pin: Pin) -> bool:
+    """Whether each of a pin's views has been run at its own ε."""
+    return all(
+        any(frame.spec.epsilon == view.spec.epsilon for frame in view.frames()[0])
+        for view in views_of(pin)
+    )
+
+
+def thumbnail(pin: Pin, *, dark: bool) -> str:
+    """A pin's own figure, small, as HTML: from what was run, or as it was pinned.
+
+    Empty where there is none: nothing is run for it, and nothing stands in for it.
+    """
+    try:
+        told = told_of(pin) if _has_run(pin) else None
+        drawn = [] if told is None else _small(pin, told, dark)
+    except (ParameterError, DataUnavailable):
+        return ""
+    alt = pin.caption if told is None else told.message or told.title
+    if not drawn and (pinned := picture_of(pin)) is not None:
+        svg, alt = pinned
+        drawn = [_data("svg+xml", svg.encode())]
+    lines = (
+        f'<img src="{data}" alt="{escape(alt) if number == 0 else ""}" style="display:block;'
+        'width:100%;image-rendering:pixelated">'
+        for number, data in enumerate(drawn)
+    )
+    return "".join(lines)
+
+
+def _small(pin: Pin, told: Told, dark: bool) -> list[str]:
+    if told.guesses is not None:
+        return [_data("svg+xml", icon_array_svg(*told.guesses).encode())]
+    if told.views:
+        return [each for view in told.views for each in _small_view(pin, view, dark)]
+    return [_data("svg+xml", _small_curves(curves, dark).encode()) for curves in told.curves[:1]]
+
+
+def _small_view(pin: Pin, view: PinnedRun, dark: bool) -> list[str]:
+    """Components, or people rebuilt from them; of a table the curve."""
+    sprite = here(view).pictures.sprite
+    if pin.page == "eigen_images" and sprite:
+        return [f"data:image/png;base64,{sprite}"]
+    rounds = caches.rounds((view.spec,))
+    if view.dataset.image_shape is not None and rounds:
+        rows = decide.strips(view.spec, view.dataset, rounds[0].run, dark=dark)
+        return [_data("png", row) for row in rows]
+    rows_there = tuple(row for frame in view.frames()[0] for row in frame.rows)
+    curves = SlideCurves(rows_there, "epsilon", AXES["epsilon"].axis)
+    return [_data("svg+xml", _small_curves(curves, dark).encode())]
+
+
+def _small_curves(curves: SlideCurves, dark: bool) -> str:
+    keys = dict.fromkeys(row["protocol"] for row in curves.rows)
+    points = [(key, *point) for key in keys for point in _means(curves, key)]
+    values = [value for _, value, _ in points]
+    ends = min(values), max(values)
+    return energy_thumbnail(points, ends=ends, logarithmic=curves.logarithmic, dark=dark)
+
+
+def _data(kind: str, content: bytes) -> str:
+    return f"data:image/{kind};base64,{b64encode(content).decode()}"
+
+
 def _link_of(pin: Pin) -> str:
     """Where a view is opened again: an address, or without the server's name where that name means
     another machine to whoever is sent the file.
@@ -285,7 +359,7 @@ def _promise(pin: Pin) -> Told:
     asked = PrivacyBudget(pin.stands("epsilon"), pin.stands("delta"))
     guarantee = promise(asked, pin.stands("promise_calibration"))
     right, blind = icon_counts(guarantee)
-    terms = f"ε = {plain(asked.epsilon)}, δ = {plain(asked.delta)}"
+    terms = f"ε = {plain(asked.epsilon)}, δ = {say_delta(asked.delta)}"
     right_at = f"guesses about you can be right at {terms}; a coin is right {blind} times."
     return Told(
         pin.caption,
@@ -804,7 +878,11 @@ def listed(pins: Sequence[Pin]) -> None:
     """Each pin with its caption, where it leads, and what moves it."""
     for number, pin in enumerate(pins, start=1):
         key = f"deck_caption_{number}_{hash((pin.page, pin.caption, len(pins)))}"
-        words, up, down, away = st.columns([12, 1, 1, 1], vertical_alignment="bottom")
+        picture, words, up, down, away = st.columns([2, 10, 1, 1, 1], vertical_alignment="bottom")
+        if drawn := thumbnail(pin, dark=is_dark()):
+            picture.html(drawn)
+        else:
+            picture.caption("Not run yet" if pin.page in RUN_BY_DECK else "On its page")
         words.text_input(
             f"{number} · {PAGES[pin.page].title}",
             pin.caption,
@@ -813,6 +891,8 @@ def listed(pins: Sequence[Pin]) -> None:
             on_change=_said,
             args=(number, key),
         )
+        if (title := title_of(pin)) != pin.caption:
+            words.caption(f"Its slide says: {plainly(title, longest=len(title))}")
         last = len(pins)
         up.button("↑", key=f"deck_up_{number}", help=f"View {number} comes earlier.",
                   disabled=number == 1, on_click=_swap, args=(number, number - 1))  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from dataclasses import replace
 from io import BytesIO
 from statistics import fmean
@@ -63,6 +64,12 @@ def test_a_view_is_kept_with_its_address_reordered_captioned_and_removed(open_pa
         "What ε promises, ε = 2",
     )
     gone(at, "use/deck")
+    # Each pin's own figure, small: what was run at its ε, and what is computed of its promise.
+    ours, hers = thumbnails(at)
+    assert "image/png" in ours and "image/svg+xml" in hers
+    (said,) = re.findall(r'alt="(DPdisPCA at ε = 2 keeps \d+ % of the pattern)"', ours)
+    assert any(said in plain(each.value) for each in at.caption)
+    assert re.search(r'alt="At ε = 2, δ = 0.01 at most \d+ of 100', hers)
     at.button(key="deck_down_1").click().run()
     assert deck_of(at) == [second, first]
     (caption,) = (each for each in at.text_input if each.label == "1 · What ε promises")
@@ -70,6 +77,44 @@ def test_a_view_is_kept_with_its_address_reordered_captioned_and_removed(open_pa
     assert deck_of(at)[0].caption == "For *one* person"
     at.button(key="deck_away_1").click().run()
     assert deck_of(at) == [first] and not at.exception
+
+
+def thumbnails(at) -> list[str]:
+    bodies = [each.proto.body for each in at.get("html")]
+    return [body for body in bodies if body.startswith("<img src=")]
+
+
+def plain(markdown: str) -> str:
+    return markdown.replace("\\", "")
+
+
+def test_a_pin_of_any_page_keeps_its_chart_and_its_message(open_page):
+    """Decks held "Statistics, digits, ε = 1" and nothing to know a view by."""
+    at = pinned(open_page, "explore/statistics")
+    (pin,) = deck_of(at)
+    big = next(each.proto.body for each in at.get("html") if "font-weight:700" in each.proto.body)
+    number = re.search(r">([^<>]+)</div></div>", big)[1]
+    assert pin.caption.startswith(number) and len(pin.caption) > 20
+    gone(at, "use/deck")
+    (drawn,) = thumbnails(at)
+    svg = b64decode(drawn.split("base64,")[1].split('"')[0]).decode()
+    assert svg.startswith("<svg") and "<rect" in svg and re.search(r'alt="[^"]*\d', drawn)
+    # A deck from a file has settings alone: what nobody has run has no picture.
+    at.session_state["_deck"] = [Pin("play", {"seed": ["99999"]}, "One")]
+    assert not thumbnails(at.run()) and any(each.value == "Not run yet" for each in at.caption)
+
+
+def test_a_slide_is_presented_under_its_message(open_page):
+    at = open_page("learn/promise")
+    at.session_state["_deck"] = [Pin("promise", {}, "What does it mean?"), Pin("promise", {}, "X")]
+    at.toggle(key="present").set_value(True)
+    for slide, title in ((1, "At ε = 1, δ = 10⁻⁵ at most "), (2, "X")):
+        at.number_input(key="slide").set_value(slide).run()
+        assert plain(at.title[0].value).startswith(title)
+    # Keys move ε: what was found at another is no title of this.
+    at.number_input(key="slide").set_value(1).run()
+    at.select_slider(key="epsilon").set_value(5.0).run()
+    assert at.title[0].value == "What ε promises" and not at.exception
 
 
 PINS = [
