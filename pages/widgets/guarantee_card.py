@@ -84,7 +84,8 @@ def _label(guarantee: Guarantee, reads_rows_first: bool, where: str) -> None:
             total=_SPENT,
             checked=(_AUDITED,) * guarantee.is_private,
         )
-        st.iframe(label_page(label), height=1000)  # st.html drops SVG
+        # st.html drops SVG.
+        st.iframe(label_page(label), height=1000, alt=f"Privacy label: {label.title}")
         with st.container(horizontal=True):
             for ending, kind, content in (
                 ("html", "text/html", label_page(label)),

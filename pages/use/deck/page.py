@@ -51,7 +51,7 @@ from pages.server.process import is_public_demo
 from pages.shell import own_table
 from pages.shell.address import address_of
 from pages.shell.navigation import PAGES
-from pages.shell.parameters import AXES, SETTINGS, ask, plain
+from pages.shell.parameters import AXES, SETTINGS, ask, known, plain
 from pages.shell.presenting import (
     EXPLORED,
     LONGEST_CAPTION,
@@ -90,7 +90,7 @@ from pages.use.plan.page import (
     trust_and_bytes,
 )
 from pages.widgets import session_ledger
-from pages.widgets.charts import headline, is_dark
+from pages.widgets.charts import OPEN, headline, is_dark
 from pages.widgets.job_progress import JobRequest, of_sweeps, too_much
 from pages.widgets.notices import errors_shown, plainly, said
 
@@ -382,15 +382,24 @@ def _decision(pin: Pin) -> Told:
     best = recommended(options)
     spec = (best or max(options, key=lambda each: each.hits)).spec
     guarantee = promised(spec, spec.protocols[0], view.dataset)
+    with_her, without = decide.accused_of(guarantee)
+    caught = (
+        f"{PROTOCOLS[spec.protocols[0]].title} at ε = {plain(spec.epsilon)}: of 100 attackers who "
+        f"wrongly accuse {without} of 100 innocent people, at most {with_her} accuse one person "
+        "whose record is in the data."
+    )
     each = (f"{o.name.capitalize()}, ε = {plain(o.spec.epsilon)}: {percent(o.mean)} on average. "
             f"{decide.verdict(o)}" for o in options)  # fmt: skip
     return Told(
         pin.caption,
         (),
         (*each, " ".join(decide.trust_in_words(question, guarantee))),
-        tuple(replace(view, spec=spec).guarantees()),
+        (
+            caught,
+            *_not_private(replace(view, spec=spec)),
+        ),
         f"{decide.people_in_words(spec, view.dataset)}, δ = {say_delta(spec.delta)}. "
-        f"{view.settings}",
+        f"{_settings_without(view, 'protocols', 'epsilon', 'delta')}",
         number="none" if best is None else f"ε = {plain(spec.epsilon)}",
         curves=(
             SlideCurves(
@@ -400,6 +409,18 @@ def _decision(pin: Pin) -> Told:
         ),
         message=decide.conclusion(options),
     )  # fmt: skip
+
+
+def _settings_without(view: PinnedRun, *names: str) -> str:
+    """A view's settings but those that its page chooses or varies itself."""
+    left_out = tuple(f"{known(name).title}: " for name in names)
+    return "; ".join(each for each in view.settings.split("; ") if not each.startswith(left_out))
+
+
+def _not_private(view: PinnedRun) -> list[str]:
+    """What of a view no promise covers."""
+    said = view.guarantees()
+    return said[said.index(OPEN) :]
 
 
 def _plan(pin: Pin) -> Told:
@@ -451,12 +472,18 @@ def _tradeoffs(pin: Pin) -> Told:
     others = [name_of(sweep, sweeps[0]) for sweep in sweeps[1:]]
     more = difference(ours, dict(zip(others, theirs, strict=True)), field)
     named = {name: dataset_status(name).title if len(sides) > 1 else "" for name in sides}
+    promises, settings = view.guarantees(), view.settings
+    if field == "epsilon":
+        # Each point has an ε of its own; the promise is said at the one that was pinned.
+        open_at, settings = promises.index(OPEN), _settings_without(view, "epsilon")
+        at = f"At ε = {plain(view.spec.epsilon)}"
+        promises = [*(f"{at}, {said}" for said in promises[:open_at]), *promises[open_at:]]
     return Told(
         pin.caption,
         (),
         tuple(words.replace("**", "") for words in (sentence, more) if words),
-        tuple(view.guarantees()),
-        view.settings,
+        tuple(promises),
+        settings,
         script="" if any(map(is_held, sides)) else recipe_of_sweeps(sweeps).script(),
         number=number,
         message=f"{number} {sentence}".replace("**", ""),

@@ -236,6 +236,7 @@ def test_a_sweep_and_a_search_are_run_for_the_files_as_their_pages_run_them(open
     )
     assert swept["DPdisPCA"] == pytest.approx(list(kept.values()))
     assert which.number == percent(kept[10])
+    assert which.promises[0].startswith("At ε = 1, DPdisPCA: ")
     assert how.number.startswith("ε = ") and searched["Target, 60%"] == [0.6, 0.6]
     assert max(searched["DPdisPCA"]) >= 0.6 and "60 % of the optimum" in how.said[0]
     assert list(guessed) == ["guesses about one person that are right"]
@@ -345,5 +346,10 @@ def test_a_decision_s_slide_is_titled_by_what_its_fresh_runs_found(open_page, mo
     (hits,) = re.findall(r"and (\d+) of 10 fresh runs reach 85 %\.$", which.title)
     assert int(hits) >= ENOUGH_RUNS and which.number in which.title
     assert mine.title == "Mine" and "δ = 10⁻⁵" in mine.settings
+    # One δ and one ε: the sidebar's, which the options do not use, stood beside theirs; and a
+    # board read "490 million times as likely".
+    assert which.settings.count("δ") == 1 and "Protocols" not in which.settings
+    assert "of 100 attackers who wrongly accuse 5 of 100" in which.promises[0]
+    assert "times as likely" not in " ".join(which.promises) and OPEN in which.promises
     titles = [s.shapes.title.text for s in Presentation(BytesIO(powerpoint([which, mine]))).slides]
     assert titles == [which.title, "Mine"]
