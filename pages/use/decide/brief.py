@@ -123,7 +123,7 @@ def brief_of(
         f"{shown.runs[-1] + 1}. Simulation. {now:%Y-%m-%d}. {link}"
     )
     return Brief(
-        f"{dataset.title}: {wanted}",
+        f"{capitalised(dataset.title)}: which{wanted.removeprefix('Which')}",
         conclusion(tuple(options)),
         lines,
         lines[list(options).index(shown)],

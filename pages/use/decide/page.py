@@ -177,7 +177,8 @@ def trust_in_words(question: DecisionQuestion, guarantee: Guarantee) -> tuple[st
         return trusted, "If they break it, every row is seen: no ε is left."
     same = say_number(left) == say_number(guarantee.epsilon)
     if same:
-        return trusted, f"There is nothing to break: ε = {say_number(left)} against everybody."
+        outside = f"ε = {say_number(left)} holds against everyone outside a row's own site."
+        return trusted, f"No breach elsewhere weakens it: {outside}"
     was = f"{say_number(guarantee.epsilon)} → {say_number(left)}"
     return trusted, f"If all others break it, ε = {was}."
 

@@ -78,5 +78,6 @@ def test_where_nothing_reached_the_target_every_title_says_so_of_the_closest(opt
     missed = (options[0],)
     assert not missed[0].has_reached
     brief = _brief(missed)
+    assert brief.question[0].isupper() and ": which ε keeps " in brief.question
     assert not brief.is_recommended and five_slides(brief)[0].title.startswith("Nothing is recomm")
     assert 'class="best"' not in memo(brief)
