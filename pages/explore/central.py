@@ -535,7 +535,7 @@ def _slopes(rows: Sequence[Row]) -> dict[str, float]:
 def show_sample_complexity() -> None:
     """How many people a private first component needs: theorems and measurements."""
     shared = current().spec
-    answer = st.container()
+    answer = st.container(key="answer_of_complexity")
     left, right = st.columns(2)
     correlation = ask("complexity_correlation", left)
     gap = ask("complexity_gap", right)

@@ -308,7 +308,7 @@ def _sentence(error: ParameterError) -> str:
 def show_statistics() -> None:
     """Statistics: one private number about a column, and the law of its error."""
     selection = current()
-    answer = st.container()
+    answer = st.container(key="answer_of_statistics")
     controls = st.container(border=True, key="asked_of_statistics")
     with controls:
         source = choose_source()

@@ -320,7 +320,10 @@ def _page_top(place: Place, title: str) -> DeltaGenerator:
         with top.container(key="slide_title"):
             st.title(plainly(title, longest=len(title)), anchor=False)
     else:
-        top.title(page.title, anchor=False, width="content")
+        # Tells the browser with the title how tall this becomes; the slider is heard of later.
+        wide = "epsilon" in place.controls
+        beside = top.container(key="title_beside_epsilon", width="content") if wide else top
+        beside.title(page.title, anchor=False, width="content")
     if not place.is_default:  # which begins with its figure, and has them below it
         link_parts(place)
     return top

@@ -292,7 +292,7 @@ def show_eigen_images() -> None:
     """Eigen-images: the components from no noise down to strict privacy."""
     selection = current()
     dataset = selection.dataset
-    answer = st.container()
+    answer = st.container(key="answer_of_eigen_images")
     # The controls follow the answer; with pills, what has no room in a line begins another.
     controls = st.container(border=True, key="asked_of_eigen")
     method = ask("method", controls)
