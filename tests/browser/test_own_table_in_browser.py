@@ -28,7 +28,10 @@ def _type_limits(page, limits: dict[int, tuple[str, str]]) -> None:
 def _open_cell(page, row: int, column: int, first: str) -> None:
     """Type into a cell, once more where the table was drawn anew in between."""
     for _ in range(20):
-        box = page.get_by_test_id("stDataFrame").bounding_box()
+        page.keyboard.press("Escape")  # a menu or an editor that the last try left open
+        table = page.get_by_test_id("stDataFrame")
+        table.scroll_into_view_if_needed()
+        box = table.bounding_box()
         page.mouse.click(box["x"] + 20, box["y"] + 35 * (row + 1) + 17)
         for _ in range(column):
             page.keyboard.press("ArrowRight")

@@ -136,6 +136,11 @@ def landing() -> None:
         ask("room")
         st.button("Find the room", key="room_found")
     say_refused()
+    st.markdown("## What a class does")
+    for place, view in zip(st.columns(len(VIEWS)), VIEWS.values(), strict=True):
+        with place.container(border=True, height="stretch"):
+            plan = lesson_plan(view.title)
+            st.markdown(f"### {view.title}\n\n*{plan['Minutes']} minutes*\n\n{view.about}")
 
 
 def join(room: Room) -> None:

@@ -76,6 +76,12 @@ def started(teacher: AppTest, activity: str) -> AppTest:
     return teacher
 
 
+def test_the_page_says_what_a_class_does_before_a_room_is_open(open_page):
+    said = " ".join(each.value for each in open_page(PAGE).markdown)
+    for view in VIEWS.values():
+        assert f"### {view.title}" in said and view.about in said
+
+
 def test_hospitals_send_and_the_wall_shows_what_all_of_them_found(teacher, wall, join):
     ana, nobody = join("Ana"), join()
     assert "**2 phones** here so far" in words(wall.run())

@@ -96,7 +96,8 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
     assert not at.exception and not at.error
 
 
-def test_all_panels_are_seen_at_once(open_page, monkeypatch):
+def test_all_panels_are_seen_at_once(open_page, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))  # others run the same rows
     panels = {
         name: replace(TINY, name=name, base=replace(TINY.base, seed=seed, repetitions=3))
         for seed, name in enumerate(("first", "second"))
