@@ -283,7 +283,7 @@ class Spectrum:
         # No cached_property here: in Python 3.11 its lock is one for all matrices, which would
         # have the threads that decompose them wait for each other.
         self._lock = Lock()
-        self._form: TridiagonalForm | None = None
+        self._form: tuple[TridiagonalForm, IntArray] | None = None
         self._all: tuple[FloatArray, FloatArray] | None = None
         self._blocks: dict[str, _Blocks | None] = {}
         self._ordered: dict[str, tuple[FloatArray, FloatArray]] = {}
@@ -352,8 +352,8 @@ class Spectrum:
     def _blocks_by(self, by: str) -> _Blocks | None:
         if by not in self._blocks:
             try:
-                self._form = self._form or TridiagonalForm(self.matrix)
-                self._blocks[by] = _Blocks(self._form, by)
+                self._form = self._form or _form_of_live(self.matrix)
+                self._blocks[by] = _Blocks(*self._form, len(self.matrix), by)
             except np.linalg.LinAlgError:
                 self._blocks[by] = None
         return self._blocks[by]
@@ -372,12 +372,30 @@ class Spectrum:
         return self._ordered[by]
 
 
-class _Blocks:
-    """Leading eigenpairs by inverse iteration, block after block, as far as asked for."""
+def _form_of_live(matrix: FloatArray) -> tuple[TridiagonalForm, IntArray]:
+    """Of the matrix without rows of zeros, as dead pixels leave them, and which rows are left.
 
-    def __init__(self, form: TridiagonalForm, by: str):
+    A row of zeros has the eigenvalue 0, and would have the tridiagonal form fall apart.
+    """
+    live = np.flatnonzero(np.diagonal(matrix))
+    if len(live) < len(matrix):
+        live = np.flatnonzero(matrix.any(axis=1))
+    if len(live) == len(matrix):
+        return TridiagonalForm(matrix), live
+    if len(live) < _ALL_BELOW:
+        raise np.linalg.LinAlgError("hardly a row is left")
+    return TridiagonalForm(matrix[np.ix_(live, live)]), live
+
+
+class _Blocks:
+    """Leading eigenpairs by inverse iteration, block after block, as far as asked for.
+
+    live: Rows of the matrix that the form is of; all others are zero.
+    """
+
+    def __init__(self, form: TridiagonalForm, live: IntArray, n_features: int, by: str):
         size, dtype = len(form.eigenvalues), form.eigenvalues.dtype
-        self._form = form
+        self._form, self._live = form, live
         self._order = _leading(form.eigenvalues, by)
         self._ends = _block_ends(size)
         self._done = 0
@@ -385,10 +403,16 @@ class _Blocks:
         capacity = self._ends[-1]
         self._in_form = np.empty((capacity, size), dtype)
         self.values = form.eigenvalues[self._order[:capacity]]
-        self.vectors = np.empty((capacity, size), dtype)
+        self.vectors = np.zeros((capacity, n_features), dtype)
+        # By value the zeros of rows that are left out come before what is negative.
+        self._reach = capacity
+        if by == "value" and size < n_features:
+            self._reach = int((self.values > 0).sum())
 
     def reaches(self, n_components: int) -> bool:
         """Compute what is missing; False if inverse iteration is not safe that far down."""
+        if n_components > self._reach:
+            return False
         while self._done < n_components and not self._failed:
             end = next(end for end in self._ends if end > self._done)
             try:
@@ -405,7 +429,7 @@ class _Blocks:
         rank = np.argsort(positions)  # LAPACK wants ascending eigenvalues
         block = self._form.vectors(positions[rank], self._in_form[:start])
         self._in_form[start:end] = block
-        self.vectors[start + rank] = self._form.turned_back(block)
+        self.vectors[np.ix_(start + rank, self._live)] = self._form.turned_back(block)
 
 
 def _block_ends(size: int) -> list[int]:
