@@ -265,3 +265,8 @@ def test_a_smooth_mean_is_told_from_noise(rng):
     assert np.linalg.norm(drowned) < 0.1 * np.linalg.norm(draws[0])
     with pytest.raises(ParameterError, match="basis must be of n_features=99"):
         denoise_mean(exact, 0.1, COLUMNS)
+
+
+def test_a_basis_is_named_and_not_spelled_out():
+    """Kinds of messages are ordered by how they are written, once a site."""
+    assert repr(cosine_basis((28, 28))) == "PublicBasis(name='cosines')"
