@@ -15,11 +15,18 @@ from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.assessment import Assessment, NoisyMean, NoisyPart, assess, assess_by_probes
+from dpcore.pca.assessment import (
+    Assessment,
+    NoisyMean,
+    NoisyPart,
+    assess,
+    assess_by_probes,
+    bases_worth,
+)
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
-from dpcore.spectra import Spectrum, proxy_aggregates
+from dpcore.spectra import PublicBasis, Spectrum, proxy_aggregates
 
 
 class Inbox:
@@ -204,8 +211,17 @@ class NoisyAverage:
         to be noise, where that is asked for. Proxies were denoised before they were cut."""
         if self.of_proxies:
             return self.spectrum
-        noise = self.noise or settings.noise
-        return self.spectrum.denoised(self.sigma_left, bases=settings.bases, noise=noise)
+        noise, bases = self.noise or settings.noise, self._bases(settings)
+        return self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise)
+
+    def _bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
+        return bases_worth(
+            self.spectrum,
+            settings.n_components,
+            sigma=self.sigma_left,
+            bases=settings.bases,
+            noise=self.noise or settings.noise,
+        )
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """The K leading directions."""
@@ -240,7 +256,8 @@ class NoisyAverage:
         rng: Of the probes of a denoised one. None where denoised ones are ranked by magnitude.
         """
         noise, mean = self.noise or settings.noise, self.subtracted_mean
-        if not settings.bases or self.sigma_left == 0:
+        bases = self._bases(settings)
+        if not bases or self.sigma_left == 0:
             return assess(
                 self.spectrum,
                 settings.n_components,
@@ -252,11 +269,11 @@ class NoisyAverage:
         if settings.ranking != "value":
             return None
         return assess_by_probes(
-            self.decomposed(settings),
+            self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise),
             settings.n_components,
             [(NoisyPart(self.spectrum.matrix, self.sigma_left, mean=mean), rng)],
             sigma=self.sigma_left,
-            bases=settings.bases,
+            bases=bases,
             noise=noise,
             known_total=self.total,
         )

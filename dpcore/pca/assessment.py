@@ -72,7 +72,7 @@ from scipy.ndimage import uniform_filter1d
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.spectra import PublicBasis, Spectrum
+from dpcore.spectra import PublicBasis, Spectrum, slopes_in_columns
 
 # How a group of eigenvectors of a noisy matrix answers to the noise: sums over eigenvalue gaps; and
 # where the spectrum of pure noise ends.
@@ -933,50 +933,79 @@ def _with_whole_matrix(
     return replace(assessment, energy_ratio=ratio)
 
 
-def best_bases(
+# Beyond so many features a choice would take longer than what it is about.
+_MOST_CHOSEN = 1024
+# Up to so many the products of two vectors are reckoned with; they add one part in n_features.
+_FEW_FEATURES = 128
+
+
+def bases_worth(
     noisy: Spectrum,
-    candidates: Sequence[Sequence[PublicBasis]],
     n_components: int,
     *,
     sigma: float,
+    bases: Sequence[PublicBasis],
     noise: str = "isometric",
-    known_total: float | None = None,
-    rng: np.random.Generator,
-) -> int:
-    """In which bases to take noise out of a matrix: those whose components say they capture most.
+) -> tuple[PublicBasis, ...]:
+    """The bases, or none where the noisy matrix itself says that more is captured without.
 
-    Post-processing of the noisy matrix, so the choice costs no budget. All candidates are assessed
-    along the same probes. Estimates that lie closer than their standard errors leave the choice to
-    chance, where it matters little.
+    In tables of few columns, alike in variance and closely correlated, columns are a poor basis: up
+    to a tenth of the energy was lost in them. Of V(M), the leading eigenvectors of M = A + E or of
+    the denoised M, tr(V M V^T) is flattered by tr(V E V^T), whose mean is known by Stein's identity
+    from M alone. Per entry of the noise it is the variance times how the projector onto V follows,
+
+        sum_{k <= K < l} sum_ij h_ij s_ij (v_ki^2 v_lj^2 + v_ki v_li v_kj v_lj) / (c_k - c_l),
+
+    with h_ij the slopes of denoising, all 1 without, and s_ij twice the variance of E_ij, once on
+    the diagonal. For isometric noise without denoising that is sigma^2 sum 1 / (c_k - c_l).
+
+    The bases are left out where that difference is larger than its standard error, of the noise E
+    in tr((V'^T V' - V^T V) E): where noise leaves the question open they are the better guess.
+
+    Post-processing of the noisy matrix, the same at every call: the choice costs no budget.
 
     Parameters
     ----------
     noisy : Spectrum
         Of A + E.
-    candidates : sequence of sequences of PublicBasis
-        An empty one takes the matrix as it is.
     n_components : int
-    sigma, noise, known_total
-        As in `assess_by_probes`.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int
-        Position among the candidates.
+        How many directions are kept.
+    sigma, noise
+        As `dpcore.mechanisms.symmetric_gaussian_noise` takes them.
+    bases : sequence of PublicBasis
+        Asked about if it is columns alone, where they are better (`COLUMNS_WHERE_BETTER`), and of
+        up to 1024 features.
     """
-    seed = int(rng.integers(2**63))
-    part = NoisyPart(noisy.matrix, sigma)
-    captured = [
-        assess_by_probes(
-            noisy.denoised(sigma, bases=bases, noise=noise),
-            n_components,
-            [(part, np.random.default_rng(seed))],
-            sigma=sigma,
-            bases=bases,
-            noise=noise,
-            known_total=known_total,
-        ).captured
-        for bases in candidates
-    ]
-    return int(np.argmax([float(each.value) for each in captured]))
+    n_features, sigma, bases = len(noisy.matrix), float(sigma), tuple(bases)
+    if len(bases) != 1 or not bases[0].where_better or sigma == 0:
+        return bases
+    if not n_components < n_features <= _MOST_CHOSEN:
+        return bases
+    spread = np.full((n_features, n_features), sigma**2 * (1 if noise == "isometric" else 2))
+    np.fill_diagonal(spread, sigma**2)
+    slopes = slopes_in_columns(noisy.matrix, sigma, noise=noise)
+    denoised = noisy.denoised(sigma, bases=bases, noise=noise)
+    without = estimated_capture(noisy, noisy, n_components, spread, sigma)
+    with_bases = estimated_capture(denoised, noisy, n_components, slopes * spread, sigma)
+    either = [each.leading(n_components)[1].astype(np.float64) for each in (noisy, denoised)]
+    between = either[1].T @ either[1] - either[0].T @ either[0]
+    error = math.sqrt(float(np.vdot(between**2, spread)))
+    return () if without - with_bases > error else bases
+
+
+def estimated_capture(
+    spectrum: Spectrum, noisy: Spectrum, n_components: int, spread: FloatArray, sigma: float
+) -> float:
+    """An estimate of tr(V A V^T) for the leading V of a spectrum made of A + E.
+
+    spread: h_ij s_ij, as above.
+    """
+    n_features = len(spread)
+    values, vectors = spectrum.leading(n_features)
+    kept, cut = np.split(vectors.astype(np.float64), [n_components])
+    follows = kept**2 @ spread @ (cut**2).T
+    if n_features <= _FEW_FEATURES:
+        products = (kept[:, None] * cut).reshape(-1, n_features)
+        follows += np.einsum("pd,pd->p", products @ spread, products).reshape(follows.shape)
+    flattered = follows * _inverse_gaps(values, sigma)[:n_components, n_components:]
+    return float(np.einsum("kd,kd->", kept @ noisy.matrix, kept) - flattered.sum())

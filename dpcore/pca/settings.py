@@ -32,7 +32,14 @@ from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.params import param
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
-from dpcore.spectra import COLUMNS, PublicBasis, SiteMoments, SiteRows, cosine_basis
+from dpcore.spectra import (
+    COLUMNS,
+    COLUMNS_WHERE_BETTER,
+    PublicBasis,
+    SiteMoments,
+    SiteRows,
+    cosine_basis,
+)
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
 # What a private PCA is asked to do.
@@ -251,9 +258,9 @@ def bases_to_denoise_in(
     Parameters
     ----------
     choice : {"auto", "columns", "cosines", "none"}
-        "cosines" of pictures, and then their columns. "auto" is that for pictures and "columns"
-        for other tables; but "none" beside any step of Algorithm 1 as printed, so that what is
-        asked for as printed is.
+        "cosines" of pictures, and then their columns. "auto" is that for pictures and columns
+        where they are better for other tables (`dpcore.pca.assessment.bases_worth`); but "none"
+        beside any step of Algorithm 1 as printed, so that what is asked for as printed is.
     image_shape : (height, width), optional
         Of pictures whose pixels are the columns.
     calibration, noise, truncation : str
@@ -270,8 +277,10 @@ def bases_to_denoise_in(
         return ()
     if choice == "cosines" and image_shape is None:
         raise ParameterError("denoise", "auto, columns or none where rows are no pictures", choice)
-    if choice == "columns" or image_shape is None:
+    if choice == "columns":
         return (COLUMNS,)
+    if image_shape is None:
+        return (COLUMNS_WHERE_BETTER,)
     return cosine_basis(image_shape), COLUMNS
 
 

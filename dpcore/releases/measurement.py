@@ -47,7 +47,7 @@ from dpcore.pca.assessment import (
     NoisyPart,
     assess,
     assess_by_probes,
-    best_bases,
+    bases_worth,
 )
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.releases.dictionary import Column, Dictionary
@@ -79,7 +79,7 @@ from dpcore.releases.tables import (
     numbers_of,
     without_missing,
 )
-from dpcore.spectra import COLUMNS, PublicBasis, Spectrum, few_of_many
+from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, Spectrum, few_of_many
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -607,26 +607,7 @@ def bases_of(choice: str, n_features: int, n_components: int) -> tuple[PublicBas
     """
     if choice == "none" or is_held_once(n_features, n_components):
         return ()
-    return (COLUMNS,)
-
-
-def worth_denoising(
-    noisy: Spectrum, n_components: int, sigma: float, bases: tuple[PublicBasis, ...]
-) -> tuple[PublicBasis, ...]:
-    """The bases, or none where the noisy matrix itself says that more is captured without.
-
-    In tables of few columns, alike in variance and closely correlated, columns are a poor basis: up
-    to .06 of the captured energy was lost in them. Post-processing, and the same at every call.
-    """
-    if not bases or len(noisy.matrix) > MOST_ASSESSED:
-        return bases
-    candidates = (bases, ())
-    # The choice is as good with any seed: the probes' directions are no secret.
-    best = best_bases(
-        noisy, candidates, n_components, sigma=sigma, noise="isometric",
-        rng=np.random.default_rng(0),
-    )  # fmt: skip
-    return candidates[best]
+    return (COLUMNS_WHERE_BETTER,)
 
 
 def leading_of(
@@ -642,8 +623,8 @@ def leading_of(
     moment: shape (n_features, n_features). Where a row has length 1.
     centre: shape (n_features,)
     sigma: Of the noise on its diagonal, where nothing was cut from it since.
-    bases: In which noise is taken out first (`dpcore.spectra.denoising`), if `worth_denoising`:
-        none unless sigma is known.
+    bases: In which noise is taken out first (`dpcore.spectra.denoising`), if they are
+        worth it: none unless sigma is known.
     """
     trace = float(np.trace(moment))
     if is_held_once(len(moment), n_components):
@@ -652,7 +633,7 @@ def leading_of(
     spectrum, told = Spectrum(moment), None
     if sigma is not None:
         before = spectrum
-        bases = worth_denoising(before, n_components, sigma, bases)
+        bases = bases_worth(before, n_components, sigma=sigma, bases=bases)
         spectrum = before.denoised(sigma, bases=bases, noise="isometric")
         if len(moment) <= MOST_ASSESSED:
             told = _assessed(before, spectrum, n_components, sigma, bases)

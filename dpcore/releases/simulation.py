@@ -33,6 +33,7 @@ from dpcore.data import Dataset
 from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
 from dpcore.params import check_params
+from dpcore.pca.assessment import bases_worth
 from dpcore.pca.settings import PublicationSettings
 from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary, read_dictionary
 from dpcore.releases.exact import GRID, MOST_ROWS, noisy_second_moment
@@ -48,7 +49,6 @@ from dpcore.releases.measurement import (
     people_of,
     require_decimal_mark,
     sum_and_count,
-    worth_denoising,
 )
 from dpcore.releases.tables import (
     DAMAGED,
@@ -542,7 +542,7 @@ def plan(
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
-        chosen = worth_denoising(spectrum, n_components, sigma, bases)
+        chosen = bases_worth(spectrum, n_components, sigma=sigma, bases=bases)
         _, found = spectrum.denoised(sigma, bases=chosen, noise="isometric").leading(n_components)
         doubles = exact.astype(np.float64)
         best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])

@@ -1,6 +1,14 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoising import COLUMNS, PublicBasis, cosine_basis, denoise, denoise_mean
+from dpcore.spectra.denoising import (
+    COLUMNS,
+    COLUMNS_WHERE_BETTER,
+    PublicBasis,
+    cosine_basis,
+    denoise,
+    denoise_mean,
+    slopes_in_columns,
+)
 from dpcore.spectra.eigen import (
     CRITERIA,
     Spectrum,
@@ -25,6 +33,7 @@ from dpcore.spectra.moments import (
 
 __all__ = [
     "COLUMNS",
+    "COLUMNS_WHERE_BETTER",
     "CRITERIA",
     "PublicBasis",
     "RunningMoments",
@@ -46,4 +55,5 @@ __all__ = [
     "random_subspace_energy",
     "second_moment",
     "site_moments",
+    "slopes_in_columns",
 ]

@@ -122,6 +122,8 @@ class PublicBasis:
     bands : integer ndarray of shape (n_vectors,), optional
         Public groups 0, 1, ... within which vectors have alike much to do with each other; one
         group of all by default.
+    where_better : bool
+        Whether `dpcore.pca.assessment.bases_worth` may leave it out. `denoise` itself asks nobody.
 
     Raises
     ------
@@ -133,6 +135,7 @@ class PublicBasis:
     factors: tuple[FloatArray, ...] = field(default=(), repr=False)
     frequencies: FloatArray | None = field(default=None, repr=False)
     bands: IntArray | None = field(default=None, repr=False)
+    where_better: bool = False
 
     def __post_init__(self) -> None:
         for factor in self.factors:
@@ -246,6 +249,7 @@ def _rows_rotated(matrix: FloatArray, factors: Sequence[FloatArray]) -> FloatArr
 
 
 COLUMNS = PublicBasis("columns")
+COLUMNS_WHERE_BETTER = PublicBasis("columns", where_better=True)
 
 
 @lru_cache(maxsize=16)
@@ -350,6 +354,21 @@ def denoise(
     for basis in bases[1:]:
         entries = _after_next(entries, noisy, basis, sigma, noise)
     return entries.answer(entries.beyond())
+
+
+def slopes_in_columns(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> FloatArray:
+    """How each entry of `denoise` in the columns moves with the noisy one, given the fit.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features), symmetric
+        W_ij, and the posterior's slope on the diagonal; between 0 and 1.
+    """
+    fit, entries, _ = _fitted(noisy, COLUMNS, sigma, noise)
+    beyond = entries.beyond()
+    weights: FloatArray = np.reciprocal(beyond, out=beyond)
+    np.fill_diagonal(weights, fit.slopes)
+    return weights
 
 
 def denoise_mean(noisy: FloatArray, sigma: float, basis: PublicBasis) -> FloatArray:
@@ -479,9 +498,10 @@ def _after_next(
 
 
 class _Fit(NamedTuple):
-    """a_i; and of a curve which one on the grid, and alpha."""
+    """a_i and how it moves with P_ii; and of a curve which one on the grid, and alpha."""
 
     variances: FloatArray
+    slopes: FloatArray
     curve: int = 0
     height: float = 0.0
 
@@ -497,8 +517,9 @@ def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) 
         best, height, relative = _fit_curve(basis.curves, diagonal, noise, least)
         centre = height * basis.curves.of_vectors[best]
         scatter = relative * centre**2
-    shrunk: FloatArray = centre + scatter / (scatter + noise) * (diagonal - centre)
-    return _Fit(np.maximum(shrunk, 0), best, height)
+    slopes: FloatArray = scatter / (scatter + noise)
+    shrunk: FloatArray = centre + slopes * (diagonal - centre)
+    return _Fit(np.maximum(shrunk, 0), np.where(shrunk > 0, slopes, 0), best, height)
 
 
 def _fit_curve(

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
+from dpcore.pca.assessment import bases_worth
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
@@ -31,7 +32,6 @@ from dpcore.releases.measurement import (
     Reading,
     moment_around,
     sum_and_count,
-    worth_denoising,
 )
 from dpcore.releases.project import Project, sync_folder
 from dpcore.releases.tables import Table
@@ -251,7 +251,7 @@ class Guard:
         rank = int(plan.intermediate_dim or 0)
         sigma = plan.scales.diagonal_sigma / LENGTH**2
         likely = Spectrum(noisy / LENGTH**2)
-        bases = worth_denoising(likely, rank, sigma, plan.bases)
+        bases = bases_worth(likely, rank, sigma=sigma, bases=plan.bases)
         own = NoisySite(likely.matrix, 1, sigma).proxy(rank, "value", bases)
         if request.links:
             handed = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)

@@ -10,10 +10,10 @@ import pytest
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
+from dpcore.pca.assessment import bases_worth
 from dpcore.pca.settings import PublicationSettings
 from dpcore.releases import Column, Dictionary, release
-from dpcore.releases.measurement import worth_denoising
-from dpcore.spectra import COLUMNS, Spectrum, cumulative_energy
+from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, Spectrum, cumulative_energy
 
 N_FEATURES, K = 40, 5
 ROWS = 4000
@@ -92,7 +92,7 @@ def test_columns_that_go_together_are_left_as_the_noise_left_them():
     exact = 8 * loadings.T @ np.diag([8.0, 4.0, 2.0, 1.0]) @ loadings
     noisy = exact + symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
     spectrum = Spectrum(noisy)
-    chosen = worth_denoising(spectrum, 4, sigma, (COLUMNS,))
+    chosen = bases_worth(spectrum, 4, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
     kept = [
         cumulative_energy(
             spectrum.denoised(sigma, bases=bases, noise="isometric").leading(4)[1], exact

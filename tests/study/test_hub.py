@@ -14,6 +14,7 @@ from parties import NAMES, serve
 from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.errors import ParameterError
 from dpcore.pca import aggregate
+from dpcore.pca.assessment import bases_worth
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
@@ -21,7 +22,6 @@ from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.privacy.label import SCHEMA
 from dpcore.releases.certificate import READER_ALONE
 from dpcore.releases.exact import GRID, LENGTH, MOST_ROWS
-from dpcore.releases.measurement import worth_denoising
 from dpcore.spectra import Spectrum
 from dpcore.study.hub import Hub, count_in_words, count_sigma
 from dpcore.study.plan import PROTOCOLS
@@ -76,7 +76,7 @@ def test_the_result_is_the_laboratory_s_of_the_same_messages(plan_with, joined, 
         noisy = sum(each.values for each in messages)
         sigma = 2 * plan.scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy)
-        bases = worth_denoising(spectrum, 2, sigma, plan.bases)
+        bases = bases_worth(spectrum, 2, sigma=sigma, bases=plan.bases)
         found = spectrum.denoised(sigma, bases=bases, noise="isometric").leading(2)[1]
     np.testing.assert_array_equal(result(hub)["components"], found)
 
