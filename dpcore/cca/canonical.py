@@ -49,7 +49,7 @@ from dpcore.pca.assessment import noise_edge
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.pca.site import NoiseScales, noise_scales
 from dpcore.privacy import Guarantee, PrivacyBudget, second_moment_sigma
-from dpcore.spectra import SiteMoments, SiteRows
+from dpcore.spectra import SiteMoments, SiteRows, noise_edge_left
 from dpcore.spectra.moments import Parts
 from dpcore.streams import Repetition
 
@@ -501,8 +501,9 @@ def distributed_cca(
     protocol : {"dpdis", "full", "local", "pooled", "cape"}
     floor : "auto" or float
         Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
-        average. An average of proxies has no bulk of noise to read; there it is half the noise
-        edge, the root mean square eigenvalue of the noise.
+        average, and as much lower as `dpcore.spectra.noise_edge_left` says where that is denoised.
+        An average of proxies has no bulk of noise to read; there it is half the noise edge, the
+        root mean square eigenvalue of the noise.
     repetition : Repetition
         Source of the noise; site s reads a stream of its own.
 
@@ -515,7 +516,7 @@ def distributed_cca(
     joint: FloatArray = release.decomposed(settings).matrix.astype(np.float64)
     mean = np.zeros(moments.n_features) if release.centre is None else release.centre
     if floor == "auto":
-        floor = _automatic_floor(joint, release, settings.noise)
+        floor = _automatic_floor(release, settings)
     elif isinstance(floor, str):
         raise ParameterError("floor", "'auto' or a number", floor)
     x_rotations, y_rotations, correlations = canonical_pairs(
@@ -595,8 +596,12 @@ def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     return replace(scales, moment=moment, mean=mean)
 
 
-def _automatic_floor(joint: FloatArray, release: NoisyAverage, noise: str) -> float:
+def _automatic_floor(release: NoisyAverage, settings: ReleaseSettings) -> float:
+    sigma, noise = release.sigma_left, settings.noise
+    noisy: FloatArray = release.spectrum.matrix.astype(np.float64)
     if release.of_proxies:
-        sigma = np.array([release.sigma_left])
-        return noise_edge(sigma, np.ones(1), len(joint), noise=noise) / 2
-    return noise_floor(joint, release.sigma_left, noise=noise)
+        return noise_edge(np.array([sigma]), np.ones(1), len(noisy), noise=noise) / 2
+    floor = noise_floor(noisy, sigma, noise=noise)
+    for basis in release.bases(settings):
+        floor *= noise_edge_left(noisy, sigma, basis=basis, noise=noise)
+    return floor

@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -40,8 +40,15 @@ from dpcore.experiments.summaries import counted, crossing, percent
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.params import again, param
 from dpcore.pca import ReleaseSettings
+from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    cosine_basis_of_views,
+    second_moment,
+    site_moments,
+)
 from dpcore.streams import Purpose, Repetition, stream
 
 # Which two views of which people, as a name and numbers: what caches and scripts go by.
@@ -153,7 +160,9 @@ class CcaSpec(ReleaseSpec, Spec):
     source: Which two views of which people.
     protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
     calibration: "published" is the poster's tau.
-    denoise: Of the joint moment, before its blocks are taken.
+    denoise: Of the joint moment, before its blocks are taken. "auto" takes the cosines of each
+        view where both are pictures and the whole joint moment is at hand; elsewhere correlations
+        lose by it, and proxies of R directions are of noisy moments as they are.
     floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
     preparation: On the sphere each view of a person has a length of its own. Correlations are
         measured on the centred rows: on the sphere on those that are neither clipped nor at that
@@ -180,8 +189,12 @@ class CcaSpec(ReleaseSpec, Spec):
         note="Default: 4 K, or the number of columns if that is smaller",
         words="a whole number from 1 to the columns of both views",
     )
-    # Views of like columns lose by it: correlations of digits' halves .75 without, .62 with.
-    denoise: str = again(ReleaseSpec, "denoise", "none", choices=("auto", "columns", "none"))
+    denoise: str = again(
+        ReleaseSpec,
+        "denoise",
+        choices=("auto", "columns", "none"),
+        note="auto: cosines of each view where both are pictures. As printed, nothing is",
+    )
     floor: float | str = "auto"
     x_norm_bound: float | None = param(
         None, "Public bound on a row of x", note="Default: the data set's own"
@@ -236,12 +249,22 @@ class CcaSpec(ReleaseSpec, Spec):
     def rows(self, problem: CcaProblem, repetition: int) -> Sequence[Row]:
         return run_cca_repetition(self, problem, repetition)
 
-    def settings(self, n_features: int) -> ReleaseSettings:
-        """The release settings, with R filled in for this many columns of both views."""
+    def settings(
+        self, n_features: int, image_shapes: tuple[tuple[int, int], ...] = ()
+    ) -> ReleaseSettings:
+        """The release settings, with R filled in for this many columns of both views.
+
+        image_shapes: Of both views, where they are pictures.
+        """
         intermediate = self.intermediate_dim
         if intermediate is None:
             intermediate = min(4 * self.components, n_features)
-        return release_settings(self, self.components, intermediate)
+        settings = release_settings(self, self.components, intermediate)
+        if self.denoise != "auto" or not settings.bases:
+            return settings
+        return replace(
+            settings, bases=(cosine_basis_of_views(*image_shapes),) if image_shapes else ()
+        )
 
 
 _DATA_SIDE = (
@@ -274,6 +297,7 @@ class CcaProblem:
         the floor.
     x_scale, y_scale: What the rows were multiplied by; a direction in original units carries the
         same factor.
+    image_shapes: Of both views, where they are pictures; else none.
     statement: Whether the preparation is private.
     """
 
@@ -288,6 +312,7 @@ class CcaProblem:
     x_scale: float
     y_scale: float
     statement: str
+    image_shapes: tuple[tuple[int, int], ...] = ()
 
     @property
     def random_share(self) -> float:
@@ -350,7 +375,13 @@ def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
         x_scale=bounded.x_scale,
         y_scale=bounded.y_scale,
         statement=bounded.statement,
+        image_shapes=_shapes(views),
     )
+
+
+def _shapes(views: TwoViewDataset) -> tuple[tuple[int, int], ...]:
+    shapes = views.x_image_shape, views.y_image_shape
+    return () if shapes[0] is None or shapes[1] is None else (shapes[0], shapes[1])
 
 
 def _second_moment_in_double(rows: FloatArray) -> FloatArray:
@@ -410,10 +441,11 @@ def draw_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> CanonicalPairs:
     """The private pairs of one protocol in one repetition, for bounded rows."""
+    shapes = () if REGISTERED[protocol].wants_proxies else problem.image_shapes
     return distributed_cca(
         problem.moments,
         problem.n_x,
-        spec.settings(len(problem.reference)),
+        spec.settings(len(problem.reference), shapes),
         protocol=protocol,
         floor=spec.floor,
         repetition=Repetition(spec.seed, repetition),

@@ -211,10 +211,11 @@ class NoisyAverage:
         to be noise, where that is asked for. Proxies were denoised before they were cut."""
         if self.of_proxies:
             return self.spectrum
-        noise, bases = self.noise or settings.noise, self._bases(settings)
+        noise, bases = self.noise or settings.noise, self.bases(settings)
         return self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise)
 
-    def _bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
+    def bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
+        """In which a noisy second moment is denoised."""
         return bases_worth(
             self.spectrum,
             settings.n_components,
@@ -256,7 +257,7 @@ class NoisyAverage:
         rng: Of the probes of a denoised one. None where denoised ones are ranked by magnitude.
         """
         noise, mean = self.noise or settings.noise, self.subtracted_mean
-        bases = self._bases(settings)
+        bases = self.bases(settings)
         if not bases or self.sigma_left == 0:
             return assess(
                 self.spectrum,

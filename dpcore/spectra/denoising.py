@@ -79,6 +79,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import erfcx
 
 from dpcore.arrays import FloatArray, IntArray
@@ -275,6 +276,20 @@ def cosine_basis(image_shape: tuple[int, int]) -> PublicBasis:
     return PublicBasis("cosines", (_cosines(height), _cosines(width)), frequencies, bands)
 
 
+@lru_cache(maxsize=16)
+def cosine_basis_of_views(*image_shapes: tuple[int, int]) -> PublicBasis:
+    """The cosines of each of several pictures whose pixels are the columns one after the other.
+
+    image_shapes : (height, width) of each
+
+    Returns a PublicBasis whose frequencies are those of `cosine_basis`, with one group of all.
+    """
+    each = [cosine_basis(shape) for shape in image_shapes]
+    together = block_diag(*(np.kron(*basis.factors) for basis in each))
+    frequencies = np.concatenate([basis.frequencies for basis in each])
+    return PublicBasis("cosines of each view", (together,), frequencies)
+
+
 def _cosines(size: int) -> FloatArray:
     """The orthonormal cosines of so many points in rows, from the constant one to the fastest."""
     frequency = np.arange(size)
@@ -359,6 +374,12 @@ def denoise(
 def slopes_in_columns(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> FloatArray:
     """How each entry of `denoise` in the columns moves with the noisy one, given the fit.
 
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_features, n_features), symmetric
+    sigma, noise
+        As in `denoise`.
+
     Returns
     -------
     ndarray of shape (n_features, n_features), symmetric
@@ -369,6 +390,32 @@ def slopes_in_columns(noisy: FloatArray, sigma: float, *, noise: str = "isometri
     weights: FloatArray = np.reciprocal(beyond, out=beyond)
     np.fill_diagonal(weights, fit.slopes)
     return weights
+
+
+def noise_edge_left(
+    noisy: FloatArray, sigma: float, *, basis: PublicBasis, noise: str = "isometric"
+) -> float:
+    """How far the bulk that noise makes of small eigenvalues reaches after `denoise` in one basis.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_features, n_features), symmetric
+    sigma, noise
+        As in `denoise`.
+    basis : PublicBasis
+
+    Returns
+    -------
+    float
+        In units of how far it reaches before: sqrt(max_i mean_j W_ij^2), from 0 to 1, as the edge
+        of noise of unlike variances follows the row of most. 1 where `sigma` is 0.
+    """
+    if sigma == 0:
+        return 1.0
+    entries = _after_first(noisy, basis, float(sigma), noise)
+    beyond = entries.beyond()
+    weights = np.reciprocal(beyond, out=beyond)
+    return math.sqrt(float(np.einsum("ij,ij->i", weights, weights).max()) / len(weights))
 
 
 def denoise_mean(noisy: FloatArray, sigma: float, basis: PublicBasis) -> FloatArray:

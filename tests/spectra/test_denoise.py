@@ -12,8 +12,10 @@ from dpcore.spectra import (
     PublicBasis,
     captured_energy,
     cosine_basis,
+    cosine_basis_of_views,
     denoise,
     denoise_mean,
+    noise_edge_left,
 )
 from dpcore.spectra.eigen import leading_eigenpairs
 
@@ -270,3 +272,27 @@ def test_a_smooth_mean_is_told_from_noise(rng):
 def test_a_basis_is_named_and_not_spelled_out():
     """Kinds of messages are ordered by how they are written, once a site."""
     assert len(repr(cosine_basis((28, 28)))) < 80
+
+
+def test_each_of_two_views_has_its_own_cosines():
+    shapes = (3, 4), (5, 2)
+    views = cosine_basis_of_views(*shapes)
+    factor = views.factors[0]
+    for shape, rows in zip(shapes, (slice(0, 12), slice(12, 22)), strict=True):
+        alone = cosine_basis(shape)
+        np.testing.assert_allclose(factor[rows, rows], np.kron(*alone.factors), atol=1e-15)
+        np.testing.assert_array_equal(views.frequencies[rows], alone.frequencies)
+    assert not factor[:12, 12:].any()
+
+
+def test_the_bulk_of_noise_reaches_as_far_as_is_said_after_denoising(rng):
+    """Of a diagonal of unlike columns: what is below is noise, which denoising makes narrower."""
+    exact, sigma = np.diag(np.r_[np.ones(10), np.full(190, 1e-3)]), 0.02
+    noisy = exact + symmetric_gaussian_noise(200, sigma, shape="isometric", rng=rng)
+    left = noise_edge_left(noisy, sigma, basis=COLUMNS)
+    assert 0 < left < 0.7
+    lowest = [np.linalg.eigvalsh(each)[0] for each in (noisy, denoise(noisy, sigma))]
+    assert lowest[1] > 1.2 * left * lowest[0]
+    assert noise_edge_left(exact, 0.0, basis=COLUMNS) == 1
+    rows = rng.standard_normal((50, 20))
+    assert noise_edge_left(rows.T @ rows / 50, 1e-4, basis=COLUMNS) == pytest.approx(1, abs=0.02)
