@@ -101,7 +101,9 @@ def show_stories() -> None:
     )
     for start in range(0, len(STORIES), _COLUMNS):
         row = list(STORIES)[start : start + _COLUMNS]
-        for column, name in zip(st.columns(_COLUMNS), row, strict=True):
+        with st.container(key=f"stories_{start // _COLUMNS + 1}"):
+            columns = st.columns(_COLUMNS)
+        for column, name in zip(columns, row, strict=True):
             with column:
                 _card(name)
 

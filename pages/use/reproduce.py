@@ -380,7 +380,7 @@ def show_reproduce() -> None:
             "holds "
             "at each point.",
         )
-        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
+        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta, st.container())
         overview_shown()
         with st.expander("Data sets on this machine"):
             dataset_table()
@@ -500,7 +500,7 @@ def show_reproduce_2012() -> None:
             "At the figure's base setting. MOD-SuLQ's bound grows with the dimension, so that what "
             "holds is much stronger than what was asked.",
         )
-        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta)
+        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta, st.container())
         not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
         st.caption(f"{figure.note} Source: {CITATION}")
         st.code(

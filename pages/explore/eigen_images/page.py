@@ -320,13 +320,14 @@ def show_eigen_images() -> None:
                 headline(specs[strictest], method, found, problem.exact_components)
         rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
         n_components = n_components_of(selection.spec.components, dataset)
-        charts.component_rows(
-            {"Exact PCA": problem.exact_components[:n_components]} | rows,
-            problem.exact_components,
-            dataset,
-            caches.feature_names(selection.spec),
-            protocol=method,
-        )
+        with st.container(key="pictures_of_eigen"):
+            charts.component_rows(
+                {"Exact PCA": problem.exact_components[:n_components]} | rows,
+                problem.exact_components,
+                dataset,
+                caches.feature_names(selection.spec),
+                protocol=method,
+            )
         of_all = f"The first {MOST_SHOWN} of {n_components} components. " * (
             n_components > MOST_SHOWN
         )
