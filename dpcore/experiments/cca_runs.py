@@ -723,7 +723,7 @@ def cca_headline(rows: Sequence[Row], protocol: str) -> str:
     return (
         f"of the total correlation of the {counted(first['components'], 'best pair')} survives in "
         f"**{SAID[protocol]}** at **ε = {first['epsilon']:g}** with {first['samples']:,} "
-        f"people{sites}{spread}."
+        f"rows{sites}{spread}."
     )
 
 

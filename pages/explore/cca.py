@@ -158,7 +158,7 @@ def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> Cc
     protocols = tuple(key for title in picked for key in TITLES if TITLES[key] == title)
     only_directions = ask("cca_only")
     intermediate = None
-    with st.expander("More settings: people, floor, how the norm is shared"):
+    with st.expander("More settings: rows, floor, how the norm is shared"):
         people = ask(
             "cca_people", options=(*(n for n in CCA_PEOPLE if n < views.n_samples), EVERYBODY)
         )
@@ -353,7 +353,7 @@ def show_people(
                     dark=is_dark(),
                 ),
                 key=f"cca_people_{title[:5]}",
-                alt=f"{len(cloud_of[0])} people along {title.lower()}, coloured by group.",
+                alt=f"{len(cloud_of[0])} rows along {title.lower()}, coloured by group.",
             )
             if projected.nmi is not None:
                 left, right = st.columns(2)
@@ -387,7 +387,7 @@ _DRAWS = 5
 _FEWEST_PEOPLE = 50
 _TITLES = {
     "epsilon": ("Against ε", "← more private     asked ε     less private →"),
-    "samples": ("Against the number of people", "people N"),
+    "samples": ("Against the number of rows", "rows N"),
     "delta": ("Against δ", "← more private     δ     less private →"),
 }
 
@@ -494,7 +494,7 @@ def show_cca() -> None:
 
         # One idea a tab.
         found, directions, people, curves, promised = st.tabs(
-            ["Correlations", "Directions", "People", "More ε, people, δ", "What it promises"]
+            ["Correlations", "Directions", "Rows", "More ε, rows, δ", "What it promises"]
         )
         with found:
             figure = show_correlations(private, problem, lead)
@@ -505,8 +505,8 @@ def show_cca() -> None:
                 st.info(formulas("cca_directions"), icon="🔒")
             else:
                 not_private(
-                    "Projecting and clustering people",
-                    "the directions are private, people's own scores along them are not. "
+                    "Projecting and clustering rows",
+                    "the directions are private, each row's own scores along them are not. "
                     "“Release only the directions” above leaves them out.",
                 )
                 show_people(
@@ -514,7 +514,7 @@ def show_cca() -> None:
                 )
                 session_ledger.uncovered(
                     dataset_of(source),
-                    "People's scores along directions",
+                    "Scores of rows along directions",
                     "they are computed from rows",
                 )
         with curves:

@@ -680,10 +680,10 @@ CCA: dict[str, Parameter] = {
     ),
     "cca_people": OneOf(
         "select_slider",
-        "People N",
+        "Rows N",
         EVERYBODY,
         (*CCA_PEOPLE, EVERYBODY),
-        words=f"{EVERYBODY} or a step of its slider that the data have people for",
+        words=f"{EVERYBODY} or a step of its slider that the data have rows for",
     ),
     "cca_directions": control_of(CcaSpec, "intermediate_dim"),
     "cca_floor": OneOf(

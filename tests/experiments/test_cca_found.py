@@ -116,7 +116,7 @@ def test_sentences_say_what_the_rows_say():
     rows = [row for r in range(2) for row in run_cca_repetition(SPEC, problem, r)]
     share = captured(rows, "full")
     assert f"{share:.0%}".replace("%", " %") in cca_comparison(rows, "pooled")
-    assert "1,797 people at 3 sites" in cca_headline(rows, "full")
+    assert "1,797 rows at 3 sites" in cca_headline(rows, "full")
     curve = [
         {"protocol": "pooled", "samples": n, "epsilon": e, "correlation_share": s}
         for n, shares in ((100, (0.2, 0.3, 0.4)), (400, (0.6, 0.7, 0.8)), (200, (0.3, 0.5, 0.9)))

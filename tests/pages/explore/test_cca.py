@@ -39,7 +39,7 @@ def test_it_answers_first_and_says_what_is_not_private():
     assert not at.exception and not at.error
     said = texts(at)
     assert "of the total correlation of the 3 best pairs survives" in said
-    assert "not private" in said and "Projecting and clustering people" in said
+    assert "not private" in said and "Projecting and clustering rows" in said
     assert re.search(r'href="promise[^#"]*#requested"', said) and ">ε = 1," in said
     assert {"exact", "random directions", "what the release itself says"} <= trace_names(at)
     assert [metric.label for metric in at.metric].count("k-means against labels, NMI") == 2
@@ -49,7 +49,7 @@ def test_only_the_directions_leaves_nobody_on_the_page():
     at = page(cca_only="true")
     assert not at.exception
     assert not at.metric
-    assert "Projecting and clustering people" not in texts(at)
+    assert "Projecting and clustering rows" not in texts(at)
     assert any("Release the directions" in info.value for info in at.info)
     assert not any(
         chart["layout"]["xaxis"]["title"]["text"] == "top half, pair 1" for chart in charts(at)
@@ -62,7 +62,7 @@ def test_curves_fill_in_and_say_where_half_is_captured():
         at.run()
         if "Half of the exact correlation is captured **" in texts(at):
             break
-    assert "with 1,000 people" in texts(at)
+    assert "with 1,000 rows" in texts(at)
     assert not at.exception
 
 
@@ -70,7 +70,7 @@ def test_protocols_of_sites_side_by_side():
     at = page(cca_protocols=["CAPE", "Proxies"], sites="4", cca_cut="left and right")
     assert not at.exception and not at.error
     said = texts(at)
-    assert "under masks that cancel** at **ε = 1** with 1,797 people at 4 sites" in said
+    assert "under masks that cancel** at **ε = 1** with 1,797 rows at 4 sites" in said
     assert "Proxies keeps" in said
     assert any(slider.key == "cca_directions" for slider in at.slider)
 
