@@ -714,7 +714,7 @@ def cca_headline(rows: Sequence[Row], protocol: str) -> str:
     mine = [row for row in rows if row["protocol"] == protocol]
     shares = [row["correlation_share"] for row in mine]
     spread = (
-        f" ({percent(min(shares))} to {percent(max(shares))} over {len(shares)} draws)"
+        f" ({percent(min(shares))} to {percent(max(shares))} over {len(shares)} runs)"
         if len(shares) > 1
         else ""
     )

@@ -400,17 +400,20 @@ def show_central() -> None:
 
     with errors_shown():
         spec = replace(central_spec(selection.spec), samples=None)
-        specs = feasible(spec, dataset, tuple(VARIANTS))
+        answered, chosen = st.container(), st.container()
+        every = ask("central_variants", chosen)
+        variants = tuple(VARIANTS) if every else _curve_variants(spec)
+        specs = feasible(spec, dataset, variants)
         # In a place of its own: what stands below stays, greyed, until its successor is there.
         with st.container():
             rows = family_caches.central_rows(tuple(specs.values()))
         session_ledger.pay_rows(rows)
-        answer(rows, spec)
-        st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-
-        st.markdown("## Every run")
+        with answered:
+            answer(rows, spec)
+            st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+            st.markdown("## Every run")
         dots(rows)
-        if spec.epsilon > 1:
+        if spec.epsilon > 1 and (every or spec.calibration == "classic"):
             st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
         left, right = st.columns(2, gap="large")
         with left:

@@ -309,6 +309,7 @@ def show_statistics() -> None:
     """Statistics: one private number about a column, and the law of its error."""
     selection = current()
     answer = st.container(key="answer_of_statistics")
+    figures = st.container()
     controls = st.container(border=True, key="asked_of_statistics")
     with controls:
         source = choose_source()
@@ -327,9 +328,10 @@ def show_statistics() -> None:
         with answer:
             show_answer(data, spec, release)
             st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-        if spec.kind == HISTOGRAM:
-            histogram(data, spec, release)
-        left, right = st.columns(2, gap="large")
+        with figures:
+            if spec.kind == HISTOGRAM:
+                histogram(data, spec, release)
+            left, right = st.columns(2, gap="large")
         with left:
             if session_ledger.curves(data.dataset or TYPED_NUMBERS):
                 law(data, spec, release)

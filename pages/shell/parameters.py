@@ -622,6 +622,12 @@ EIGEN_IMAGES: dict[str, Parameter] = {
     ),
     "component_shown": OneOf("segmented_control", "Component", 1, range(1, 11)),
 }
+CENTRAL: dict[str, Parameter] = {
+    "central_variants": Switch(
+        "Every variant of Analyze Gauss",
+        help="Three calibrations and two shapes of noise, beside the one that the settings name.",
+    ),
+}
 SAMPLE_COMPLEXITY: dict[str, Parameter] = {
     "complexity_correlation": control_of(ComplexitySpec, "correlation"),
     "complexity_gap": control_of(ComplexitySpec, "gap"),
@@ -778,6 +784,7 @@ EXPLORE = (
     STORY
     | of_page("play", PLAY)
     | of_page("eigen_images", EIGEN_IMAGES)
+    | of_page("central", CENTRAL)
     | of_page("sample_complexity", SAMPLE_COMPLEXITY)
     | of_page("statistics", STATISTICS)
     | of_page("classification", CLASSIFICATION)

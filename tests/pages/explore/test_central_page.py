@@ -26,8 +26,9 @@ def test_it_answers_first_and_says_what_each_promises(open_page):
     assert not at.exception
     assert "of the pattern survives with **PPCA** at pure **ε = 1**" in at.markdown[0].value
     labels = charts(at)[0]["layout"]["yaxis"]["ticktext"]
-    assert len(labels) == 10
-    assert {"PPCA", "MOD-SuLQ", "SuLQ", "Analyze Gauss,<br>analytic, isometric"} <= set(labels)
+    assert set(labels) == {
+        "PPCA", "Wishart difference", "MOD-SuLQ", "SuLQ", "Analyze Gauss,<br>analytic, isometric",
+    }  # fmt: skip
     told = spoken(at)
     assert "Wishart difference, pure as well" in told
     for line in ("PPCA", "Wishart difference"):
@@ -35,6 +36,12 @@ def test_it_answers_first_and_says_what_each_promises(open_page):
     assert "| (ε, δ) | ε = 1 at δ = 0.01 |" in told
     assert "chains converged" in told
     assert "PPCA also assumes [Exact draws]" in told
+
+
+def test_every_variant_of_analyze_gauss_is_a_switch_away(open_page):
+    at = open_page("explore/central", central_variants="true")
+    assert not at.exception
+    assert len(charts(at)[0]["layout"]["yaxis"]["ticktext"]) == 10
 
 
 def test_classic_above_one_is_left_out_and_said(open_page):
