@@ -173,7 +173,7 @@ def test_a_look_inside_is_free_but_for_what_is_trained_anew(open_page):
 
 
 def test_central_algorithms_pay_purely_or_not(open_page):
-    at = open_page("explore/central", repetitions="4", components="2")
+    at = open_page("explore/central", repetitions="4", components="2", central_variants="true")
     table = ledger(at).set_index("seen_as")
     assert (table["draws"] == 4).all()
     assert table.loc["PPCA", "mechanism"] == "exponential"
