@@ -34,13 +34,13 @@ _ROOMS = (
 )
 
 __all__ = [
+    "Accountant",
     "AnalyzeGaussPCA",
     "DataUnavailable",
     "Dataset",
     "DistributedPCA",
     "ExponentialPCA",
     "Guarantee",
-    "Ledger",
     "ModSulqPCA",
     "ParameterError",
     "PreparationWarning",
@@ -88,8 +88,8 @@ if TYPE_CHECKING:  # for whoever reads types and runs nothing
         site_message,
     )
     from dpcore.privacy import (
+        Accountant,
         Guarantee,
-        Ledger,
         PrivacyBudget,
         gaussian_delta,
         gaussian_epsilon,

@@ -15,8 +15,15 @@ from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.audit.attack import audit_cases, named_cases
-from dpcore.experiments.charges import Account, of_plan, of_rows, promised
-from dpcore.experiments.pca import RunSpec, check_feasible, draw_subspaces, local_problem, run
+from dpcore.experiments.engine import charges_of
+from dpcore.experiments.pca import (
+    RunSpec,
+    charges_of_rows,
+    check_feasible,
+    draw_subspaces,
+    local_problem,
+    run,
+)
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, cost_of_spec
 from dpcore.figures.energy import energy_curves, protocol_dots
@@ -26,7 +33,7 @@ from dpcore.pca import DistributedPCA, Draw, Subspace
 from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites
 from dpcore.pca.protocols.protocol import EVERY_SITE, Kind, Neighbours, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS, SITES_MOMENTS, protocol, register
-from dpcore.privacy import Adversary
+from dpcore.privacy import Accountant, Adversary
 from pages.shell.parameters import find, parameters, title_of
 
 APP = Path(__file__).parents[1] / "app.py"
@@ -81,14 +88,14 @@ def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
     assert found.components.shape == (2, 64)
-    assert found.guarantee == promised(spec, entry.key, DIGITS)
-    charges = of_plan([spec])
+    assert found.guarantee == spec.promise(entry.key, DIGITS)
+    charges = charges_of([spec])
     assert len(charges) == (entry.noise is not None)
     for charge in charges:
         assert charge.seen == (entry.title,)
         assert charge.by_sites == entry.is_distributed
         assert charge.draws == 2
-    assert [c.release.identity for c in of_rows(run(spec))] == [
+    assert [c.release.identity for c in charges_of_rows(run(spec))] == [
         c.release.identity for c in charges
     ] or entry.key == "ppca"  # run alone, its chains are another draw
 
@@ -157,7 +164,7 @@ def test_the_estimator_takes_it_where_rows_are_at_sites(entry):
 
 def test_every_adversary_whom_it_does_not_trust_attacks_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
-    against = promised(spec, entry.key, DIGITS).against
+    against = spec.promise(entry.key, DIGITS).against
     attacked_by = {case.adversary for case in audit_cases() if case.covers == f"pca.{entry.key}"}
     if entry.kind is Kind.NONE:
         assert not attacked_by
@@ -168,12 +175,12 @@ def test_every_adversary_whom_it_does_not_trust_attacks_it(entry):
 
 def test_what_shares_noise_is_charged_once_and_drawn_once(made_up):
     spec = replace(SPEC, protocols=("full", "dpdis", "sequential", made_up.key))
-    (charge,) = of_plan([spec])
+    (charge,) = charges_of([spec])
     assert charge.seen == tuple(protocol(key).title for key in spec.protocols)
-    alone = [of_plan([replace(spec, protocols=(key,))])[0] for key in spec.protocols]
-    account = Account("digits")
+    alone = [charges_of([replace(spec, protocols=(key,))])[0] for key in spec.protocols]
+    account = Accountant("digits")
     for each in alone:
-        account.pay(each)
+        account.charge(each)
     assert account.n_releases == spec.repetitions
     # One seed is one release for the estimator too: by value, both read the same matrix.
     rows = np.random.default_rng(0).standard_normal((600, 6)) / 10

@@ -125,7 +125,6 @@ def _add_label(commands: Commands) -> None:
 def _label(arguments: argparse.Namespace) -> int:
     from dpcore.data import dataset_status
     from dpcore.experiments.audit.attack import CaseAttack, named_cases
-    from dpcore.experiments.charges import promised
     from dpcore.privacy.label import audit_in_words, label_of, label_page
     from dpcore.releases.certificate import as_json
 
@@ -135,7 +134,7 @@ def _label(arguments: argparse.Namespace) -> int:
     if out is not None and out.suffix not in (".html", ".json"):
         raise ParameterError("out", "a file that ends in .html or .json", str(out))
     key, dataset = spec.protocols[0], dataset_status(spec.dataset)
-    guarantee = promised(spec, key, dataset)
+    guarantee = spec.promise(key, dataset)
     centring = "sphere" if spec.on_sphere else "private mean"
     attacked = [
         case

@@ -27,21 +27,30 @@ from dpcore.cca import (
     joint_moment_sigma,
     measured_correlations,
 )
-from dpcore.data import load_dataset, split_sites
+from dpcore.data import dataset_status, load_dataset, split_sites
 from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import DATA_SEED
 from dpcore.data.two_views import TwoViewDataset, two_views
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row, Spec, gathered, row_from
+from dpcore.experiments.engine import Row, Spec, gathered, is_charged, joined, merged, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import AskedRow, ReleaseSpec, release_settings
+from dpcore.experiments.pca import (
+    AskedRow,
+    ReleaseSpec,
+    held_stream,
+    label_of,
+    matrix_of,
+    noise_key,
+    people_of,
+    release_settings,
+)
 from dpcore.experiments.summaries import counted, crossing, percent
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.params import again, param
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
-from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy import EVERYONE, Charge, Guarantee, PrivacyBudget, Release
 from dpcore.spectra import (
     SiteMoments,
     SiteRows,
@@ -73,6 +82,10 @@ class CutViews:
     dataset: str = "digits"
     how: Cut = "halves-top-bottom"
 
+    @property
+    def n_samples(self) -> int:
+        return dataset_status(self.dataset).n_samples
+
     def load(
         self, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
     ) -> TwoViewDataset:
@@ -92,6 +105,10 @@ class SyntheticViews:
     columns: int = 50
     shared: int = 5
     noise: float = 0.5
+
+    @property
+    def n_samples(self) -> int:
+        return self.people
 
     def load(
         self, data_home: str | os.PathLike[str] | None = None, *, download: bool = True
@@ -249,6 +266,45 @@ class CcaSpec(ReleaseSpec, Spec):
     def rows(self, problem: CcaProblem, repetition: int) -> Sequence[Row]:
         return run_cca_repetition(self, problem, repetition)
 
+    def charges(
+        self,
+        guarantees: Mapping[str, Guarantee] | None = None,
+        draws: int | None = None,
+    ) -> list[Charge]:
+        """As of every family: one charge for each noisy joint moment."""
+        numbers = frozenset(range(self.repetitions if draws is None else draws))
+        charges = []
+        samples = self.source.n_samples if self.samples is None else self.samples
+        cell = vars(self) | {"samples": samples, "resample": False}
+        bounds = (self.source, self.x_share, self.x_norm_bound, self.y_norm_bound)
+        for name, guarantee in (self.guarantees() if guarantees is None else guarantees).items():
+            if not is_charged(guarantee):
+                continue
+            entry = REGISTERED[name]
+            matrix = matrix_of(cell, name).replace("moment", "joint moment")
+            key = ("pairs", *bounds, *noise_key(cell | {"norm_bound": None}, name))
+            release = Release.of(
+                guarantee,
+                key=joined(*key),
+                label=label_of(cell, name, matrix),
+                dataset=dataset_of(self.source),
+                partition=joined("pairs", self.source, *people_of(cell))
+                if entry.is_alone
+                else EVERYONE,
+                sites=(0,) if entry.is_alone else None,
+            )
+            charges.append(
+                Charge(
+                    release,
+                    numbers,
+                    ("canonical pairs",),
+                    (f"CCA: {TITLES[name]}",),
+                    entry.is_distributed,
+                    held_stream(cell, name),
+                )
+            )
+        return merged(charges)
+
     def settings(
         self, n_features: int, image_shapes: tuple[tuple[int, int], ...] = ()
     ) -> ReleaseSettings:
@@ -265,6 +321,16 @@ class CcaSpec(ReleaseSpec, Spec):
         return replace(
             settings, bases=(cosine_basis_of_views(*image_shapes),) if image_shapes else ()
         )
+
+
+def dataset_of(source: ViewSource) -> str:
+    """The data set whose people two views are of."""
+    if isinstance(source, CutViews):
+        return source.dataset
+    return (
+        f"two drawn views of {source.people:,} people ({source.columns} columns each, "
+        f"{source.shared} shared, noise {source.noise:g})"
+    )
 
 
 _DATA_SIDE = (

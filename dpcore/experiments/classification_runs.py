@@ -29,15 +29,18 @@ from dpcore.data.loading import entry_of
 from dpcore.data.row_bounds import shorten
 from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row, Spec, gathered, row_from
+from dpcore.experiments.engine import Row, Spec, gathered, is_charged, joined, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import (
     BUYING,
+    COMPONENTS,
     PUBLISHED,
     Prepares,
     PrivateRow,
     PrivateSpec,
+    matrix_of,
+    noise_of,
     noise_settings,
 )
 from dpcore.experiments.statistic_runs import StatisticSpec, release
@@ -49,8 +52,9 @@ from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.pca.settings import with_mean_share
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import (
+    Accountant,
+    Charge,
     Guarantee,
-    Ledger,
     PrivacyBudget,
     Release,
     gaussian_delta,
@@ -77,6 +81,7 @@ EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
 )
 PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
 MODELS = {"svm": "SVM", "logistic": "Logistic regression"}
+_A_MODEL = {"svm": "an SVM", "logistic": "a logistic regression"}
 # Of epsilon, as far as a control goes.
 SHARE_STEPS = tuple(step / 20 for step in range(20))
 
@@ -225,6 +230,61 @@ class ClassificationSpec(PrivateSpec, Spec):
             self.sites if PROTOCOLS[self.protocol].is_distributed else 1,
             self.seed,
         )
+
+    def charges(
+        self, guarantees: Mapping[str, Guarantee] | None = None, draws: int | None = None
+    ) -> list[Charge]:
+        """As of every family: for a mean, a noisy moment, the training (`promised_stages`)."""
+        numbers = frozenset(range(self.repetitions if draws is None else draws))
+        if not guarantees:
+            return []
+        spec = canonical(self)
+        entry = PROTOCOLS[spec.protocol]
+        # What the rule gives the mean follows from what it and the PCA have together.
+        by_rule = spec.centring_share is None
+        mean_mu, pca = stage_budgets(replace(spec, centring_share=0.0) if by_rule else spec)
+        mean = "by rule" if by_rule else mean_mu
+        people = ("classification", *vars(spec.key()).values(), entry.is_distributed)
+        noise: tuple[object, ...] = ()
+        if pca is not None:
+            reads = {
+                name: getattr(spec, name, None) for name in noise_of({}, spec.protocol).settings
+            }
+            noise = (matrix_of(vars(spec), spec.protocol), pca.epsilon, pca.delta, *reads.values())
+        everything = tuple(value for name, value in vars(spec).items() if name != "repetitions")
+        matrix = matrix_of(vars(spec), spec.protocol)
+        found = "random" if spec.pipeline == RANDOM_PRIVATE else "private"
+        stages = {
+            CENTRING: (
+                (mean, *(noise[1:3] if by_rule else ())),
+                "the mean of those who learn",
+                "mean",
+                "centring",
+            ),
+            PCA: ((mean, *noise), f"{matrix} of those who learn", COMPONENTS, entry.title),
+            TRAINING: (
+                everything,
+                f"training {_A_MODEL[spec.model]} on {found} components",
+                "classifier",
+                "training",
+            ),
+        }
+        charges = []
+        for stage, guarantee in guarantees.items():
+            if not is_charged(guarantee):
+                continue
+            settings, label, what, seen_as = stages[stage]
+            release = Release.of(
+                guarantee,
+                key=joined(stage, *people, *settings),
+                label=f"{label}, ε = {spec.epsilon:g} in all, seed {spec.seed}",
+                dataset=spec.dataset,
+            )
+            by_sites = stage != TRAINING and entry.is_distributed
+            seen = (f"Classification: {seen_as}",)
+            stream = joined(noise_of({}, entry.key).words if stage == PCA else stage, spec.seed)
+            charges.append(Charge(release, numbers, (what,), seen, by_sites, stream))
+        return charges
 
 
 def canonical(spec: ClassificationSpec) -> ClassificationSpec:
@@ -404,23 +464,23 @@ def training_epsilon(spec: ClassificationSpec) -> float:
 def total_guarantee(spec: ClassificationSpec, guarantees: Mapping[str, Guarantee]) -> Guarantee:
     """What all private stages promise together, at the asked delta.
 
-    The smaller of basic composition and the privacy loss distribution, by the ledger. A stage
+    The smaller of basic composition and the privacy loss distribution, by the accountant. A stage
     that is not private and reads the people makes it infinite.
     """
     asked = PrivacyBudget(spec.epsilon, spec.delta)
     if spec.pipeline not in (PRIVATE, RANDOM_PRIVATE):
         return Guarantee(asked, math.inf, 0.0, "none", "nobody")
-    ledger = Ledger()
+    accountant = Accountant(spec.dataset)
     for stage, guarantee in guarantees.items():
         release = Release.of(guarantee, key=stage, label=stage, dataset=spec.dataset)
-        ledger = ledger.add(release)
+        accountant.charge(Charge(release))
     pure = all(g.delta == 0 for g in guarantees.values())
     delta = 0.0 if pure else spec.delta
     assumed = (one for guarantee in guarantees.values() for one in guarantee.assumptions)
     added = "; ".join(
         f"{guarantee.noise_added_by} ({stage})" for stage, guarantee in guarantees.items()
     )
-    epsilon = ledger.spent_by_person(spec.dataset).epsilon(delta)
+    epsilon = accountant.total(delta)
     return Guarantee(
         asked,
         epsilon,

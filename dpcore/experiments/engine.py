@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from threading import Lock
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
 from dpcore.arrays import threads_start
 from dpcore.errors import ParameterError
-from dpcore.privacy import Guarantee
+from dpcore.privacy import Charge, Guarantee, Release
 
 # What the engine wants to know of a family of experiments: PCA, CCA, classification …
 
@@ -107,9 +107,38 @@ class Spec:
         return [spec.rows(problem, repetition) for spec in specs]
 
     def guarantees(self) -> Mapping[str, Guarantee]:
-        """What each noise of one repetition promises, by its name, no row being read: what a plan
-        of this family is charged (`dpcore.experiments.charges.of_plan`)."""
+        """What each noise of one repetition promises, by its name, no row being read.
+
+        Raises `ParameterError` if it cannot run.
+        """
         raise NotImplementedError
+
+    def charges(
+        self, guarantees: Mapping[str, Guarantee] | None = None, draws: int | None = None
+    ) -> list[Charge]:
+        """What those whose rows are read are charged: one charge for each noise.
+
+        guarantees: Of each noise, where they are known; else `guarantees`.
+        draws: The first so many repetitions; None for all.
+        """
+        dataset = self.dataset_read()
+        if dataset is None:
+            return []
+        numbers = frozenset(range(self.n_repetitions() if draws is None else draws))
+        return [
+            Charge(
+                Release.of(
+                    guarantee,
+                    key=joined(self.experiment, name, *self.draw_key()),
+                    label=name,
+                    dataset=dataset,
+                ),
+                numbers,
+                (name,),
+            )
+            for name, guarantee in (self.guarantees() if guarantees is None else guarantees).items()
+            if is_charged(guarantee)
+        ]
 
     def with_values(self, values: dict[str, Any]) -> Self:
         """Itself with these values, derived fields included."""
@@ -160,6 +189,38 @@ class Spec:
             and all(isinstance(row, dict) and _has_fields(row, kind) for row in rows)
             and all(row | known == row for row, known in zip(rows, outline, strict=True))
         )
+
+
+def charges_of(specs: Iterable[Spec]) -> list[Charge]:
+    """What runs will be charged, no row being read; those that cannot run cost nothing.
+
+    Noise that several specs read is charged once.
+    """
+    charges: list[Charge] = []
+    for spec in specs:
+        # The reason is said where they are run.
+        with suppress(ParameterError):
+            charges += spec.charges()
+    return merged(charges)
+
+
+def merged(charges: Iterable[Charge]) -> list[Charge]:
+    """One charge for each noise; equal keys in two data sets are two."""
+    found: dict[tuple[str, str], Charge] = {}
+    for charge in charges:
+        key = charge.release.identity
+        found[key] = found[key].merged(charge) if key in found else charge
+    return list(found.values())
+
+
+def is_charged(guarantee: Guarantee) -> bool:
+    """Whether anything is promised, and anything spent: neither exact nor random components are."""
+    return guarantee.is_private and (guarantee.epsilon, guarantee.delta) != (0, 0)
+
+
+def joined(*parts: object) -> str:
+    """A key from what identifies a draw."""
+    return "|".join(map(str, parts))
 
 
 K = TypeVar("K", bound=Hashable)

@@ -23,7 +23,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from io import BytesIO
@@ -34,13 +34,21 @@ from typing import Any, Self, TypedDict, TypeVar
 import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray, executor
-from dpcore.data import Prepared, dataset_status, prepare, split_sites
+from dpcore.data import DatasetStatus, Prepared, dataset_status, prepare, split_sites
 from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.loading import CATALOG, dataset_files, entry_of, load_dataset
 from dpcore.data.row_bounds import MODES, RENAMED, shorten
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine import Row, Spec, one_blas_thread, row_from
+from dpcore.experiments.engine import (
+    Row,
+    Spec,
+    is_charged,
+    joined,
+    merged,
+    one_blas_thread,
+    row_from,
+)
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.store import Store, versions
 from dpcore.mechanisms import NOISE_SHAPES
@@ -63,11 +71,24 @@ from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.assessment import Assessment
 from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.messages import check_encoding
-from dpcore.pca.protocols.protocol import Protocol, raw_row_bytes, whole_matrix_bytes
+from dpcore.pca.protocols.protocol import (
+    Kind,
+    NoiseIdentity,
+    Protocol,
+    raw_row_bytes,
+    whole_matrix_bytes,
+)
 from dpcore.pca.protocols.register import protocol
-from dpcore.pca.settings import DENOISING, NATIVE, PRECISIONS, ROUNDED, bases_to_denoise_in
+from dpcore.pca.settings import (
+    DENOISING,
+    NATIVE,
+    PRECISIONS,
+    ROUNDED,
+    bases_to_denoise_in,
+    sites_that_answer,
+)
 from dpcore.pca.site import SiteAtWork
-from dpcore.privacy import CALIBRATIONS, PrivacyBudget
+from dpcore.privacy import CALIBRATIONS, EVERYONE, Charge, Guarantee, PrivacyBudget, Release
 from dpcore.spectra import (
     SiteMoments,
     SiteRows,
@@ -77,6 +98,9 @@ from dpcore.spectra import (
     site_moments,
 )
 from dpcore.streams import Purpose, Repetition, stream
+
+# What is released, as a charge says it.
+COMPONENTS = "components"
 
 # Public subspaces that a holder may project rows onto, before anything is made private.
 
@@ -744,6 +768,55 @@ class RunSpec(ReleaseSpec, Spec):
         more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
         return release_settings(self, components, intermediate, self._image_shape, **more)
 
+    def promise(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
+        """The guarantee that a protocol's first draw would come with, no row being read.
+
+        dataset: What is known of the data set, where it is at hand.
+        Raises `ParameterError` if it cannot run.
+        """
+        dataset = dataset or dataset_status(self.dataset)
+        n_samples = dataset.n_samples if self.samples is None else self.samples
+        sizes = dataset.site_sizes
+        # Sites skewed by label have equal sizes.
+        sites = split_sites(
+            n_samples,
+            self.sites,
+            how="equal" if self.split == "dirichlet" else self.split,
+            labels=np.repeat(np.arange(len(sizes)), sizes) if sizes else None,
+            rng=stream(self.seed, Purpose.SPLIT, 0),
+        )
+        components = self.components or dataset.default_components
+        if components is None:
+            raise ParameterError("components", f"given for {self.dataset}", None)
+        settings = self.settings(dataset.n_features, components)
+        there = sites_that_answer(settings, self.sites, Repetition(self.seed))
+        n_there = [len(sites[number]) for number in there]
+        n_features = kept_features(self.knowledge, dataset.n_features)
+        return protocol(key).promise(settings, n_there, n_features)
+
+    def guarantees(self) -> Mapping[str, Guarantee]:
+        dataset = dataset_status(self.dataset)
+        return {key: self.promise(key, dataset) for key in self.protocols}
+
+    def charges(
+        self,
+        guarantees: Mapping[str, Guarantee] | None = None,
+        draws: int | None = None,
+        what: tuple[str, ...] = (COMPONENTS,),
+    ) -> list[Charge]:
+        """As of every family; `what` says what was released."""
+        status = dataset_status(self.dataset)
+        cell = vars(self) | {
+            "samples": status.n_samples if self.samples is None else self.samples,
+            "components": self.components or status.default_components,
+        }
+        numbers = frozenset(range(self.repetitions if draws is None else draws))
+        return merged(
+            _charge(cell, key, guarantee, numbers, what)
+            for key, guarantee in (self.guarantees() if guarantees is None else guarantees).items()
+            if is_charged(guarantee)
+        )
+
     @property
     def _image_shape(self) -> tuple[int, int] | None:
         # Rows that were projected are coordinates, and no pictures any more.
@@ -759,6 +832,122 @@ S = TypeVar("S", bound=PrivateSpec)
 def as_published(spec: S) -> S:
     """The same question with the noise and truncation of Algorithm 1 as printed."""
     return replace(spec, **PUBLISHED)
+
+
+# What noise a run reads: by what its charges are told apart.
+
+# The unit is a draw of noise, not a picture: whatever is computed from one noisy matrix is
+# post-processing and free. Protocols whose entries name the same noise read the same draw of it,
+# and K, R and the message only cut it differently, so all of those share a charge. A key names the
+# people, the settings of the noise and the seed, and nothing that is chosen afterwards.
+
+# A spec or a row: the settings of a release by the names of their fields.
+Cell = Mapping[str, Any]
+
+
+def charges_of_rows(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:
+    """What the runs behind some tidy rows cost, over all their data sets."""
+    numbers: dict[tuple[object, ...], set[int]] = {}
+    examples: dict[tuple[object, ...], Cell] = {}
+    for row in rows:
+        # Settings after the noise differ from row to row of a sweep; one of each will do.
+        same = (row["protocol"], row["dataset"], row["exact_epsilon"],
+                *noise_key(row, row["protocol"]))  # fmt: skip
+        numbers.setdefault(same, set()).add(row["repetition"])
+        examples.setdefault(same, row)
+    return merged(
+        _charge(row, row["protocol"], guarantee, frozenset(numbers[same]), what)
+        for same, row in examples.items()
+        if is_charged(guarantee := _guarantee_of(row))
+    )
+
+
+def noise_key(cell: Cell, key: str) -> tuple[object, ...]:
+    """What tells this noise on these people from any other."""
+    preparation, as_published = cell["preparation"], reads_rows_first(cell)
+    buys_mean = preparation in BUYING
+    knowledge = cell.get("knowledge", NO_KNOWLEDGE)
+    reads = (
+        cell.get(name) if buys_mean or name != "mean_share" else 0.0
+        for name in noise_of(cell, key).settings
+    )
+    return (
+        matrix_of(cell, key),
+        cell.get("task"),
+        preparation,
+        None if as_published else cell["norm_bound"],
+        *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
+        *filter(None, [None if as_published else cell.get("limits")]),
+        cell["epsilon"],
+        *reads,
+        *(people_of(cell) if protocol(key).is_distributed else people_of(cell)[:3]),
+    )
+
+
+def reads_rows_first(cell: Cell) -> bool:
+    """Whether centring and scaling read every row before any promise starts."""
+    return bool(cell["preparation"] == "published")
+
+
+def noise_of(cell: Cell, key: str) -> NoiseIdentity:
+    """What a protocol reads under a cell's preparation."""
+    return protocol(key).reads(on_sphere=cell.get("preparation") == "sphere")
+
+
+def people_of(cell: Cell) -> tuple[object, ...]:
+    """Who takes part, and, from the fourth on, who is where."""
+    skew = cell["concentration"] if cell["split"] == "dirichlet" else None
+    who = (cell["samples"], cell["seed"], cell["resample"])
+    return (*who, cell["sites"], cell["split"], skew)
+
+
+def matrix_of(cell: Cell, key: str) -> str:
+    """What a protocol adds its noise to, in words that tell its noise from that of others."""
+    return noise_of(cell, key).of(cell["sites"])
+
+
+def label_of(cell: Cell, key: str, matrix: str) -> str:
+    """What a person would call draws of one noise; the usual preparation goes without saying."""
+    reads = noise_of(cell, key).settings
+    settings = [cell[name] for name in ("calibration", "noise") if name in reads]
+    prepared = [
+        said
+        for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE), ("limits", ""))
+        if (said := cell.get(name, usual)) != usual
+    ]
+    told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
+    return f"{matrix}, {cell['samples']:,} rows, ε = {cell['epsilon']:g}, {told}"
+
+
+def held_stream(cell: Cell, key: str) -> str:
+    """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
+    return joined(noise_of(cell, key).words, cell["seed"])
+
+
+def _charge(
+    cell: Cell, key: str, guarantee: Guarantee, drawn: frozenset[int], what: tuple[str, ...]
+) -> Charge:
+    entry = protocol(key)
+    # Where every site releases, everybody pays through one; only a site alone spares the others,
+    # unless who is there, or which site is the first to be there, is drawn anew each time.
+    alone = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
+    release = Release.of(
+        guarantee,
+        key=joined(*noise_key(cell, key)),
+        label=label_of(cell, key, matrix_of(cell, key)),
+        dataset=cell["dataset"],
+        partition=joined(*people_of(cell)) if alone else EVERYONE,
+        sites=(0,) if alone else None,
+    )
+    stream_held = held_stream(cell, key)
+    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream_held)
+
+
+def _guarantee_of(row: Cell) -> Guarantee:
+    if protocol(row["protocol"]).kind is Kind.PURE:
+        mechanism = "exponential" if row["sigma"] is None else "laplace"
+        return Guarantee(None, row["exact_epsilon"], 0.0, mechanism, "")
+    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])
 
 
 # The data side of a run: who takes part, at which site, and the exact answer to compare with.

@@ -8,16 +8,17 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any, Self, TypedDict
 
 import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row, Spec, row_from
+from dpcore.experiments.engine import Row, Spec, joined, row_from
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.params import LARGEST_BOUND, check_params, param
-from dpcore.privacy import PrivacyBudget
+from dpcore.privacy import Charge, Guarantee, PrivacyBudget, Release
 from dpcore.statistics import (
     MECHANISMS,
     PrivateStatistic,
@@ -46,6 +47,9 @@ _BOUNDS = {
 _TYPED = (0.0, 100.0)
 _NEAREST = 1e-9
 _SEPARATORS = re.compile(r"[\s,;]+")
+
+
+TYPED_NUMBERS = "the typed numbers"
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,39 @@ class StatisticSpec:
     def edges(self) -> np.ndarray:
         """(bins + 1,) public edges."""
         return np.linspace(float(self.low), float(self.high), self.bins + 1)
+
+    def charge(
+        self, dataset: str | None, identity: tuple[object, ...], name: str, guarantee: Guarantee
+    ) -> Charge:
+        """What one release of it is charged.
+
+        dataset: None stands for numbers that somebody typed.
+        identity: Tells the column, or the numbers, from any other.
+        name: What a person calls the column.
+        """
+        settings: tuple[object, ...] = (
+            self.kind,
+            self.low,
+            self.high,
+            self.epsilon,
+            self.mechanism,
+            self.seed,
+        )
+        if self.kind == HISTOGRAM:
+            settings += (self.bins,)
+        if self.mechanism == "gaussian":
+            settings += (self.delta,)
+        # Typed numbers are their own identity, and may be many.
+        column = sha256(repr(identity).encode()).hexdigest()
+        release = Release.of(
+            guarantee,
+            key=joined("statistic", column, *settings),
+            label=f"the {self.kind} of {name}, ε = {self.epsilon:g}, seed {self.seed}",
+            dataset=dataset or TYPED_NUMBERS,
+        )
+        # Of typed numbers nothing keys the noise but how many there are.
+        stream = "" if dataset else joined("typed", len(identity), *settings)
+        return Charge(release, what=(self.kind,), seen=(name,), stream=stream)
 
 
 def usual_bounds(dataset: str | None) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The privacy accountant: a ledger of releases, a cap (filter), a running bound (odometer).
+"""The privacy accountant: charges, their total, a cap (filter), a running bound (odometer).
 
 Releases about the same people compose; releases about disjoint sites do not, for each person is
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
@@ -8,8 +8,7 @@ cap (`Cap`) or the larger bound of `odometer_epsilon`. None of it
 holds for releases that share their noise: two of those at different scales can be solved for what
 the noise should hide.
 
-A result shown twice is one release: entries with a known key cost nothing. A ledger never
-changes; `add` returns another.
+A result shown twice is one release: charges with a known key cost nothing.
 
 A cap fixed beforehand, which refuses what would exceed it: a privacy filter.
 
@@ -54,7 +53,7 @@ The reserve has to be fixed as well: if what Gaussians left of delta could be sp
 it suits, somebody would do so just where the Gaussians had told them nothing.
 
 Each person counts the releases that read their own row. At a bound that holds for all of them,
-as `Ledger.bound_by_person` is, the claim holds for every person at once.
+as `Accountant.bound_under_cap` is, the claim holds for every person at once.
 
 References
 ----------
@@ -113,8 +112,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_FLOOR, Context
 from functools import lru_cache
 from itertools import zip_longest
@@ -133,9 +132,11 @@ from dpcore.privacy.guarantee_in_words import (
     say_number,
 )
 
-# The ledger: what has been released about a data set, who paid, and how it adds up.
+# The accountant: what has been released about a data set, who pays for it, and how it adds up.
 
 EVERYONE = ""
+# No site has this number.
+_NOBODY = -1
 
 # Buckets of the discretised privacy loss, over its whole range: losses are rounded up by at most
 # a hundred-thousandth of it each, which costs well under 1 % of epsilon for a hundred releases.
@@ -164,6 +165,8 @@ class Release:
         Name of the split into disjoint sites; `EVERYONE` when all people pay.
     sites : tuple of int, or None
         Who pays: sites of the partition, each for its own people; None for every site.
+    distance : float
+        Total variation between what is drawn, in whole numbers say, and the ideal release.
     """
 
     key: str
@@ -175,6 +178,7 @@ class Release:
     mu: float | None = None
     partition: str = EVERYONE
     sites: tuple[int, ...] | None = None
+    distance: float = 0.0
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -207,7 +211,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Spent:
+class Composition:
     """A composition in the making: mu of all Gaussian releases, and the (epsilon, delta) others."""
 
     mu: float = 0.0
@@ -218,16 +222,16 @@ class Spent:
         """Whether `epsilon` has to convolve: not for Gaussian releases alone, nor for one other."""
         return len(self.others) > (self.mu == 0)
 
-    def and_then(self, other: Spent) -> Spent:
+    def and_then(self, other: Composition) -> Composition:
         """Both, about the same people."""
         others = sorted(self.others + other.others, reverse=True)
-        return Spent(composed_mu(self.mu, other.mu), tuple(others))
+        return Composition(composed_mu(self.mu, other.mu), tuple(others))
 
-    def or_else(self, other: Spent) -> Spent:
+    def or_else(self, other: Composition) -> Composition:
         """One or the other, about disjoint people: a bound on both, exact where one dominates."""
         pairs = zip_longest(self.others, other.others, fillvalue=(0.0, 0.0))
         others = ((max(a[0], b[0]), max(a[1], b[1])) for a, b in pairs)
-        return Spent(max(self.mu, other.mu), tuple(others))
+        return Composition(max(self.mu, other.mu), tuple(others))
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon known to hold for the composition at this delta."""
@@ -266,88 +270,364 @@ class Bound:
         Sum of the deltas of those.
     epsilon : float
         Sum of the epsilons where every release is pure; infinite where one is not.
+    distance : float
+        Sum of the distances from the ideal releases.
     """
 
     mu: float = 0.0
     delta: float = 0.0
     epsilon: float = 0.0
+    distance: float = 0.0
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """What was released, as the tuple `releases` in the order it was made."""
+class Charge:
+    """Draws of one kind of noise at one setting, and what was seen of them.
 
-    releases: tuple[Release, ...] = field(default=())
+    Parameters
+    ----------
+    release : Release
+        One draw: who pays, and how much.
+    numbers : frozenset of int
+        Which draws: repetition 0 seen here and repetition 0 seen there are one.
+    what : tuple of str
+        What was released from them: components, eigenvalues, a mean.
+    seen : tuple of str
+        By which algorithms.
+    by_sites : bool
+        Whether sites added the noise, each to what its own people gave.
+    stream : str
+        Unit noise that a laboratory holds while settings move, from the same seed; empty where the
+        noise is of this charge alone.
+    """
 
-    def add(self, release: Release) -> Ledger:
-        """With this release; the same ledger if it is known."""
-        if any(known.identity == release.identity for known in self.releases):
-            return self
-        return replace(self, releases=(*self.releases, release))
+    release: Release
+    numbers: frozenset[int] = frozenset({0})
+    what: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    by_sites: bool = False
+    stream: str = ""
 
-    def spent_by_person(self, dataset: str) -> Spent:
-        """A bound for every person in the data set: at each split, the site that paid most."""
-        releases = [release for release in self.releases if release.dataset == dataset]
-        total = _compose(release for release in releases if release.partition == EVERYONE)
-        for partition in dict.fromkeys(release.partition for release in releases):
-            if partition != EVERYONE:
-                total = total.and_then(_worst_site(_of_partition(releases, partition)))
-        return total
+    @property
+    def draws(self) -> int:
+        """How many."""
+        return len(self.numbers)
 
-    def bound_by_person(self, dataset: str) -> Bound:
-        """A bound for every person that may be looked at while going on (`privacy.filter`).
+    def merged(self, other: Charge) -> Charge:
+        """Both of the same key: the draws of either, paid by everybody who pays for either."""
+        ours, theirs = self.release, other.release
+        dearer = max(ours, theirs, key=lambda release: release.epsilon)
+        if EVERYONE in (ours.partition, theirs.partition):
+            dearer = replace(dearer, partition=EVERYONE, sites=None)
+        else:
+            sites = sorted({*(ours.sites or ()), *(theirs.sites or ())})
+            dearer = replace(dearer, sites=tuple(sites))
+        return Charge(
+            dearer,
+            self.numbers | other.numbers,
+            tuple(dict.fromkeys((*self.what, *other.what))),
+            tuple(dict.fromkeys((*self.seen, *other.seen))),
+            self.by_sites,
+            self.stream,
+        )
 
-        As in `spent_by_person`, people pay for their own site, and for the worst site of every
-        split.
+    def releases(self) -> tuple[Release, ...]:
+        """Releases that compose like all the draws; Gaussian ones fold into one, exactly."""
+        one = self.release
+        if one.mu is not None:
+            mu = composed_mu(*[one.mu] * self.draws)
+            return (replace(one, mu=mu, distance=self.draws * one.distance),)
+        return tuple(replace(one, key=f"{one.key}#{number}") for number in self.numbers)
+
+    def who_pays(self) -> str:
+        """The people who pay, in words."""
+        if self.release.sites is None:
+            return "everybody"
+        numbers = ", ".join(str(site + 1) for site in self.release.sites)
+        return f"people of site{'s' if len(self.release.sites) > 1 else ''} {numbers}"
+
+
+@dataclass
+class Accountant:
+    """Everything released about the people of one data set: charges by key, and what is left.
+
+    A session keeps it in memory; a project, and a site of a study, builds it from its ledger on
+    disk (`dpcore.releases.project`). A charge that is known costs nothing: a result shown twice is
+    one release.
+
+    Parameters
+    ----------
+    dataset : str
+        Whose rows are read.
+    charges : dict of str to Charge
+        By the keys of their releases, in the order they were made.
+    uncovered : dict of str to str
+        What was shown that no guarantee covers, and why.
+    cap : Cap, optional
+        The most that may be charged to a person from `before` on.
+    before : dict of str to Charge
+        What had been charged when the cap was set.
+    """
+
+    dataset: str
+    charges: dict[str, Charge] = field(default_factory=dict)
+    uncovered: dict[str, str] = field(default_factory=dict)
+    cap: Cap | None = None
+    before: dict[str, Charge] = field(default_factory=dict)
+    _composed: Composition | None = field(default=None, repr=False, compare=False)
+
+    def set_cap(self, cap: Cap | None) -> None:
+        """From now on nothing may be charged beyond this cap; what came before is outside it."""
+        self.cap, self.before = cap, dict(self.charges)
+
+    def goes_on_as(self, dataset: str) -> Accountant:
+        """The accountant of the same people, whose rows are read in another way from now on."""
+
+        def renamed(charges: dict[str, Charge]) -> dict[str, Charge]:
+            # What is asked in the same words of other rows is another release.
+            releases = {f"{self.dataset}|{key}": each for key, each in charges.items()}
+            return {
+                key: replace(each, release=replace(each.release, key=key, dataset=dataset))
+                for key, each in releases.items()
+            }
+
+        charges, before = renamed(self.charges), renamed(self.before)
+        return Accountant(dataset, charges, dict(self.uncovered), self.cap, before)
+
+    def charge(self, *charges: Charge) -> bool:
+        """Enter all of these, or none; False if they were known and nothing is added.
+
+        Raises
+        ------
+        ParameterError
+            If one is about other people: it would be in no total.
+        BeyondCap
+            If there is a cap that they would exceed together; nothing is entered then.
         """
-        own = [release for release in self.releases if release.dataset == dataset]
-        gaussian = (
-            release if release.mu is not None else replace(release, mu=pure_mu(release.epsilon))
-            for release in own
-        )
-        delta = math.fsum(release.delta for release in own if release.mu is None)
-        is_pure = delta == 0 and all(release.mu is None for release in own)
-        pure = (epsilon for epsilon, _ in self.spent_by_person(dataset).others)
-        return Bound(
-            Ledger(tuple(gaussian)).spent_by_person(dataset).mu,
-            delta,
-            math.fsum(pure) if is_pure else math.inf,
-        )
+        entries, is_new = self._with(charges)
+        if is_new:
+            self._require(entries)
+            self._composed = None
+        self.charges = entries
+        return is_new
 
-    def spent_by_site(self, dataset: str, partition: str, site: int) -> Spent:
-        """A bound for the people of one site, whichever site was theirs in other splits."""
-        others = tuple(r for r in self.releases if r.partition != partition)
-        ours = _of_partition(self.releases, partition)
-        own = _compose(r for r in ours if r.dataset == dataset and _pays(r, site))
-        return Ledger(others).spent_by_person(dataset).and_then(own)
+    def require(self, *charges: Charge) -> None:
+        """Raise what `charge` would, and enter nothing."""
+        entries, is_new = self._with(charges)
+        if is_new:
+            self._require(entries)
+
+    def _with(self, charges: Iterable[Charge]) -> tuple[dict[str, Charge], bool]:
+        entries = dict(self.charges)
+        for charge in charges:
+            release = charge.release
+            if release.dataset != self.dataset:
+                raise ParameterError(
+                    "dataset", f"the accountant's, {self.dataset}", release.dataset
+                )
+            known = entries.get(release.key)
+            entries[release.key] = charge if known is None else known.merged(charge)
+        return entries, bool(_beyond(entries, self.charges))
+
+    def _require(self, entries: dict[str, Charge]) -> None:
+        if self.cap is not None:
+            asked = _beyond(entries, self.charges)
+            drawn = _unit_draws(entries.values())
+            if any(drawn[draw] > 1 for draw in _unit_draws(asked)):
+                raise BeyondCap(
+                    "This scales noise that another release has scaled, and from both the data can "
+                    "be solved for: no cap admits them together. Redraw the noise first."
+                )
+            after = _bound(_beyond(entries, self.before))
+            self.cap.require(self.bound_under_cap(), after, _bound(asked))
+
+    def bound_under_cap(self) -> Bound:
+        """What the cap counts as charged to everybody at most."""
+        return _bound(_beyond(self.charges, self.before))
+
+    def composed(self, *, site: int | None = None, partition: str | None = None) -> Composition:
+        """A bound for every person: at each split, that of the site that paid most.
+
+        Parameters
+        ----------
+        site, partition : optional
+            For the people of one site of a split, the latest if none is named, whichever site was
+            theirs in other splits.
+        """
+        if site is None:
+            # Worked out again only once something is charged.
+            if self._composed is None:
+                self._composed = _compose_for_everyone(_releases_of(self.charges.values()))
+            return self._composed
+        releases = _releases_of(self.charges.values())
+        split = self.latest_partition if partition is None else partition
+        others = [release for release in releases if release.partition != split]
+        own = _compose(r for r in releases if r.partition == split and _pays(r, site))
+        return _compose_for_everyone(others).and_then(own)
+
+    def total(self, delta: float, *, site: int | None = None, stopping: bool = False) -> float:
+        """Epsilon of everything charged so far, at this delta.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        site : int, optional
+            For the people of this site of the latest split; else a bound for everybody.
+        stopping : bool
+            Whether it has to hold whenever one stops, for whatever was seen; else it is what a
+            plan of exactly these releases, fixed beforehand, has. Infinite at `delta` = 0 unless
+            everything is pure, and for approximate releases that are not Gaussian, which the
+            odometer does not cover.
+        """
+        if not stopping:
+            return self.composed(site=site).epsilon(delta)
+        bound = _bound(self.charges.values())
+        if bound.delta > 0:
+            return math.inf
+        # The loss of pure releases is never larger than their epsilons together.
+        return min(bound.epsilon, odometer_epsilon(bound.mu, delta) if delta > 0 else math.inf)
+
+    @property
+    def n_releases(self) -> int:
+        return sum(charge.draws for charge in self.charges.values())
+
+    @property
+    def has_sites(self) -> bool:
+        """Whether anything has been released by sites."""
+        return any(charge.by_sites for charge in self.charges.values())
+
+    @property
+    def latest_partition(self) -> str:
+        """The split that a release of some sites named last; `EVERYONE` where none has."""
+        splits = [each.release.partition for each in self.charges.values()]
+        return next((split for split in reversed(splits) if split != EVERYONE), EVERYONE)
+
+    def holds_noise(self, others: Iterable[Accountant] = ()) -> bool:
+        """Whether one draw of unit noise serves several charges, of this data set or of others.
+
+        Whoever has both solves for what the noise should hide: together they promise nothing,
+        and their sum is that of fresh draws.
+        """
+        drawn = _unit_draws(self.charges.values())
+        for other in others:
+            if other is not self:
+                elsewhere = _unit_draws(other.charges.values())
+                drawn.update({draw: elsewhere[draw] for draw in drawn if draw in elsewhere})
+        return max(drawn.values(), default=0) > 1
+
+    def epsilon_by_site(self, delta: float) -> dict[int | None, float]:
+        """Epsilon so far by site of the latest split; None stands for sites nobody has named.
+
+        Empty where no site has released anything alone.
+        """
+        latest = self.latest_partition
+        if latest == EVERYONE:
+            return {}
+        releases = (each.release for each in self.charges.values())
+        named = sorted({s for r in releases if r.partition == latest for s in r.sites or ()})
+        return {
+            site: self.total(delta, site=_NOBODY if site is None else site)
+            for site in (*named, None)
+        }
 
     def rows(self, delta: float) -> list[dict[str, Any]]:
-        """Entries as JSON-able rows, each with the total so far at `delta`; None is infinite."""
-        rows = []
-        for count, release in enumerate(self.releases, start=1):
-            so_far = Ledger(self.releases[:count]).spent_by_person(release.dataset)
+        """One row a charge, in order, with the total after it and the plain sum of epsilons.
+
+        The last total is the smallest known. Those before it are quick bounds where kinds of
+        noise are mixed, and never above the last.
+        """
+        rows: list[dict[str, Any]] = []
+        added_up = 0.0
+        # Composing every prefix anew would take seconds after an hour of redraws.
+        by_everybody, by_some = Composition(), Accountant(self.dataset)
+        for key, charge in self.charges.items():
+            release = charge.release
+            added_up += charge.draws * release.epsilon
+            if release.partition == EVERYONE:
+                by_everybody = by_everybody.and_then(_compose(charge.releases()))
+            else:
+                by_some.charges[key], by_some._composed = charge, None
+            so_far = by_everybody.and_then(by_some.composed())
             rows.append(
                 {
-                    **asdict(release),
-                    "epsilon": _finite(release.epsilon),
-                    "mu": None if release.mu is None else _finite(release.mu),
-                    "sites": None if release.sites is None else list(release.sites),
-                    "total_epsilon": _finite(so_far.epsilon(delta)),
+                    "released": ", ".join(charge.what),
+                    "noise_on": release.label,
+                    "seen_as": ", ".join(charge.seen),
+                    "who_pays": charge.who_pays(),
+                    "mechanism": release.mechanism,
+                    "draws": charge.draws,
+                    "epsilon": release.epsilon,
+                    "delta": release.delta,
+                    "mu": release.mu,
+                    "total_epsilon": so_far.added_up(delta),
                     "total_delta": delta,
+                    "sum_of_epsilons": added_up,
                 }
             )
+        if rows:
+            last = rows[-1]["total_epsilon"] = self.total(delta)
+            for row in rows:
+                row["total_epsilon"] = min(row["total_epsilon"], last)
         return rows
 
 
-def _of_partition(releases: Iterable[Release], partition: str) -> list[Release]:
-    return [release for release in releases if release.partition == partition]
+def _releases_of(charges: Iterable[Charge]) -> list[Release]:
+    return [release for charge in charges for release in charge.releases()]
+
+
+def _unit_draws(charges: Iterable[Charge]) -> Counter[tuple[str, int]]:
+    """How many charges scale each draw of unit noise, where it may be held."""
+    return Counter((c.stream, number) for c in charges if c.stream for number in c.numbers)
+
+
+def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge]:
+    """What has been charged besides what was known: new draws, and old ones others now pay."""
+    new = []
+    for key, charge in charges.items():
+        earlier = known.get(key)
+        if earlier is None or earlier.release != charge.release:
+            new.append(charge)
+        elif charge.numbers - earlier.numbers:
+            new.append(replace(charge, numbers=charge.numbers - earlier.numbers))
+    return new
+
+
+def _bound(charges: Iterable[Charge]) -> Bound:
+    """A bound for every person that may be looked at while going on.
+
+    As where a plan is composed, people pay for their own site, and for the worst site of every
+    split.
+    """
+    releases = _releases_of(charges)
+    gaussian = (
+        release if release.mu is not None else replace(release, mu=pure_mu(release.epsilon))
+        for release in releases
+    )
+    delta = math.fsum(release.delta for release in releases if release.mu is None)
+    is_pure = delta == 0 and all(release.mu is None for release in releases)
+    pure = (epsilon for epsilon, _ in _compose_for_everyone(releases).others)
+    return Bound(
+        _compose_for_everyone(list(gaussian)).mu,
+        delta,
+        math.fsum(pure) if is_pure else math.inf,
+        sum(release.distance for release in releases),
+    )
+
+
+def _compose_for_everyone(releases: Sequence[Release]) -> Composition:
+    total = _compose(release for release in releases if release.partition == EVERYONE)
+    for partition in dict.fromkeys(release.partition for release in releases):
+        if partition != EVERYONE:
+            total = total.and_then(_worst_site([r for r in releases if r.partition == partition]))
+    return total
 
 
 def _pays(release: Release, site: int) -> bool:
     return release.sites is None or site in release.sites
 
 
-def _worst_site(releases: list[Release]) -> Spent:
+def _worst_site(releases: list[Release]) -> Composition:
     named = {site for release in releases for site in release.sites or ()}
     # A site nobody names still pays for what every site pays for.
     worst = _compose(release for release in releases if release.sites is None)
@@ -356,14 +636,14 @@ def _worst_site(releases: list[Release]) -> Spent:
     return worst
 
 
-def _compose(releases: Iterable[Release]) -> Spent:
+def _compose(releases: Iterable[Release]) -> Composition:
     mus, others = [0.0], []
     for release in releases:
         if release.mu is not None:
             mus.append(release.mu)
         elif (release.epsilon, release.delta) != (0.0, 0.0):
             others.append((release.epsilon, release.delta))
-    return Spent(composed_mu(*mus), tuple(sorted(others, reverse=True)))
+    return Composition(composed_mu(*mus), tuple(sorted(others, reverse=True)))
 
 
 def _epsilon_of_one(epsilon: float, own_delta: float, delta: float) -> float:
@@ -402,10 +682,6 @@ def _epsilon_by_pld(mu: float, others: tuple[tuple[float, float], ...], delta: f
     return float(total.get_epsilon_for_delta(delta))
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 # A cap fixed beforehand, which refuses what would exceed it: a privacy filter.
 
 # As in `Guarantee.keeps_asked`: mu is a root, and what was asked to fill the cap shall fit.
@@ -414,6 +690,10 @@ _ROUNDING = 1 + 1e-9
 
 class BeyondCap(Exception):
     """What was asked for would exceed a cap; the message is one sentence for whoever asked."""
+
+
+class BeyondReserve(BeyondCap):
+    """The part of a cap's delta that is kept for what is not Gaussian, or not ideal, is used up."""
 
 
 @dataclass(frozen=True)
@@ -425,7 +705,8 @@ class Cap:
     epsilon, delta : float
         What holds of everything released under the cap; both positive, epsilon finite.
     reserve : float
-        In [0, delta): the part of delta for releases that are approximate without being Gaussian.
+        In [0, delta): the part of delta for releases that are approximate without being Gaussian,
+        and for the distance of what is drawn from the ideal.
 
     Raises
     ------
@@ -453,7 +734,10 @@ class Cap:
 
     def admits(self, spent: Bound) -> bool:
         """Whether all of this may have been spent."""
-        return self.share(spent) <= _ROUNDING and spent.delta <= self.reserve
+        return self.share(spent) <= _ROUNDING and self._reserved(spent) <= self.reserve
+
+    def _reserved(self, spent: Bound) -> float:
+        return spent.delta + delta_of_distance(spent.distance, self.epsilon)
 
     def share(self, spent: Bound) -> float:
         """What part of the cap is spent: in mu squared, or in epsilon while all is pure."""
@@ -484,14 +768,22 @@ class Cap:
 
         Raises
         ------
+        BeyondReserve
+            If its reserve does not.
         BeyondCap
             If the cap does not admit it.
         """
         if self.admits(after):
             return
         cap = f"the cap of ε = {say_delta(self.epsilon)} at δ = {say_delta(self.delta)}"
+        if self._reserved(after) > self.reserve and after.distance > 0:
+            raise BeyondReserve(
+                f"The sampler's distance would take δ = {say_number(self._reserved(after))}, and "
+                f"the cap keeps {say_number(self.reserve)} for that: a cap of larger δ, or smaller "
+                "ε, keeps more."
+            )
         if after.delta > self.reserve:
-            raise BeyondCap(
+            raise BeyondReserve(
                 f"This asks for δ = {say_number(asked.delta)} without being Gaussian, and {cap} "
                 f"keeps {say_number(self.reserve)} for that."
             )
@@ -507,6 +799,14 @@ class Cap:
             f"This asks for a pure ε = {say_number(asked.epsilon)}, which counts as ε = {counted} "
             f"beside Gaussian noise, and ε = {left} is left of {cap}."
         )
+
+
+def delta_of_distance(distance: float, epsilon: float) -> float:
+    """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
+
+    distance: tau.
+    """
+    return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
 
 
 def spoken_down(epsilon: float) -> str:

@@ -49,7 +49,7 @@ from dpcore.pca.assessment import (
     assess_by_probes,
     bases_worth,
 )
-from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.privacy import PrivacyBudget, delta_of_distance, gaussian_epsilon, gaussian_mu
 from dpcore.releases.dictionary import Column, Dictionary
 from dpcore.releases.exact import (
     DISTANCE,
@@ -163,14 +163,6 @@ class Scales:
         distance = self.distance if distance is None else distance
         left = delta - delta_of_distance(distance, at_most)
         return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
-
-
-def delta_of_distance(distance: float, epsilon: float) -> float:
-    """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
-
-    distance: tau.
-    """
-    return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
 
 
 def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:

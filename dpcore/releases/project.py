@@ -17,7 +17,7 @@ import re
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -25,10 +25,20 @@ from pathlib import Path
 from typing import Protocol
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import BeyondCap, Bound, Cap, PrivacyBudget, composed_mu, gaussian_epsilon
+from dpcore.privacy import (
+    Accountant,
+    BeyondCap,
+    BeyondReserve,
+    Bound,
+    Cap,
+    Charge,
+    PrivacyBudget,
+    Release,
+    gaussian_epsilon,
+)
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.releases.measurement import SAMPLER_SHARE, delta_of_distance, for_gaussian
+from dpcore.privacy.guarantee_in_words import say_delta
+from dpcore.releases.measurement import SAMPLER_SHARE, for_gaussian
 
 LEDGER = "ledger.sqlite"
 
@@ -337,14 +347,12 @@ class Project:
         if name.lower() in taken or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
-        _require_admitted(self.cap, before, costs, delta)
+        _require_admitted(self.cap, before, name, costs, delta)
 
-    def _total(self, charged: tuple[Charged, ...]) -> Total:
-        bound = _bound(self.cap, *charged)
-        distance = sum(each.distance for each in charged)
-        cap = self.cap
+    def _total(self, charged: Sequence[Charged]) -> Total:
+        cap, bound = self.cap, _accountant(self.cap, charged).bound_under_cap()
         share = cap.share(bound)
-        return Total(bound.mu, distance, share, cap.epsilon, cap.delta, cap.reserve)
+        return Total(bound.mu, bound.distance, share, cap.epsilon, cap.delta, cap.reserve)
 
     def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
         names = ", ".join(each.name for each in fields(Charged)[:-1])
@@ -446,23 +454,33 @@ def require_room_to_begin(
     delta: As in `Project.require_room`.
     Raises `ParameterError` if it is no cap, `BeyondCap` if it does not.
     """
-    _require_admitted(cap_of_project(*cap), (), costs, delta)
+    _require_admitted(cap_of_project(*cap), (), "first", costs, delta)
+
+
+def _accountant(cap: Cap, charged: Iterable[Charged]) -> Accountant:
+    """The accountant of what a ledger says was charged."""
+    charges = {each.name: _charge(each.name, each) for each in charged}
+    return Accountant(LEDGER, charges, cap=cap)
+
+
+def _charge(name: str, costs: Costs) -> Charge:
+    # The accountant composes by mu; epsilon and delta of a release alone are for who reads of it.
+    return Charge(
+        Release(name, name, LEDGER, "gaussian", math.inf, 0.0, costs.mu, distance=costs.distance)
+    )
 
 
 def _require_admitted(
-    cap: Cap, spent: Sequence[Costs], costs: Costs, delta: float | None = None
+    cap: Cap, charged: Iterable[Charged], name: str, costs: Costs, delta: float | None
 ) -> None:
-    before, after = _bound(cap, *spent), _bound(cap, *spent, costs)
-    if after.delta > cap.reserve:
-        raise BeyondCap(
-            f"The sampler's distance would take δ = {say_number(after.delta)}, and the cap "
-            f"keeps {say_number(cap.reserve)} for that: a cap of larger δ, or smaller ε, keeps "
-            "more."
-        )
+    accountant = _accountant(cap, charged)
     try:
-        cap.require(before, after, _bound(cap, costs))
+        accountant.require(_charge(name, costs))
+    except BeyondReserve:
+        raise
     except BeyondCap as error:
-        raise BeyondCap(f"{error} {_what_passes(cap, before, delta or cap.delta)}") from error
+        passes = _what_passes(cap, accountant.bound_under_cap(), delta or cap.delta)
+        raise BeyondCap(f"{error} {passes}") from error
 
 
 def _what_passes(cap: Cap, spent: Bound, delta: float) -> str:
@@ -472,12 +490,6 @@ def _what_passes(cap: Cap, spent: Bound, delta: float) -> str:
     if left == 0 or largest == 0:
         return "No release passes any more."
     return f"At δ = {say_delta(delta)} the largest ε that passes is {spoken_down(largest)}."
-
-
-def _bound(cap: Cap, *spent: Costs) -> Bound:
-    distance = sum(each.distance for each in spent)
-    mu = composed_mu(*(each.mu for each in spent))
-    return Bound(mu, delta_of_distance(distance, cap.epsilon), float("inf"))
 
 
 def cap_of_project(epsilon: float, delta: float) -> Cap:

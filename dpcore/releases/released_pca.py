@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError, shortened
-from dpcore.privacy import Cap
+from dpcore.privacy import Cap, delta_of_distance
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.certificate import (
     ASSUMPTIONS,
@@ -35,7 +35,7 @@ from dpcore.releases.certificate import (
 )
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact import EARLIER_DISTANCE, GRID, LENGTH
-from dpcore.releases.measurement import TOLD, Scales, bound_of, delta_of_distance, grid_blocks
+from dpcore.releases.measurement import TOLD, Scales, bound_of, grid_blocks
 from dpcore.releases.project import EARLIER_SHARE, folder_name
 from dpcore.releases.publication import CERTIFICATE, COMPONENTS, files_beside
 from dpcore.releases.tables import Table

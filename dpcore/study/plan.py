@@ -15,14 +15,13 @@ from typing import Any
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.params import again, check_params
 from dpcore.pca.settings import PublicationSettings
-from dpcore.privacy import Adversary, gaussian_epsilon
+from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact import DISTANCE
 from dpcore.releases.measurement import (
     Scales,
     bases_of,
     calibrated,
-    delta_of_distance,
 )
 from dpcore.spectra import PublicBasis
 

@@ -30,10 +30,10 @@ from dpcore.experiments.cca_runs import (
     cca_comparison,
     cca_headline,
     cca_recipe,
+    dataset_of,
     half_captured,
     half_in_words,
 )
-from dpcore.experiments.charges import dataset_of, of_pairs
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import GIVEN, RunSpec, as_published, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
@@ -226,13 +226,12 @@ def show_promises(draws: Draws, spec: CcaSpec) -> None:
                 st.caption(said)
 
 
-def pay(spec: CcaSpec, problem: CcaProblem) -> None:
+def pay(spec: CcaSpec) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
     guarantees = {key: _promised(family_caches.found_pairs(first, key)) for key in spec.protocols}
-    people = int(problem.moments.n_samples.sum())
-    session_ledger.pay(of_pairs(spec.source, spec, guarantees, people, spec.repetitions))
+    session_ledger.pay(spec.charges(guarantees))
     dataset = dataset_of(spec.source)
     session_ledger.uncovered(
         dataset, "Exact correlations and what is captured of them", "they read rows without noise"
@@ -472,7 +471,7 @@ def show_cca() -> None:
         # In a place of its own: what stands below stays, greyed, until its successor is there.
         with st.container():
             problem = family_caches.cca_problem(spec)
-            pay(spec, problem)
+            pay(spec)
             draws = {key: family_caches.found_pairs(spec, key) for key in spec.protocols}
         rows = [row for found in draws.values() for _, row in found]
         private = [found for found, _ in draws[lead]]
@@ -484,7 +483,7 @@ def show_cca() -> None:
             )
             if shared.compare:
                 printed = replace(as_published(spec), protocols=(lead,))
-                pay(printed, problem)
+                pay(printed)
                 published = family_caches.found_pairs(printed, lead)
                 share = captured([row for _, row in published], lead)
                 words.markdown(

@@ -12,7 +12,6 @@ import streamlit as st
 
 from dpcore.data import unit_of
 from dpcore.data.splits import Halves
-from dpcore.experiments.charges import of_pipeline
 from dpcore.experiments.classification_runs import (
     CENTRING,
     EXACT,
@@ -318,7 +317,7 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
     charges = []
     for spec in map(canonical, specs):
         guarantees = promised_stages(spec, family_caches.problem(spec.key()))
-        charges += of_pipeline(spec, guarantees, spec.repetitions)
+        charges += spec.charges(guarantees)
         if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
             session_ledger.uncovered(
                 spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"

@@ -13,11 +13,16 @@ from dpcore.data import DatasetStatus, unit_of
 from dpcore.data.dataset import PEOPLE, RowUnit, is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments import statistic_runs
-from dpcore.experiments.charges import TYPED_NUMBERS, of_statistic
 from dpcore.experiments.classification_runs import statistic_recipe
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistic_runs import HISTOGRAM, MEAN, StatisticSpec, numbers_in
+from dpcore.experiments.statistic_runs import (
+    HISTOGRAM,
+    MEAN,
+    TYPED_NUMBERS,
+    StatisticSpec,
+    numbers_in,
+)
 from dpcore.figures.families import (
     bounds_figure,
     error_law_figure,
@@ -262,9 +267,7 @@ def people(data: Values, spec: StatisticSpec) -> None:
 
 def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Pay for the release before it is shown."""
-    session_ledger.pay(
-        [of_statistic(data.dataset, data.identity, data.name, spec, release.guarantee)]
-    )
+    session_ledger.pay([spec.charge(data.dataset, data.identity, data.name, release.guarantee)])
 
 
 def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:

@@ -16,8 +16,7 @@ from dpcore.data import DatasetStatus, dataset_status, unit_of
 from dpcore.data.dataset import RowUnit, is_held
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import of_plan
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine import Row, charges_of
 from dpcore.experiments.pca import RunSpec, as_published
 from dpcore.experiments.summaries import Curves, bytes_in_words, counted, crossing, percent
 from dpcore.experiments.sweep import Sweep
@@ -428,7 +427,7 @@ def frontier_request(page: str, spec: RunSpec) -> JobRequest:
         spec,
         lambda: {"whole": part(whole), "proxies": part(proxies)},
         background_jobs.cost_of(sweeps),
-        lambda: of_plan(c.spec for sweep in sweeps for c in sweep.cells() if c.spec is not None),
+        lambda: charges_of(c.spec for sweep in sweeps for c in sweep.cells() if c.spec is not None),
     )
 
 

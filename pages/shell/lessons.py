@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
-from dpcore.experiments.charges import Account, of_rows
 from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import charges_of_rows
 from dpcore.experiments.summaries import percent
+from dpcore.privacy import Accountant
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 
 # What decides a story: a number worked out from rows that were run for it, never written down.
@@ -114,15 +115,12 @@ class SpentOnAll:
 
     def __call__(self, look: Look) -> Finding:
         rows = look({})
-        account = Account(rows[0]["dataset"])
-        account.pay(*of_rows(rows))
+        accountant = Accountant(rows[0]["dataset"])
+        accountant.charge(*charges_of_rows(rows))
         delta = rows[0]["delta"]
-        total, stopping = (
-            account.spent_by_person().epsilon(delta),
-            account.odometer_epsilon(delta),
-        )
+        total, stopping = accountant.total(delta), accountant.total(delta, stopping=True)
         sentence = self.said.format(
-            n=account.n_releases, one=say_number(rows[0]["exact_epsilon"]),
+            n=accountant.n_releases, one=say_number(rows[0]["exact_epsilon"]),
             total=say_number(total), delta=say_delta(delta), stopping=say_number(stopping),
         )  # fmt: skip
         return Finding((total,), f"ε = {say_number(total)}", sentence)

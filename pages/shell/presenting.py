@@ -15,7 +15,6 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.data.dataset import is_held
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted
 from dpcore.params import EPSILONS, usual_delta
@@ -257,7 +256,7 @@ class PinnedRun:
         what of the view no promise covers."""
         titles: dict[str, list[str]] = {}
         for key in self.spec.protocols:
-            said = headline(promised(self.spec, key, self.dataset), self.spec.reads_rows_first)
+            said = headline(self.spec.promise(key, self.dataset), self.spec.reads_rows_first)
             titles.setdefault(said, []).append(PROTOCOLS[key].title)
         own = [_OWN] if is_held(self.dataset.name) else []
         return [*(f"{', '.join(named)}: {said}" for said, named in titles.items()), OPEN, *own]

@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.charges import of_plan
+from dpcore.experiments.engine import charges_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.sweep import Points
@@ -85,7 +85,7 @@ def question_of(spec: RunSpec) -> RankingQuestion:
 def request_of(page: str, question: RankingQuestion) -> JobRequest:
     """The question as a job; every way of it is charged."""
     specs = [way.spec(question.base) for way in question.ways]
-    asked = of_sweeps(page, question.sweeps, lambda: of_plan(specs))
+    asked = of_sweeps(page, question.sweeps, lambda: charges_of(specs))
     return replace(asked, question=question)
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.charges import Account
 from dpcore.experiments.export import csv_of
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.privacy import running_total
 from dpcore.params import DELTAS, EPSILONS
-from dpcore.privacy import Cap
+from dpcore.privacy import Accountant, Cap
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.releases.certificate import share_in_words
@@ -55,17 +54,17 @@ def dataset_titles() -> dict[str, str]:
     return {status.name: status.title for status in caches.dataset_statuses()}
 
 
-def total(account: Account, rows: list[Row], title: str) -> None:
+def total(accountant: Accountant, rows: list[Row], title: str) -> None:
     """The total of a plan as the biggest thing, and of one that stops as it suits."""
     delta, last = rows[-1]["total_delta"], rows[-1]
     words = big_number(
         f"ε = {say_number(last['total_epsilon'])}",
-        f"is what a plan of exactly these {counted(account.n_releases, 'release')}, fixed "
+        f"is what a plan of exactly these {counted(accountant.n_releases, 'release')}, fixed "
         f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{say_delta(delta)} "
         f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
         f"**If you decide as you go when to stop: ε = "
-        f"{say_number(account.odometer_epsilon(delta))}.** If you look at each result before "
-        "choosing the next, the first number does not apply to you; use the second.",
+        f"{say_number(accountant.total(delta, stopping=True))}.** If you look at each result "
+        "before choosing the next, the first number does not apply to you; use the second.",
     )
     words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
 
@@ -150,7 +149,7 @@ def _choose_cap(delta: float) -> None:
     cap_delta = st.select_slider(
         "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
     )
-    if any(account.charges for account in session_ledger.accounts().values()):
+    if any(accountant.charges for accountant in session_ledger.accountants().values()):
         st.caption(
             "A cap set now counts from now on. It promises nothing about what was shown before, "
             "which comes on top."
@@ -164,28 +163,28 @@ def _choose_cap(delta: float) -> None:
     )
 
 
-def under_cap(account: Account) -> None:
+def under_cap(accountant: Accountant) -> None:
     """How much of the cap is spent, as a bar, and what came before it."""
-    cap = account.cap
+    cap = accountant.cap
     if cap is None:
         return
-    bound = account.bound_under_cap()
+    bound = accountant.bound_under_cap()
     left = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
     if 0 < bound.epsilon < math.inf:
         left += f", a pure one ε = {spoken_down(cap.left_pure(bound))} while all is pure"
     share = cap.share(bound)
     st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
-    if account.before:
-        before = sum(charge.draws for charge in account.before.values())
+    if accountant.before:
+        before = sum(charge.draws for charge in accountant.before.values())
         st.caption(
             f"{counted(before, 'release')} came before the cap. What they cost is not in the bar, "
             "and comes on top of it."
         )
 
 
-def held(account: Account, others: Iterable[Account]) -> None:
+def held(accountant: Accountant, others: Iterable[Accountant]) -> None:
     """What the laboratory did that a deployment must not, where it did."""
-    if account.holds_noise(others):
+    if accountant.holds_noise(others):
         not_private(
             "Noise that was held",
             "several of these results reused the same noise, so that settings can be compared, "
@@ -226,11 +225,11 @@ def _rounded_up(epsilon: float) -> float:
     return round_up(epsilon, 3) if math.isfinite(epsilon) else epsilon
 
 
-def by_site(account: Account, delta: float) -> None:
+def by_site(accountant: Accountant, delta: float) -> None:
     """What the people of each site of the latest split have spent."""
-    if not account.has_sites:
+    if not accountant.has_sites:
         return
-    found = account.epsilon_by_site(delta)
+    found = accountant.epsilon_by_site(delta)
     if len(set(found.values())) < 2:
         st.markdown("**By site:** everybody has spent the same, whichever site is theirs.")
         return
@@ -242,10 +241,10 @@ def by_site(account: Account, delta: float) -> None:
     st.markdown(f"**By site,** in the latest split: {said}.")
 
 
-def beyond(account: Account) -> None:
+def beyond(accountant: Accountant) -> None:
     """What was shown that no budget covers."""
-    if account.uncovered:
-        lines = [f"- **{what}**: {why}" for what, why in account.uncovered.items()]
+    if accountant.uncovered:
+        lines = [f"- **{what}**: {why}" for what, why in accountant.uncovered.items()]
         st.markdown(
             ":red-badge[not private] Beyond any budget, and none of it in the total:\n\n"
             + "\n".join(lines)
@@ -273,32 +272,32 @@ def show_ledger() -> None:
     selection = current()
     answer = st.container()
     cap_controls(selection.spec.delta)
-    accounts, projects = session_ledger.accounts(), session_ledger.projects()
+    accountants, projects = session_ledger.accountants(), session_ledger.projects()
     with answer:
         for project in projects:
             with errors_shown():
                 real_releases(project)
-        if not accounts and not projects:
+        if not accountants and not projects:
             nothing_yet()
     titles = dataset_titles()
-    in_order = sorted(accounts, key=lambda name: name != selection.dataset.name)
+    in_order = sorted(accountants, key=lambda name: name != selection.dataset.name)
     for number, name in enumerate(in_order):
         title = titles.get(name, name)
-        if len(accounts) > 1:
+        if len(accountants) > 1:
             st.markdown(f"## {title[0].upper()}{title[1:]}")
-        account = accounts[name]
-        rows = account.rows(selection.spec.delta)
+        accountant = accountants[name]
+        rows = accountant.rows(selection.spec.delta)
         if rows:
             # The first number stands above everything else.
             with answer if number == 0 else st.container():
-                total(account, rows, title)
+                total(accountant, rows, title)
                 compared(rows)
-            held(account, accounts.values())
-            under_cap(account)
+            held(accountant, accountants.values())
+            under_cap(accountant)
             running(rows, name)
             table(rows)
-            by_site(account, selection.spec.delta)
-        beyond(account)
+            by_site(accountant, selection.spec.delta)
+        beyond(accountant)
         carry_off(rows, name, title)
     with st.expander("What is counted"):
         st.markdown(formulas("ledger_counts"))

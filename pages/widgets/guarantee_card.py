@@ -13,7 +13,6 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.data.dataset import PEOPLE
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import EXPLANATIONS, Assumption, Guarantee, describe, explained
@@ -151,7 +150,7 @@ def promised_cards(
         cards = {
             PROTOCOLS[key].title: caches.shown(
                 ("promised", spec, key, dataset.n_samples),
-                partial(promised, spec, key, dataset),
+                partial(spec.promise, key, dataset),
             )
             for key in protocols
         }

@@ -20,8 +20,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import of_plan
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine import Row, charges_of
 from dpcore.experiments.export import recipe_of_sweeps
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted
@@ -419,7 +418,7 @@ def started_job(
     cells = [cell for sweep in sweeps for cell in sweep.cells()]
     specs = [cell.spec for cell in cells if cell.spec is not None]
     skipped = len(cells) - len(specs)
-    asked = of_sweeps(background_jobs.SWEEPS, sweeps, lambda: of_plan(specs))
+    asked = of_sweeps(background_jobs.SWEEPS, sweeps, lambda: charges_of(specs))
     cost = asked.cost
     job = background_jobs.find_sweeps(sweeps)
     if by_itself and job is None and cost.draws:

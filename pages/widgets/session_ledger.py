@@ -13,20 +13,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpcore.experiments.charges import (
-    COMPONENTS,
-    Account,
-    Charge,
-    of_rows,
-    of_run,
-    reads_rows_first,
-)
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.pca import COMPONENTS, RunSpec, charges_of_rows, reads_rows_first
 from dpcore.experiments.summaries import counted, percent
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy import BeyondCap, Cap
+from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.releases.project import Project
 from pages.server import caches
@@ -35,7 +27,7 @@ from pages.shell.navigation import linked_page
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.notices import say_refused
 
-_ACCOUNTS, _CAP = "_spent", "_spent_cap"
+_ACCOUNTANTS, _CAP = "_spent", "_spent_cap"
 _FOLLOWED, _ENTERED = "_spent_followed", "_spent_entered"
 _PROJECTS = "_spent_projects"
 
@@ -43,10 +35,10 @@ _PROJECTS = "_spent_projects"
 Look = Callable[[], tuple[Sequence[Row], bool]]
 
 
-def account(dataset: str) -> Account:
-    """The account of a data set in this session."""
-    books: dict[str, Account] = st.session_state.setdefault(_ACCOUNTS, {})
-    return books.setdefault(dataset, Account(dataset, cap=cap()))
+def accountant(dataset: str) -> Accountant:
+    """The accountant of a data set in this session."""
+    found: dict[str, Accountant] = st.session_state.setdefault(_ACCOUNTANTS, {})
+    return found.setdefault(dataset, Accountant(dataset, cap=cap()))
 
 
 def cap() -> Cap | None:
@@ -58,16 +50,16 @@ def set_cap(chosen: Cap | None) -> None:
     """Cap what is spent from now on, or no longer; only ever called by a button."""
     _look_at_followed()
     st.session_state[_CAP] = chosen
-    for book in st.session_state.get(_ACCOUNTS, {}).values():
-        book.set_cap(chosen)
+    for each in st.session_state.get(_ACCOUNTANTS, {}).values():
+        each.set_cap(chosen)
 
 
-def accounts() -> dict[str, Account]:
-    """Accounts of all data sets anything has been shown of."""
+def accountants() -> dict[str, Accountant]:
+    """Those of all data sets anything has been shown of."""
     _look_at_followed()
     return {
         name: found
-        for name, found in st.session_state.get(_ACCOUNTS, {}).items()
+        for name, found in st.session_state.get(_ACCOUNTANTS, {}).items()
         if found.charges or found.uncovered
     }
 
@@ -90,9 +82,9 @@ def pay(charges: Iterable[Charge]) -> None:
     """
     by_dataset = _by_dataset(charges)
     for dataset, theirs in by_dataset.items():
-        account(dataset).require_room(*theirs)
+        accountant(dataset).require(*theirs)
     for dataset, theirs in by_dataset.items():
-        account(dataset).pay(*theirs)
+        accountant(dataset).charge(*theirs)
 
 
 def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)) -> None:
@@ -107,7 +99,7 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
         key: PROTOCOLS[key].promise(settings, sites, problem.moments.n_features)
         for key in spec.protocols
     }
-    pay(of_run(spec, guarantees, problem.n_samples, draws, what))
+    pay(spec.charges(guarantees, draws, what))
     _record_what_read_rows(spec.dataset, spec.reads_rows_first)
 
 
@@ -115,7 +107,7 @@ def pay_rows(rows: Sequence[Row]) -> None:
     """Pay for the runs behind tidy rows."""
     if cap() is not None and any(map(_broke_its_promise, rows)):
         raise BeyondCap("One of these releases promises nothing, which no cap admits.")
-    pay(of_rows(rows))
+    pay(charges_of_rows(rows))
     for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
         _record_what_read_rows(dataset, first)
     for row in filter(_broke_its_promise, rows):
@@ -139,7 +131,7 @@ def has_room(charge: Planned) -> bool:
                 "What this run will cost is not known before it ends, and no cap can admit that."
             )
         for dataset, charges in _by_dataset(charge()).items():
-            account(dataset).require_room(*charges)
+            accountant(dataset).require(*charges)
     except BeyondCap as refused:
         say_refused(refused)
         return False
@@ -188,7 +180,7 @@ def is_going_on(besides: Hashable = None) -> bool:
 
 def uncovered(dataset: str, what: str, why: str) -> None:
     """Enter something shown that no guarantee covers."""
-    account(dataset).uncovered[what] = why
+    accountant(dataset).uncovered[what] = why
 
 
 def enter(selection: Selection, what: str, why: str) -> None:
@@ -215,16 +207,16 @@ def curves(dataset: str) -> bool:
 
 def forget(dataset: str) -> None:
     """Empty the account of a data set; only ever called by a button."""
-    st.session_state[_ACCOUNTS].pop(dataset, None)
+    st.session_state[_ACCOUNTANTS].pop(dataset, None)
     # What a page goes on showing is entered again when somebody looks at it again.
     st.session_state.pop(_ENTERED, None)
 
 
 def same_people(before: str, now: str) -> None:
     """A data set is another's people read in another way: what they have paid stays paid."""
-    books = st.session_state.get(_ACCOUNTS, {})
-    if (book := books.pop(before, None)) is not None:
-        books[now] = book.goes_on_as(now)
+    found = st.session_state.get(_ACCOUNTANTS, {})
+    if (earlier := found.pop(before, None)) is not None:
+        found[now] = earlier.goes_on_as(now)
 
 
 def so_far(dataset: str, title: str, delta: float, place: DeltaGenerator | None = None) -> None:
@@ -237,30 +229,30 @@ def so_far(dataset: str, title: str, delta: float, place: DeltaGenerator | None 
 
 def sentence(dataset: str, title: str, delta: float) -> str:
     """What has been shown of a data set, and what it would have cost at this delta."""
-    book = account(dataset)
-    if not book.charges:
+    kept = accountant(dataset)
+    if not kept.charges:
         return f"Nothing private has been shown of {title} yet."
     # Mixed ledgers get the quick bound here and the exact one on their page.
-    spent = book.spent_by_person()
-    epsilon = spent.added_up(delta) if spent.is_mixed else spent.epsilon(delta)
-    most = "at most " if spent.is_mixed else ""
+    total = kept.composed()
+    epsilon = total.added_up(delta) if total.is_mixed else total.epsilon(delta)
+    most = "at most " if total.is_mixed else ""
     words = (
-        f"On real data {counted(book.n_releases, 'release')} of {title} would have used up "
+        f"On real data {counted(kept.n_releases, 'release')} of {title} would have used up "
         f"{most}ε = **{say_number(epsilon)}** of everyone's privacy budget at "
-        f"δ = {say_delta(delta)} (**{say_number(book.odometer_epsilon(delta))}** if you decide as "
-        "you go when to stop)."
+        f"δ = {say_delta(delta)} (**{say_number(kept.total(delta, stopping=True))}** if you decide "
+        "as you go when to stop)."
     )
-    if book.holds_noise(accounts().values()):
+    if kept.holds_noise(accountants().values()):
         words += (
             " Several results reused the same noise, so together they would hide no one; the "
             "figure "
             "assumes fresh noise each time."
         )
-    if book.cap is None:
+    if kept.cap is None:
         return words
     return (
-        f"{words} Of the cap of ε = {book.cap.epsilon:g}, "
-        f"{percent(book.cap.share(book.bound_under_cap()))} is spent."
+        f"{words} Of the cap of ε = {kept.cap.epsilon:g}, "
+        f"{percent(kept.cap.share(kept.bound_under_cap()))} is spent."
     )
 
 
@@ -277,7 +269,7 @@ def _look_at(key: Hashable) -> None:
         pay_rows(rows)
         entered[key] = len(rows)
     if not goes_on:
-        # A run and all its rows are let go of once they are in the books.
+        # A run and all its rows are let go of once they are charged.
         del followed[key]
 
 

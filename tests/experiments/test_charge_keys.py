@@ -12,22 +12,12 @@ import pytest
 
 from dpcore.experiments.cca_runs import CcaSpec, CutViews, SyntheticViews
 from dpcore.experiments.central_runs import VARIANTS, central_spec
-from dpcore.experiments.charges import (
-    Account,
-    Charge,
-    of_pairs,
-    of_pipeline,
-    of_plan,
-    of_rows,
-    of_run,
-    of_statistic,
-    together,
-)
 from dpcore.experiments.classification_runs import ClassificationSpec
-from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.engine import charges_of, merged
+from dpcore.experiments.pca import RunSpec, charges_of_rows, run
 from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep, collect
-from dpcore.privacy import EVERYONE, Guarantee
+from dpcore.privacy import EVERYONE, Accountant, Charge, Guarantee
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
@@ -63,8 +53,7 @@ CAPE_NOISE = {"masks": "wide", "honest_sites": 2}
 
 
 def of(spec: RunSpec, protocol: str = "dpdis") -> set[tuple[str, str]]:
-    people = spec.samples or 1797
-    return identities(of_run(spec, {protocol: HOLDS}, people, spec.repetitions))
+    return identities(spec.charges({protocol: HOLDS}))
 
 
 def identities(charges: list[Charge]) -> set[tuple[str, str]]:
@@ -96,7 +85,7 @@ def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
     """Only whose noise it is when the first site that is there is alone cannot be told."""
     fewer = replace(RUN, dropped_sites=2)
     assert of(RUN, protocol) == of(fewer, protocol)
-    (charge,) = of_run(fewer, {protocol: HOLDS}, 600, 1)
+    (charge,) = fewer.charges({protocol: HOLDS}, 1)
     assert charge.release.partition == EVERYONE
 
 
@@ -128,7 +117,7 @@ def test_a_subspace_that_is_drawn_is_another_for_another_number_of_components():
 
 
 def test_repetitions_are_draws():
-    (few,), (many,) = (of_run(replace(RUN, repetitions=n), {"ag": HOLDS}, 600, n) for n in (2, 5))
+    (few,), (many,) = (replace(RUN, repetitions=n).charges({"ag": HOLDS}) for n in (2, 5))
     assert few.release.identity == many.release.identity
     assert (few.draws, many.draws) == (2, 5)
 
@@ -163,7 +152,7 @@ SOURCE = CutViews("digits")
 
 
 def pairs(spec: CcaSpec = CCA, source=SOURCE, protocol: str = "dpdis") -> set[tuple[str, str]]:
-    return identities(of_pairs(source, spec, {protocol: HOLDS}, spec.samples, spec.repetitions))
+    return identities(replace(spec, source=source).charges({protocol: HOLDS}))
 
 
 def test_every_field_of_a_cca_run_is_sorted():
@@ -228,7 +217,7 @@ STAGES = ("centring", "PCA", "training")
 
 
 def stages(spec: ClassificationSpec) -> dict[str, tuple[str, str]]:
-    charges = of_pipeline(spec, dict.fromkeys(STAGES, HOLDS), spec.repetitions)
+    charges = spec.charges(dict.fromkeys(STAGES, HOLDS))
     return dict(zip(STAGES, (charge.release.identity for charge in charges), strict=True))
 
 
@@ -271,7 +260,7 @@ STATISTIC_CHANGES = {
 
 
 def statistic(spec=STATISTIC, dataset="digits", column=("digits", 0)) -> tuple[str, str]:
-    return of_statistic(dataset, column, "age", spec, PURE).release.identity
+    return spec.charge(dataset, column, "age", PURE).release.identity
 
 
 def test_every_field_of_a_statistic_is_sorted():
@@ -297,18 +286,18 @@ def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
         protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
     )
     sweep = Sweep(spec, (("dataset", ("digits", "patches")),))
-    charges = of_rows(collect(sweep).rows)
+    charges = charges_of_rows(collect(sweep).rows)
     assert {charge.release.dataset for charge in charges} == {"digits", "patches"}
     for charge in charges:
-        book = Account(charge.release.dataset)
-        assert book.pay(charge)
+        book = Accountant(charge.release.dataset)
+        assert book.charge(charge)
         assert book.n_releases == 2
 
 
 def test_payments_of_two_data_sets_are_never_merged():
-    (one,) = of_run(RUN, {"ag": HOLDS}, 600, 1)
+    (one,) = RUN.charges({"ag": HOLDS}, 1)
     other = replace(one, release=replace(one.release, dataset="mnist"))
-    assert together([one, other]) == [one, other]
+    assert merged([one, other]) == [one, other]
 
 
 EVERY_PROTOCOL = RunSpec.published(
@@ -323,8 +312,8 @@ EVERY_PROTOCOL = RunSpec.published(
 @pytest.mark.parametrize("preparation", ["published", "private"])
 def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
     spec = replace(EVERY_PROTOCOL, split=split, preparation=preparation)
-    planned = {charge.release.identity: charge for charge in of_plan([spec])}
-    paid = {charge.release.identity: charge for charge in of_rows(list(run(spec)))}
+    planned = {charge.release.identity: charge for charge in charges_of([spec])}
+    paid = {charge.release.identity: charge for charge in charges_of_rows(list(run(spec)))}
     assert paid.keys() == planned.keys()
     for identity, charge in paid.items():
         assert charge.numbers == planned[identity].numbers
@@ -332,7 +321,7 @@ def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
 
 
 def test_a_plan_of_what_cannot_run_costs_nothing():
-    assert of_plan([RunSpec(sites=5000, samples=None)]) == []
+    assert charges_of([RunSpec(sites=5000, samples=None)]) == []
 
 
 def test_variants_of_one_algorithm_are_told_apart():

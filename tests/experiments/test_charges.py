@@ -14,19 +14,10 @@ from dpcore.experiments.cca_runs import (
     CutViews,
     SyntheticViews,
     build_cca_problem,
+    dataset_of,
     draw_pairs,
 )
 from dpcore.experiments.central_runs import VARIANTS, central_problem, central_spec, run_batch
-from dpcore.experiments.charges import (
-    TYPED_NUMBERS,
-    Account,
-    dataset_of,
-    of_pairs,
-    of_pipeline,
-    of_rows,
-    of_run,
-    of_statistic,
-)
 from dpcore.experiments.classification_runs import (
     EXACT,
     PRIVATE,
@@ -40,27 +31,33 @@ from dpcore.experiments.classification_runs import (
     run_pipeline,
     total_guarantee,
 )
-from dpcore.experiments.pca import RunSpec, draw_subspaces, load_prepared, local_problem, run
-from dpcore.experiments.statistic_runs import StatisticSpec, release
+from dpcore.experiments.pca import (
+    RunSpec,
+    charges_of_rows,
+    draw_subspaces,
+    load_prepared,
+    local_problem,
+    run,
+)
+from dpcore.experiments.statistic_runs import TYPED_NUMBERS, StatisticSpec, release
 from dpcore.experiments.sweep import Sweep, collect
-from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.privacy import Accountant, PrivacyBudget, gaussian_epsilon, gaussian_mu
 
 DELTA = 0.01
-PEOPLE = 1797
 SPEC = RunSpec(calibration="analytic", noise="isometric", truncation="psd", repetitions=2)
 EVERY = ("dpdis", "full", "local", "pooled", "cape", "ag", "sulq", "modsulq")
 
 
-def of(spec: RunSpec, n_samples: int = PEOPLE):
+def of(spec: RunSpec):
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
-    return of_run(spec, guarantees, n_samples, spec.repetitions)
+    return spec.charges(guarantees)
 
 
-def account(*charges) -> Account:
-    book = Account("digits")
+def account(*charges) -> Accountant:
+    book = Accountant("digits")
     for charge in charges:
-        book.pay(charge)
+        book.charge(charge)
     return book
 
 
@@ -88,8 +85,8 @@ def keys(charges) -> set[str]:
 )
 def test_rows_cost_what_the_run_behind_them_costs(change):
     spec = replace(SPEC, protocols=EVERY, **change)
-    by_run = {charge.release.key: charge for charge in of(spec, spec.samples or PEOPLE)}
-    by_rows = {charge.release.key: charge for charge in of_rows(list(run(spec)))}
+    by_run = {charge.release.key: charge for charge in of(spec)}
+    by_rows = {charge.release.key: charge for charge in charges_of_rows(list(run(spec)))}
     assert by_rows.keys() == by_run.keys()
     for key, charge in by_rows.items():
         theirs = by_run[key]
@@ -105,7 +102,7 @@ def test_rows_cost_what_the_run_behind_them_costs(change):
 def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
     spec = replace(SPEC, protocols=("dpdis",), repetitions=3)
     sweep = Sweep(spec, (("encoding", ("native", "float16")), ("intermediate_dim", (10, 20, 30))))
-    (charge,) = of_rows(collect(sweep).rows)
+    (charge,) = charges_of_rows(collect(sweep).rows)
     assert charge.draws == 3
     assert account(charge, *of(spec)).n_releases == 3
 
@@ -113,11 +110,11 @@ def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
 def test_a_sweep_over_epsilon_pays_for_every_value_and_once_for_that_on_the_screen():
     spec = replace(SPEC, protocols=("dpdis",))
     rows = collect(Sweep(spec, (("epsilon", (0.5, 1.0, 2.0)),))).rows
-    book = account(*of(spec), *of_rows(rows))
+    book = account(*of(spec), *charges_of_rows(rows))
     assert book.n_releases == 3 * 2
     mus = [gaussian_mu_of(epsilon) for epsilon in (0.5, 1.0, 2.0) for _ in range(2)]
     expected = gaussian_epsilon(DELTA, 1.0, math.hypot(*mus))
-    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-6)
+    assert book.total(DELTA) == pytest.approx(expected, rel=1e-6)
 
 
 def gaussian_mu_of(epsilon: float) -> float:
@@ -127,16 +124,16 @@ def gaussian_mu_of(epsilon: float) -> float:
 def test_draws_seen_in_two_places_are_one_each():
     spec = replace(SPEC, protocols=("dpdis",), repetitions=4)
     rows = list(run(spec))
-    book = account(*of_rows(rows[:2]), *of_rows(rows[1:3]))
+    book = account(*charges_of_rows(rows[:2]), *charges_of_rows(rows[1:3]))
     assert book.n_releases == 3
-    assert not book.pay(of_rows(rows[:3])[0])
-    assert book.pay(of_rows(rows)[0])
+    assert not book.charge(charges_of_rows(rows[:3])[0])
+    assert book.charge(charges_of_rows(rows)[0])
 
 
 def test_everybody_is_everybody_however_it_is_said():
     spec = replace(SPEC, protocols=("dpdis", "pooled"))
-    assert keys(of(spec)) == keys(of(replace(spec, samples=PEOPLE)))
-    assert not keys(of(spec)) & keys(of(replace(spec, samples=900), 900))
+    assert keys(of(spec)) == keys(of(replace(spec, samples=1797)))
+    assert not keys(of(spec)) & keys(of(replace(spec, samples=900)))
 
 
 def test_a_pooled_moment_does_not_care_how_many_sites_its_people_were_at():
@@ -150,7 +147,7 @@ def test_a_pooled_moment_does_not_care_how_many_sites_its_people_were_at():
 def test_exact_and_random_components_cost_nothing():
     spec = replace(SPEC, protocols=("exact", "random"))
     assert of(spec) == []
-    assert of_rows(list(run(spec))) == []
+    assert charges_of_rows(list(run(spec))) == []
 
 
 def central_rows(variant: str, repetitions: int = 5, **change):
@@ -161,18 +158,18 @@ def central_rows(variant: str, repetitions: int = 5, **change):
 
 
 def test_ppca_is_pure_and_counts_the_company_of_its_chains():
-    (charge,) = of_rows(central_rows("ppca"))
+    (charge,) = charges_of_rows(central_rows("ppca"))
     assert (charge.release.mechanism, charge.release.mu) == ("exponential", None)
     assert (charge.release.epsilon, charge.release.delta, charge.draws) == (1.0, 0.0, 5)
-    (fewer,) = of_rows(central_rows("ppca", 3))
-    (fewest,) = of_rows(central_rows("ppca", 2))
+    (fewer,) = charges_of_rows(central_rows("ppca", 3))
+    (fewest,) = charges_of_rows(central_rows("ppca", 2))
     assert fewer.release.key != charge.release.key
     # Four chains run at least: the first three and the first two are of the same four.
     assert fewer.release.key == fewest.release.key
 
 
 def test_noise_that_delta_alone_would_cover_composes_by_its_sigma():
-    (charge,) = of_rows(central_rows("modsulq"))
+    (charge,) = charges_of_rows(central_rows("modsulq"))
     row = central_rows("modsulq")[0]
     assert charge.release.epsilon == 0
     assert charge.release.mu == pytest.approx(math.sqrt(2) / 400 / row["sigma"], rel=1e-12)
@@ -184,7 +181,7 @@ MEAN = StatisticSpec(low=0.0, high=100.0)
 
 def statistic(spec: StatisticSpec = MEAN, dataset: str | None = "digits", column: int = 0):
     identity = (dataset, column)
-    return of_statistic(dataset, identity, "age", spec, release(AGES, spec).guarantee)
+    return spec.charge(dataset, identity, "age", release(AGES, spec).guarantee)
 
 
 def test_a_laplace_mean_is_one_pure_release():
@@ -195,7 +192,7 @@ def test_a_laplace_mean_is_one_pure_release():
     assert book.n_releases == 1
     # Kairouz, Oh & Viswanath's worst release at delta = 0.01.
     expected = 1 + math.log(1 - DELTA * (1 + math.exp(-1)))
-    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-12)
+    assert book.total(DELTA) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +234,7 @@ def test_pure_and_gaussian_releases_compose_as_google_says():
     laplace = pld.from_privacy_parameters(common.DifferentialPrivacyParameters(1.0, 0.0), **grain)
     together = pld.from_gaussian_mechanism(1 / mu, **grain).compose(laplace)
     expected = together.get_epsilon_for_delta(DELTA)
-    assert book.spent_by_person().epsilon(DELTA) == pytest.approx(expected, rel=1e-3)
+    assert book.total(DELTA) == pytest.approx(expected, rel=1e-3)
     totals = [row["total_epsilon"] for row in book.rows(DELTA)]
     assert totals == sorted(totals)
     assert totals[-1] == pytest.approx(expected, rel=1e-3)
@@ -249,7 +246,7 @@ PIPELINE = ClassificationSpec(repetitions=3, components=5, centring_share=0.0)
 def pipeline(spec: ClassificationSpec):
     spec = canonical(spec)
     stages = promised_stages(spec, local_learning_problem(spec.key()))
-    return of_pipeline(spec, stages, spec.repetitions)
+    return spec.charges(stages)
 
 
 def test_both_stages_of_a_private_classifier_are_paid():
@@ -271,9 +268,7 @@ def test_one_draw_costs_what_its_card_says(protocol, centring_share):
     outcome = run_pipeline(spec, local_learning_problem(spec.key()))
     together = total_guarantee(spec, outcome.guarantees)
     assert book.n_releases == len(outcome.guarantees)
-    assert book.spent_by_person().epsilon(together.delta) == pytest.approx(
-        together.epsilon, rel=1e-9
-    )
+    assert book.total(together.delta) == pytest.approx(together.epsilon, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -312,8 +307,7 @@ PAIRS = CcaSpec(
 def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
     problem = build_cca_problem(VIEWS, spec)
     guarantees = {key: draw_pairs(spec, problem, key, 0).guarantee for key in spec.protocols}
-    people = int(problem.moments.n_samples.sum())
-    return of_pairs(source, spec, guarantees, people, spec.repetitions)
+    return replace(spec, source=source).charges(guarantees)
 
 
 def test_protocols_that_read_the_same_joint_moments_share_a_payment():
@@ -374,24 +368,24 @@ def test_noise_that_is_held_while_something_moves_is_owned_up_to(change, holds):
     book = account(*of(spec))
     assert not book.holds_noise()
     for charge in of(replace(spec, **change)):
-        book.pay(charge)
+        book.charge(charge)
     assert book.holds_noise() == holds
 
 
 def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
     spec = StatisticSpec(low=0.0, high=10.0, column="typed")
-    book = Account(TYPED_NUMBERS)
+    book = Accountant(TYPED_NUMBERS)
     for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0)):
         guarantee = release(np.array(numbers), spec).guarantee
-        book.pay(of_statistic(None, ("typed", *numbers), "the numbers", spec, guarantee))
+        book.charge(spec.charge(None, ("typed", *numbers), "the numbers", guarantee))
     assert book.holds_noise()
     errors = [
         release(np.array(numbers), spec).value - np.mean(numbers)
         for numbers in ((1.0, 2.0, 3.0), (1.0, 2.0, 9.0))
     ]
     assert errors[0] == pytest.approx(errors[1])
-    columns = Account("digits")
+    columns = Accountant("digits")
     for column in (3, 4):
         own = replace(spec, column=f"digits/{column}")
-        columns.pay(of_statistic("digits", ("digits", column), "pixel", own, guarantee))
+        columns.charge(own.charge("digits", ("digits", column), "pixel", guarantee))
     assert not columns.holds_noise()

@@ -10,7 +10,6 @@ import pytest
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.decision import (
     ENOUGH_RUNS,
     FRESH_RUNS,
@@ -89,7 +88,7 @@ def test_a_breach_of_trust_leaves_the_noise_of_ones_own_site_or_nothing(trusted)
     spec = asked_spec(RunSpec(dataset="digits"), trusted, N)
     key = PROTOCOL_FOR[trusted]
     assert trusted_by(PROTOCOLS[key]) is trusted
-    guarantee = promised(spec, key, dataset_status("digits"))
+    guarantee = spec.promise(key, dataset_status("digits"))
     left = epsilon_of_breach(guarantee)
     if trusted is Trusted.HOLDER:
         assert math.isinf(left)

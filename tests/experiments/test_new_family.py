@@ -12,13 +12,12 @@ import pytest
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import Account, of_plan
-from dpcore.experiments.engine import Row, Spec, row_from
+from dpcore.experiments.engine import Row, Spec, charges_of, row_from
 from dpcore.experiments.export import csv_of
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, cost_of_sweeps, run_sweep
 from dpcore.pca.protocols.protocol import HOLDER, gaussian_guarantee
-from dpcore.privacy import BeyondCap, Cap, Guarantee, PrivacyBudget, gaussian_sigma
+from dpcore.privacy import Accountant, BeyondCap, Cap, Guarantee, PrivacyBudget, gaussian_sigma
 from dpcore.streams import Purpose, stream
 
 # Most that a person moves the mean ink of 1,797 pictures, each within [0, 16].
@@ -105,12 +104,12 @@ def test_a_family_defined_here_sweeps_stores_and_resumes(family, tmp_path):
 
 def test_a_family_defined_here_pays_before_it_draws(family):
     kind, drawn = family
-    account = Account("digits", cap=Cap(1.6, 1e-4))
-    assert account.pay(*of_plan([kind()]))
-    assert not account.pay(*of_plan([kind()]))  # the same draws are one release
+    account = Accountant("digits", cap=Cap(1.6, 1e-4))
+    assert account.charge(*charges_of([kind()]))
+    assert not account.charge(*charges_of([kind()]))  # the same draws are one release
     assert account.n_releases == 2
     with pytest.raises(BeyondCap):
-        account.pay(*of_plan([replace(kind(), epsilon=5.0)]))
+        account.charge(*charges_of([replace(kind(), epsilon=5.0)]))
     assert account.n_releases == 2
     assert not drawn
 
@@ -127,4 +126,4 @@ def test_a_family_that_promises_nothing_cannot_be_charged(family):
     kind, _ = family
     kind.guarantees = Spec.guarantees
     with pytest.raises(NotImplementedError):
-        of_plan([kind()])
+        charges_of([kind()])

@@ -10,7 +10,6 @@ import pytest
 from dpcore.data import list_datasets
 from dpcore.data.row_bounds import MODES
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.classification_runs import (
     PIPELINES,
     ClassificationSpec,
@@ -45,7 +44,7 @@ from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian
 def test_a_promise_is_what_a_run_comes_with(key, change):
     spec = replace(RunSpec(protocols=(key,), epsilon=0.7, delta=1e-3, components=2), **change)
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key]
-    assert promised(spec, key, DIGITS) == found.guarantee
+    assert spec.promise(key, DIGITS) == found.guarantee
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
@@ -66,7 +65,7 @@ def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration
     problem = local_problem(spec.problem_key())
     subspace = draw_subspaces([spec], problem, 0)[0][protocol]
     (row,) = run_repetitions([spec], problem, 0)[0]
-    guarantee = promised(spec, protocol, DIGITS)
+    guarantee = spec.promise(protocol, DIGITS)
     assert guarantee == subspace.guarantee
     assert guarantee.sigma == row["sigma"] == subspace.sigma.max() > 0
     assert f"σ = {row['sigma']:.3g}, " in next(
@@ -91,7 +90,7 @@ def _mask_of(noise: float, spec: RunSpec) -> float:
 
 def test_an_unknown_protocol_is_refused():
     with pytest.raises(ParameterError, match="protocol must be one of"):
-        promised(RunSpec(), "mystery", DIGITS)
+        RunSpec().promise("mystery", DIGITS)
 
 
 @pytest.mark.parametrize("protocol", ["ag", "dpdis", "cape", "ppca"])

@@ -10,10 +10,11 @@ from scipy.fft import dctn
 
 from dpcore.data import dataset_status, load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import of_plan, of_rows, promised
+from dpcore.experiments.engine import charges_of
 from dpcore.experiments.pca import (
     Knowledge,
     RunSpec,
+    charges_of_rows,
     draw_subspaces,
     kept_features,
     knowledge_cost,
@@ -84,9 +85,9 @@ def test_projected_rows_keep_the_bound_that_the_promise_is_about():
 def test_a_promise_is_that_of_the_dimensions_that_are_left(protocol):
     spec = replace(SPEC, protocols=(protocol,), sites=2)
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][protocol]
-    assert found.guarantee == promised(spec, protocol, dataset_status("digits"))
-    assert [c.release.identity for c in of_plan([spec])] == [
-        c.release.identity for c in of_rows(run(spec))
+    assert found.guarantee == spec.promise(protocol, dataset_status("digits"))
+    assert [c.release.identity for c in charges_of([spec])] == [
+        c.release.identity for c in charges_of_rows(run(spec))
     ]
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.sweep import Points, collect
 from dpcore.experiments.targets import (
@@ -61,7 +60,7 @@ def test_every_way_keeps_the_promise_asked_from_the_first_row_on():
     for way in ways_for("digits"):
         spec = way.spec(asked)
         assert spec.preparation != "published"
-        guarantee = promised(spec, way.protocol, digits)
+        guarantee = spec.promise(way.protocol, digits)
         assert guarantee.epsilon <= asked.epsilon and guarantee.delta <= asked.delta
         if way.protocol not in ("sulq", "modsulq"):  # noise beyond what was asked, as published
             assert math.isclose(guarantee.epsilon, asked.epsilon, rel_tol=1e-6)

@@ -17,7 +17,6 @@ from pages.widgets.glossary import GLOSSARY
 ROOT = Path(__file__).parents[2]
 # Where sentences of the pages are written, besides the pages.
 TEXTS = (
-    "dpcore/experiments/charges.py",
     "dpcore/experiments/summaries.py",
     "dpcore/experiments/targets.py",
     "dpcore/figures",

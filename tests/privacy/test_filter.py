@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import (
+    Accountant,
     BeyondCap,
+    BeyondReserve,
     Bound,
     Cap,
-    Ledger,
+    Charge,
     PrivacyBudget,
     Release,
     gaussian_epsilon,
@@ -32,8 +34,14 @@ def release(key: str, epsilon: float = 0.0, *, mu: float | None = None, **option
     return Release(key, key, PEOPLE, "gaussian" if mu else "laplace", epsilon, 0.0, mu, **options)
 
 
+def accountant(*releases: Release) -> Accountant:
+    found = Accountant(PEOPLE)
+    found.charge(*map(Charge, releases))
+    return found
+
+
 def bound(*releases: Release) -> Bound:
-    return Ledger(releases).bound_by_person(PEOPLE)
+    return accountant(*releases).bound_under_cap()
 
 
 @given(EPSILONS, st.floats(0, 1))
@@ -64,10 +72,10 @@ def test_pure_mu_at_its_ends():
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_a_filter_never_counts_less_than_the_accountant(mus, pure, delta):
     gaussian = [release(f"g{n}", mu=mu) for n, mu in enumerate(mus)]
-    ledger = Ledger((*gaussian, *(release(f"p{n}", e) for n, e in enumerate(pure))))
-    counted = gaussian_epsilon(delta, 1.0, ledger.bound_by_person(PEOPLE).mu)
+    found = accountant(*gaussian, *(release(f"p{n}", e) for n, e in enumerate(pure)))
+    counted = gaussian_epsilon(delta, 1.0, found.bound_under_cap().mu)
     # The accountant rounds losses up by a hundred-thousandth of their range each.
-    assert counted >= ledger.spent_by_person(PEOPLE).epsilon(delta) * (1 - 1e-3)
+    assert counted >= found.total(delta) * (1 - 1e-3)
 
 
 def test_gaussian_releases_fill_the_cap_exactly():
@@ -103,9 +111,17 @@ def test_disjoint_sites_do_not_add_up_under_a_cap():
     assert bound(*laplace).epsilon == 1.0
 
 
-def test_other_data_sets_do_not_count():
-    elsewhere = Release("g", "g", "mnist", "gaussian", 9.0, 0.1, 3.0)
-    assert bound(elsewhere) == Bound()
+def test_nothing_charged_is_nothing_bound():
+    assert bound() == Bound()
+
+
+def test_the_distance_of_what_is_drawn_needs_a_reserve():
+    near = Release("n", "n", PEOPLE, "gaussian", 0.5, 1e-6, 0.1, distance=1e-9)
+    assert bound(near, release("ideal", mu=0.1)).distance == 1e-9
+    assert Cap(1.0, 1e-5, reserve=1e-8).admits(bound(near))
+    assert not Cap(1.0, 1e-5).admits(bound(near))
+    with pytest.raises(BeyondReserve, match="of larger δ"):
+        Cap(1.0, 1e-5).require(Bound(), bound(near), bound(near))
 
 
 def test_approximate_releases_need_a_reserve():

@@ -9,7 +9,6 @@ from jsonschema import Draft202012Validator
 
 from dpcore.command_line import main
 from dpcore.data import dataset_status
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import icon_counts
@@ -19,7 +18,7 @@ from dpcore.privacy.label import SCHEMA, SIMULATION, label_card, label_of, label
 
 def _promised(key, **changed):
     spec = RunSpec(dataset="digits", protocols=(key,), delta=1e-5, **changed)
-    return promised(spec, key, dataset_status("digits"))
+    return spec.promise(key, dataset_status("digits"))
 
 
 @pytest.mark.parametrize("is_simulation", [True, False])

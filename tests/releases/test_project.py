@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import BeyondCap, Cap, gaussian_delta
+from dpcore.privacy import BeyondCap, Cap, delta_of_distance, gaussian_delta
 from dpcore.releases import Column, Dictionary, Project, calibrated, measurement, publication
-from dpcore.releases.measurement import delta_of_distance
 from dpcore.releases.released_pca import verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]

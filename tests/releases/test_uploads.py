@@ -14,7 +14,6 @@ from dpcore.data import Dataset, dataset_status, prepare, split_sites
 from dpcore.data.dataset import HeldTable
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec, sites_of
 from dpcore.releases import Column, Dictionary, Reading, simulation
 from dpcore.releases.simulation import laboratory_data, read_upload
@@ -79,7 +78,7 @@ def test_the_laboratory_knows_who_is_at_which_site():
         split_sites(6, 3, how="given", labels=data.sites, rng=np.random.default_rng())
     held = HeldTable(data)
     spec = RunSpec(dataset=held.name, sites=2, split="given", components=1, intermediate_dim=1)
-    assert promised(spec, "dpdis", dataset_status(held.name)).epsilon == 1.0
+    assert spec.promise("dpdis", dataset_status(held.name)).epsilon == 1.0
     assert [len(site) for site in sites_of(spec.problem_key(), prepare(data))] == [3, 3]
     labelled = HeldTable(replace(data, labels=np.array([0, 1] * 3), label_names=("a", "b")))
     halves = load_halves(labelled.name, mode="sphere")

@@ -37,9 +37,10 @@ from dpcore.pca.protocols.distributed import promised_by_sites
 from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import (
     CALIBRATIONS,
+    Accountant,
     Adversary,
+    Charge,
     Guarantee,
-    Ledger,
     PrivacyBudget,
     Release,
     gaussian_epsilon,
@@ -363,13 +364,15 @@ def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
 
 
 def _total(guarantees: Sequence[Guarantee], delta: float) -> float:
-    """What a ledger says of these releases about one data set, all draws different."""
-    ledger = Ledger()
+    """What an accountant says of these releases about one data set, all draws different."""
+    accountant = Accountant(_DATASET)
     for index, guarantee in enumerate(guarantees):
-        ledger = ledger.add(
-            Release.of(guarantee, key=str(index), label=guarantee.mechanism, dataset=_DATASET)
+        accountant.charge(
+            Charge(
+                Release.of(guarantee, key=str(index), label=guarantee.mechanism, dataset=_DATASET)
+            )
         )
-    return ledger.spent_by_person(_DATASET).epsilon(delta)
+    return accountant.total(delta)
 
 
 def _components(

@@ -210,8 +210,8 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class NoiseIdentity:
-    """Which noisy thing a protocol reads. Protocols with one identity read one draw: for the
-    ledger they are one release, and estimators with one seed draw it once.
+    """Which noisy thing a protocol reads. Protocols with one identity read one draw: to the
+    accountant they are one release, and estimators with one seed draw it once.
 
     name: Part of the root of a release's streams: never renamed.
     words: What it is; "{sites}" stands for their number.
@@ -224,9 +224,9 @@ class NoiseIdentity:
     settings: tuple[str, ...]
     on_sphere: NoiseIdentity | None = None
 
-    def of(self, sites: str) -> str:
+    def of(self, sites: int) -> str:
         """The words with the number of sites filled in, as in "5 sites"."""
-        return self.words.format(sites=sites)
+        return self.words.format(sites="1 site" if sites == 1 else f"{sites:,} sites")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.charges import promised
 from dpcore.experiments.decision import ENOUGH_RUNS, SEARCH_RUNS, Option, recommended
 from dpcore.experiments.summaries import bytes_in_words, percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
@@ -103,7 +102,7 @@ def brief_of(
     lines = tuple(_line(question, each, dataset) for each in options)
     spec = shown.spec
     people = people_in_words(spec, dataset)
-    guarantee = promised(spec, spec.protocols[0], dataset)
+    guarantee = spec.promise(spec.protocols[0], dataset)
     trust, _ = trust_in_words(question, guarantee)
     entry = PROTOCOLS[spec.protocols[0]]
     now = datetime.now(UTC)
@@ -138,7 +137,7 @@ def brief_of(
 
 
 def _line(question: DecisionQuestion, option: Option, dataset: DatasetStatus) -> Line:
-    guarantee = promised(option.spec, option.spec.protocols[0], dataset)
+    guarantee = option.spec.promise(option.spec.protocols[0], dataset)
     return Line(
         option.name,
         option.spec.epsilon,

@@ -13,7 +13,6 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.charges import promised
 from dpcore.experiments.decision import (
     FRESH_RUNS,
     LOOKED_AT,
@@ -244,7 +243,7 @@ def _column(
     question: DecisionQuestion, option: Option, dataset: DatasetStatus, run: int, *, is_best: bool
 ) -> None:
     spec = option.spec
-    guarantee = promised(spec, spec.protocols[0], dataset)
+    guarantee = spec.promise(spec.protocols[0], dataset)
     mark = " :green-badge[recommended]" if is_best else ""
     missed = "" if option.has_reached else " :red-badge[misses the target]"
     st.markdown(f"## {option.name.capitalize()}: ε = {plain(spec.epsilon)}{mark}{missed}")

@@ -21,9 +21,8 @@ from PIL import Image
 from dpcore.data import dataset_status
 from dpcore.data.dataset import is_held
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.charges import of_plan, promised
 from dpcore.experiments.decision import NAMES, recommended
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine import Row, charges_of
 from dpcore.experiments.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
 from dpcore.experiments.sweep import Sweep
@@ -139,7 +138,7 @@ def asked_by(pin: Pin) -> PinnedSearch | None:
         return None
     sweeps = sweeps_of(pin)
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
-    request = of_sweeps(background_jobs.SWEEPS, sweeps, lambda: of_plan(specs))
+    request = of_sweeps(background_jobs.SWEEPS, sweeps, lambda: charges_of(specs))
 
     def said(progress: Progress) -> str:
         done = sum(events[-1].done for events in progress.arrived.values() if events)
@@ -381,7 +380,7 @@ def _decision(pin: Pin) -> Told:
         return _nothing(pin)
     best = recommended(options)
     spec = (best or max(options, key=lambda each: each.hits)).spec
-    guarantee = promised(spec, spec.protocols[0], view.dataset)
+    guarantee = spec.promise(spec.protocols[0], view.dataset)
     with_her, without = decide.accused_of(guarantee)
     caught = (
         f"{PROTOCOLS[spec.protocols[0]].title} at ε = {plain(spec.epsilon)}: of 100 attackers who "

@@ -13,7 +13,6 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status, unit_of
-from dpcore.experiments.charges import promised
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
@@ -413,7 +412,7 @@ def summary(answer: Recommendation, dataset: DatasetStatus) -> str:
     """The page as HTML, all of it from the answer and what it promises."""
     spec = shown_by(answer)
     key = spec.protocols[0]
-    guarantee = promised(spec, key, dataset)
+    guarantee = spec.promise(key, dataset)
     card = describe(guarantee)
     found = answer.best.ranked if answer.best is not None else answer.most.ranked[0]
     people = dataset.n_samples if spec.samples is None else spec.samples

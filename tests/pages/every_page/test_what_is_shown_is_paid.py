@@ -25,17 +25,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pages.server
 from dpcore.experiments import statistic_runs
-from dpcore.experiments.cca_runs import CcaSpec
-from dpcore.experiments.charges import (
-    Charge,
-    dataset_of,
-    joined,
-    of_pairs,
-    of_pipeline,
-    of_rows,
-    of_run,
-)
+from dpcore.experiments.cca_runs import CcaSpec, dataset_of
 from dpcore.experiments.classification_runs import canonical, promised_stages
+from dpcore.experiments.engine import joined
+from dpcore.experiments.pca import charges_of_rows
+from dpcore.privacy import Charge
 from dpcore.streams import Purpose
 from pages.server import caches, family_caches
 from pages.shell.navigation import PAGES
@@ -54,8 +48,7 @@ CURVES, CHAINS = "Curves beside the result", "Traces of PPCA's chains"
 
 def of_subspaces(found, spec, repetition=0) -> list[Charge]:
     guarantees = {key: subspace.guarantee for key, subspace in found.items()}
-    people = caches.problem_of(spec.problem_key()).n_samples
-    return numbered(of_run(spec, guarantees, people, 1), {repetition})
+    return numbered(spec.charges(guarantees, 1), {repetition})
 
 
 def numbered(charges: list[Charge], numbers: set[int]) -> list[Charge]:
@@ -68,40 +61,37 @@ def of_walk(found, spec, site) -> list[Charge]:
 
 def of_found(found, spec, protocol) -> list[Charge]:
     guarantees = {protocol: found[0][0].guarantee}
-    people = int(family_caches.cca_problem(spec).moments.n_samples.sum())
-    return of_pairs(spec.source, spec, guarantees, people, spec.repetitions)
+    return spec.charges(guarantees)
 
 
 def of_learnt(found, specs, **_) -> list[Charge]:
     return [
         charge
         for spec in map(canonical, specs)
-        for charge in of_pipeline(
-            spec, promised_stages(spec, family_caches.problem(spec.key())), spec.repetitions
-        )
+        for charge in spec.charges(promised_stages(spec, family_caches.problem(spec.key())))
     ]
 
 
 def of_outcome(found, spec) -> list[Charge]:
-    return of_pipeline(canonical(spec), found.guarantees, 1)
+    return canonical(spec).charges(found.guarantees, 1)
 
 
 def of_batch(found, spec) -> list[Charge]:
-    return of_rows(found.rows[:1])
+    return charges_of_rows(found.rows[:1])
 
 
 # What each function hands over that has to be paid.
 RESULTS: dict[str, Callable[..., list[Charge]]] = {
-    "caches.rows": lambda found, spec: of_rows(found),
-    "caches.first_rows": lambda found, spec: of_rows(found[0]),
+    "caches.rows": lambda found, spec: charges_of_rows(found),
+    "caches.first_rows": lambda found, spec: charges_of_rows(found[0]),
     "caches.subspaces": of_subspaces,
     # Ten people rebuilt from one run.
     "caches.levels": lambda found, spec, run: of_subspaces(caches.subspaces(spec, run), spec, run),
     # What releases say of themselves is made of what they are.
     "caches.self_assessed": lambda found, spec: of_subspaces(caches.subspaces(spec), spec),
-    "caches.frame": lambda found, *_: of_rows(found.rows),
+    "caches.frame": lambda found, *_: charges_of_rows(found.rows),
     "family_caches.steps": of_walk,
-    "family_caches.central_rows": lambda found, specs, **_: of_rows(found),
+    "family_caches.central_rows": lambda found, specs, **_: charges_of_rows(found),
     "family_caches.batch": of_batch,
     "family_caches.found_pairs": of_found,
     "family_caches.rows": of_learnt,
@@ -246,7 +236,7 @@ class Recorder:
             what, whose = BEYOND[name]
             self.beyond |= {(dataset, what) for dataset in whose(found, *args, **kwargs)}
         elif name in FOLLOWED and found is not None:
-            self.due += of_rows(FOLLOWED[name](found))
+            self.due += charges_of_rows(FOLLOWED[name](found))
         elif name == "release" and not caller.startswith("dpcore"):
             # Within dpcore it is called for the scale of its noise alone.
             spec = args[1]

@@ -7,7 +7,7 @@ import pytest
 from dpcore.experiments.teaching.adversary_test import DATASET
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.privacy.guarantee_in_words import say_number
-from pages.widgets.session_ledger import _ACCOUNTS
+from pages.widgets.session_ledger import _ACCOUNTANTS
 from tests.pages.learn.test_promise import component
 
 
@@ -39,5 +39,5 @@ def test_ten_results_cost_what_ten_gaussian_releases_compose_to(open_page):
 
 def test_exact_lines_are_entered_as_beyond_any_budget(open_page):
     at = open_page("learn/drawing")
-    assert at.session_state[_ACCOUNTS][DATASET].uncovered
+    assert at.session_state[_ACCOUNTANTS][DATASET].uncovered
     assert any("not private" in each.value for each in at.markdown)

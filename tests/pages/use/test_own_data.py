@@ -147,7 +147,7 @@ def test_no_other_session_no_shared_cache_no_file_no_log_no_address(
 def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
     at = gone(brought(open_page, "SECRET"), "explore/play")
     books, before = at.session_state["_spent"], own_of(at).held.name
-    spent = books[before].spent_by_person().mu
+    spent = books[before].composed().mu
     at = gone(at, PAGE)
     (chooser,) = (each for each in at.file_uploader if each.key.startswith("own_dictionary"))
     wider = marked("SECRET")[1].replace("80", "90")
@@ -155,22 +155,22 @@ def test_other_limits_are_of_the_same_people_who_have_paid(open_page):
     (use,) = (each for each in at.button if each.label == "Use it on every page")
     use.click().run()
     books, now = at.session_state["_spent"], own_of(at).held.name
-    assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
+    assert before not in books and books[now].composed().mu == pytest.approx(spent)
     at = gone(at, "explore/play")
     assert not at.exception
-    assert books[now].spent_by_person().mu == pytest.approx(2**0.5 * spent)
+    assert books[now].composed().mu == pytest.approx(2**0.5 * spent)
 
 
 def test_a_file_removed_and_brought_again_is_of_the_same_people_who_have_paid(open_page):
     at = gone(brought(open_page, "SECRET"), "explore/play")
     books, before = at.session_state["_spent"], own_of(at).held.name
-    spent = books[before].spent_by_person().mu
+    spent = books[before].composed().mu
     at = gone(at, PAGE)
     removed(at).button(key="own_class-survey").click().run()
     assert own_of(at).held.name not in at.session_state["_spent"]
     at = used(removed(at), *marked("SECRET"))
     books, now = at.session_state["_spent"], own_of(at).held.name
-    assert before not in books and books[now].spent_by_person().mu == pytest.approx(spent)
+    assert before not in books and books[now].composed().mu == pytest.approx(spent)
 
 
 def test_rows_that_are_all_equal_get_words_and_no_share(open_page):

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.data import dataset_status
 from dpcore.experiments import targets
-from dpcore.experiments.charges import promised
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.targets import recommend
 from dpcore.privacy import describe
@@ -138,7 +137,7 @@ def test_a_summary_for_a_decision_says_what_the_page_found(open_page, few_protoc
     said = unescape(pages[-1])
     assert answer.sentence in said and how_sure(answer) in said
     best = answer.best.spec
-    card = describe(promised(best, best.protocols[0], dataset_status("digits")))
+    card = describe(best.promise(best.protocols[0], dataset_status("digits")))
     assert card.headline in said and "at seed 3" in said and "1,797 pictures at 5 sites" in said
     assert all(str(each) in said for each in card.assumptions)
     assert "would have used up" in said and not re.search(r"\{\w+\}", said.split("</style>")[1])

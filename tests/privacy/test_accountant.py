@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
@@ -11,7 +10,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.privacy import Guarantee, Ledger, Release, Spent, gaussian_epsilon
+from dpcore.privacy import (
+    Accountant,
+    Charge,
+    Composition,
+    Guarantee,
+    Release,
+    gaussian_epsilon,
+)
 
 DELTA = 1e-5
 
@@ -26,15 +32,14 @@ def pure(key: str, epsilon: float, **where) -> Release:
     return Release.of(guarantee, key=key, label=key, dataset="digits", **where)
 
 
-def ledger(*releases: Release) -> Ledger:
-    total = Ledger()
-    for release in releases:
-        total = total.add(release)
-    return total
+def accountant(*releases: Release) -> Accountant:
+    found = Accountant("digits")
+    found.charge(*map(Charge, releases))
+    return found
 
 
-def person(*releases: Release) -> Spent:
-    return ledger(*releases).spent_by_person("digits")
+def person(*releases: Release) -> Composition:
+    return accountant(*releases).composed()
 
 
 def test_gaussian_releases_compose_exactly():
@@ -44,54 +49,58 @@ def test_gaussian_releases_compose_exactly():
 
 
 def test_the_same_draw_is_paid_once():
-    once = ledger(gaussian("a", 0.3))
-    assert once.add(gaussian("a", 0.3)) is once
+    once = accountant(gaussian("a", 0.3))
+    before = once.composed()
+    assert not once.charge(Charge(gaussian("a", 0.3)))
+    assert (once.composed(), once.n_releases) == (before, 1)
 
 
-def test_ledgers_never_change():
-    empty = Ledger()
-    full = empty.add(pure("a", 1.0))
-    assert empty.releases == ()
-    assert empty.spent_by_person("digits").epsilon(0.0) == 0.0
-    assert len(full.releases) == 1
+def test_nothing_charged_costs_nothing():
+    assert accountant().total(0.0) == accountant().total(1e-5, stopping=True) == 0.0
 
 
 def test_disjoint_sites_do_not_add_up():
     where = {"partition": "S=3"}
-    total = ledger(
+    total = accountant(
         gaussian("0", 0.3, sites=[0], **where),
         gaussian("1", 0.4, sites=[1], **where),
         gaussian("2", 0.1, sites=[2], **where),
     )
-    assert total.spent_by_person("digits").mu == pytest.approx(0.4, rel=1e-8)
-    assert total.spent_by_site("digits", "S=3", 2).mu == pytest.approx(0.1, rel=1e-8)
-    assert total.spent_by_site("digits", "S=3", 9).mu == 0
+    assert total.composed().mu == pytest.approx(0.4, rel=1e-8)
+    assert total.composed(partition="S=3", site=2).mu == pytest.approx(0.1, rel=1e-8)
+    assert total.composed(partition="S=3", site=9).mu == 0
 
 
 def test_everyone_pays_for_what_every_site_releases():
-    total = ledger(
+    total = accountant(
         gaussian("all", 0.3, partition="S=3"),
         gaussian("one", 0.4, partition="S=3", sites=[1]),
         gaussian("pooled", 1.2),
     )
-    assert total.spent_by_person("digits").mu == pytest.approx(1.3, rel=1e-8)
-    assert total.spent_by_site("digits", "S=3", 0).mu == pytest.approx(
+    assert total.composed().mu == pytest.approx(1.3, rel=1e-8)
+    assert total.composed(partition="S=3", site=0).mu == pytest.approx(
         math.hypot(0.3, 1.2), rel=1e-8
     )
 
 
 def test_different_splits_do_add_up():
     """Somebody may be at the site that paid most in both."""
-    total = ledger(
+    total = accountant(
         gaussian("a", 0.3, partition="S=3", sites=[0]),
         gaussian("b", 0.4, partition="S=5", sites=[4]),
     )
-    assert total.spent_by_person("digits").mu == pytest.approx(0.5, rel=1e-8)
-    assert total.spent_by_site("digits", "S=3", 1).mu == pytest.approx(0.4, rel=1e-8)
+    assert total.composed().mu == pytest.approx(0.5, rel=1e-8)
+    assert total.composed(partition="S=3", site=1).mu == pytest.approx(0.4, rel=1e-8)
 
 
-def test_data_sets_are_told_apart():
-    assert ledger(pure("a", 1.0)).spent_by_person("mnist").epsilon(0.1) == 0.0
+def test_a_site_of_the_latest_split_is_told_apart():
+    total = accountant(
+        gaussian("a", 0.3, partition="S=3", sites=[0]),
+        gaussian("b", 0.4, partition="S=5", sites=[4]),
+    )
+    assert total.latest_partition == "S=5"
+    assert total.total(DELTA, site=4) == pytest.approx(total.total(DELTA), rel=1e-8)
+    assert total.total(DELTA, site=0) == pytest.approx(gaussian_epsilon(DELTA, 1.0, 0.3), rel=1e-8)
 
 
 def optimal_epsilon(epsilon: float, k: int, delta: float) -> float:
@@ -121,38 +130,46 @@ def test_pure_releases_compose_optimally(epsilon, k):
 @given(st.floats(0.05, 3), st.lists(st.floats(0.05, 3), min_size=1, max_size=4))
 def test_mixed_totals_lie_between_their_parts_and_their_sum(mu, epsilons):
     others = tuple(sorted(((e, 0.0) for e in epsilons), reverse=True))
-    total = Spent(mu, others).epsilon(DELTA)
+    total = Composition(mu, others).epsilon(DELTA)
     alone = gaussian_epsilon(DELTA, 1.0, mu)
-    assert total >= max(alone, Spent(0.0, others).epsilon(DELTA)) * (1 - 1e-3)
+    assert total >= max(alone, Composition(0.0, others).epsilon(DELTA)) * (1 - 1e-3)
     assert total <= alone + sum(epsilons) + 1e-9
 
 
 def test_two_gaussians_through_the_accountant_agree_with_the_exact_rule():
     """The same pair with one of them disguised as (epsilon, delta) can only cost more."""
-    exact = Spent(math.hypot(1.0, 0.5)).epsilon(1e-4)
-    disguised = Spent(1.0, ((gaussian_epsilon(1e-5, 1.0, 0.5), 1e-5),)).epsilon(1e-4)
+    exact = Composition(math.hypot(1.0, 0.5)).epsilon(1e-4)
+    disguised = Composition(1.0, ((gaussian_epsilon(1e-5, 1.0, 0.5), 1e-5),)).epsilon(1e-4)
     assert exact < disguised < 2 * exact
 
 
 def test_what_cannot_be_promised_is_infinite():
     assert person(pure("a", math.inf)).epsilon(0.5) == math.inf
-    assert Spent(math.inf).epsilon(0.5) == math.inf
-    assert Spent(0.0, ((1.0, 1e-3),)).epsilon(1e-4) == math.inf
-    assert Spent(0.0, ((1.0, 1e-3),)).epsilon(1e-3) == pytest.approx(1.0)
-    assert Spent(0.0, ((1e-3, 0.0),)).epsilon(0.1) == 0.0
-    assert Spent(0.0, ((0.0, 0.01), (0.0, 0.01))).epsilon(0.02) == 0.0
+    assert Composition(math.inf).epsilon(0.5) == math.inf
+    assert Composition(0.0, ((1.0, 1e-3),)).epsilon(1e-4) == math.inf
+    assert Composition(0.0, ((1.0, 1e-3),)).epsilon(1e-3) == pytest.approx(1.0)
+    assert Composition(0.0, ((1e-3, 0.0),)).epsilon(0.1) == 0.0
+    assert Composition(0.0, ((0.0, 0.01), (0.0, 0.01))).epsilon(0.02) == 0.0
     with pytest.raises(ParameterError, match="delta must be in"):
-        Spent(1.0).epsilon(1.0)
+        Composition(1.0).epsilon(1.0)
 
 
 def test_one_of_several_bounds_them_all():
-    joined = Spent(0.3, ((2.0, 0.0), (1.0, 0.0))).or_else(Spent(0.5, ((1.5, 1e-6),)))
-    assert joined == Spent(0.5, ((2.0, 1e-6), (1.0, 0.0)))
+    joined = Composition(0.3, ((2.0, 0.0), (1.0, 0.0))).or_else(Composition(0.5, ((1.5, 1e-6),)))
+    assert joined == Composition(0.5, ((2.0, 1e-6), (1.0, 0.0)))
 
 
-def test_rows_are_json_with_a_running_total():
-    rows = ledger(gaussian("a", 0.3), gaussian("b", 0.4), pure("c", math.inf)).rows(DELTA)
-    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert [row["key"] for row in rows] == ["a", "b", "c"]
-    assert rows[1]["total_epsilon"] == pytest.approx(gaussian_epsilon(DELTA, 1.0, 0.5), rel=1e-8)
-    assert rows[2]["epsilon"] is None and rows[2]["total_epsilon"] is None
+def test_every_row_has_the_total_up_to_it():
+    """Of Gaussian releases, whoever pays: each line is what an accountant of those before has."""
+    releases = [
+        gaussian("a", 0.3, partition="S=3", sites=[0]),
+        gaussian("b", 0.4),
+        gaussian("c", 0.5, partition="S=3", sites=[0]),
+        gaussian("d", 0.6, partition="S=3", sites=[1]),
+        gaussian("e", 0.7, partition="S=5", sites=[2]),
+    ]
+    rows = accountant(*releases).rows(DELTA)
+    assert [row["noise_on"] for row in rows] == ["a", "b", "c", "d", "e"]
+    for count, row in enumerate(rows, start=1):
+        expected = accountant(*releases[:count]).total(DELTA)
+        assert row["total_epsilon"] == pytest.approx(expected, rel=1e-8)
