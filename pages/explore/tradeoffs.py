@@ -43,7 +43,7 @@ from pages.widgets.job_progress import (
     point_clicked,
     started_job,
     take_away_sweep,
-    watch,
+    watch_request,
     watch_sweeps,
 )
 from pages.widgets.notices import (
@@ -442,7 +442,7 @@ def frontier_count(progress: Progress) -> str:
 
 def frontier_rows(progress: Progress) -> list[Row]:
     """All rows that have arrived."""
-    return [row for part in _PARTS for row in progress.rows(part)]
+    return [row for part in _PARTS for row in progress.rows_of(part)]
 
 
 def frontier_finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: DatasetStatus) -> None:
@@ -479,7 +479,7 @@ def frontier(
     """The finding, and the figure of what has arrived, of proxies in some precisions."""
     rows = frontier_rows(progress)
     points = rate_points(rows)
-    skipped = [row for part in _PARTS for row in progress.skipped(part)]
+    skipped = [row for part in _PARTS for row in progress.skipped_of(part)]
     if not points and skipped and not progress.goes_on:
         st.error(str(skipped[0]["skipped"]), icon="⚠️")
         return
@@ -565,7 +565,7 @@ def show_bytes() -> None:
         answer = st.container()
         precisions = ask("bytes_precisions")
         with answer:
-            watch(
+            watch_request(
                 frontier_request(BYTES_PAGE, spec),
                 selection.dataset,
                 lambda progress: frontier(progress, spec, selection.dataset, precisions),

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 from dpcore.data.dataset import is_held, names_one_gone
 from dpcore.errors import ParameterError
@@ -37,6 +38,7 @@ from pages.server.process import ON_TIDYING
 
 # Work that goes on beside the pages, and what a visitor sees of it.
 
+_POLL_SECONDS = 0.25
 ShouldStop = Callable[[], bool]
 Parts = Mapping[str, Callable[[ShouldStop], Iterator[object]]]
 
@@ -55,16 +57,19 @@ class Progress:
     state: str
     sentence: str = ""
 
+    # How much of it is done, where that can be said.
+    share: ClassVar[float | None] = None
+
     @property
     def goes_on(self) -> bool:
         return self.state in ("waiting", "running")
 
-    def rows(self, part: str) -> tuple[Row, ...]:
+    def rows_of(self, part: str) -> tuple[Row, ...]:
         """Rows of a part that is a sweep, in the order of its grid."""
         events: tuple[SweepEvent, ...] = self.arrived.get(part, ())
         return in_order([one for event in events for one in event.finished])
 
-    def skipped(self, part: str) -> tuple[Row, ...]:
+    def skipped_of(self, part: str) -> tuple[Row, ...]:
         """Cells of a sweep that cannot run, with their reasons."""
         return tuple(row for event in self.arrived.get(part, ()) for row in event.skipped)
 
@@ -101,29 +106,34 @@ class Job:
 
 
 class JobView:
-    """A job as one visitor sees it; looking keeps it going."""
+    """A job as one visitor sees it; looking keeps it going.
+
+    every: Seconds between looks.
+    """
+
+    every = _POLL_SECONDS
 
     def __init__(self, jobs: Jobs, job: Job, visitor: str):
-        self._jobs, self._job, self._visitor = jobs, job, visitor
+        self.jobs, self.job, self.visitor = jobs, job, visitor
 
     def progress(self) -> Progress:
         """What there is at this moment.
 
         Raises `BaseException`: what ended the job, unless it is something a person can put right.
         """
-        return self._jobs.progress(self._job, self._visitor)
+        return self.jobs.progress(self.job, self.visitor)
 
     def cancel(self) -> None:
         """Look no more; the job ends within a moment unless others look at it. Rows stay."""
-        self._jobs.leave(self._job, self._visitor)
+        self.jobs.leave(self.job, self.visitor)
 
     def wait_for_rows(self, seconds: float) -> None:
         """Wait for the first rows, or for the end, but no longer than this."""
-        self._job.has_rows.wait(seconds)
+        self.job.has_rows.wait(seconds)
 
     def rows_so_far(self) -> tuple[list[Row], bool]:
         """Rows that arrived, in no order, and whether more will; this is not looking."""
-        return self._jobs.rows_so_far(self._job, self._visitor)
+        return self.jobs.rows_so_far(self.job, self.visitor)
 
 
 def rows_of(item: object) -> tuple[Row, ...]:
@@ -468,47 +478,73 @@ def parts_of_sweeps(sweeps: Sweeps) -> Parts:
 
 
 @dataclass(frozen=True)
-class SweepProgress:
-    """Sweeps at one moment.
+class SweepProgress(Progress):
+    """Sweeps at one moment: parts named by their positions."""
 
-    rows: Those that arrived, one tuple a sweep, in the order of its grid.
-    skipped: Cells that cannot run, with their reasons.
-    done, total: Draws.
-    stored: How many of those done were in the store.
-    seconds_left: None before the first draw was computed.
-    state, sentence: As in `Progress`.
-    """
+    sweeps: Sweeps = ()
 
-    rows: tuple[tuple[Row, ...], ...]
-    skipped: tuple[Row, ...]
-    done: int
-    total: int
-    stored: int
-    seconds_left: float | None
-    state: str
-    sentence: str = ""
+    @cached_property
+    def rows(self) -> tuple[tuple[Row, ...], ...]:
+        """Those that arrived, one tuple a sweep, in the order of its grid."""
+        return tuple(self.rows_of(str(number)) for number in range(len(self.sweeps)))
 
     @property
-    def goes_on(self) -> bool:
-        return self.state in ("waiting", "running")
+    def skipped(self) -> tuple[Row, ...]:
+        """Cells that cannot run, with their reasons."""
+        return tuple(row for part in self.arrived for row in self.skipped_of(part))
+
+    @property
+    def _latest(self) -> list[SweepEvent]:
+        return [events[-1] for events in self.arrived.values() if events]
+
+    @property
+    def done(self) -> int:
+        """Draws, computed or from the store."""
+        return sum(event.done for event in self._latest)
+
+    @property
+    def stored(self) -> int:
+        """How many of those were in the store."""
+        return sum(event.stored for event in self._latest)
+
+    @property
+    def total(self) -> int:
+        """Draws in all."""
+        return cost_of(self.sweeps).draws
+
+    @property
+    def share(self) -> float:  # type: ignore[override]
+        return self.done / max(self.total, 1)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None before the first draw was computed."""
+        computed, seconds = self.done - self.stored, sum(e.seconds for e in self._latest)
+        return seconds / computed * (self.total - self.done) if computed else None
 
 
-@dataclass(frozen=True)
-class SweepsView:
-    """A visitor's view of sweeps; its other methods are those of `JobView`."""
+class SweepsView(JobView):
+    """A visitor's view of sweeps.
 
-    sweeps: Sweeps
-    view: JobView
-    scheduler: str | None
+    scheduler: Where they are computed.
+    """
+
+    def __init__(self, view: JobView, sweeps: Sweeps):
+        super().__init__(view.jobs, view.job, view.visitor)
+        self.sweeps = sweeps
+        self.scheduler = scheduler()
+        # Large figures are drawn less often: everybody's pages share one interpreter.
+        self.every = max(_POLL_SECONDS, cost_of(sweeps).rows / 20_000)
 
     def progress(self) -> SweepProgress:
-        return _progress_of_sweeps(self.sweeps, self.view.progress())
+        found = super().progress()
+        return SweepProgress(found.arrived, found.state, found.sentence, self.sweeps)
 
 
 def find_sweeps(sweeps: Sweeps, page: str = SWEEPS) -> SweepsView | None:
     """This visitor's view of these sweeps, as a page asked for them."""
     view = find(page, sweeps)
-    return None if view is None else SweepsView(sweeps, view, scheduler())
+    return None if view is None else SweepsView(view, sweeps)
 
 
 def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
@@ -523,7 +559,7 @@ def live(name: str, sweeps: Sweeps, *, anew: bool = False) -> SweepsView:
     view = find(page, sweeps)
     if view is None or anew or view.progress().state == "unseen":
         view = start(page, sweeps, lambda: parts_of_sweeps(sweeps))
-    return SweepsView(sweeps, view, scheduler())
+    return SweepsView(view, sweeps)
 
 
 def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
@@ -548,25 +584,6 @@ def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
 def cost_of(sweeps: Sweeps) -> RunCost:
     """What these sweeps take."""
     return _costs(sweeps)
-
-
-def _progress_of_sweeps(sweeps: Sweeps, progress: Progress) -> SweepProgress:
-    names = [str(number) for number in range(len(sweeps))]
-    latest = [progress.arrived[name][-1] for name in names if progress.arrived.get(name)]
-    done, stored = sum(event.done for event in latest), sum(event.stored for event in latest)
-    total = cost_of(sweeps).draws
-    computed = done - stored
-    seconds = sum(event.seconds for event in latest)
-    return SweepProgress(
-        rows=tuple(progress.rows(name) for name in names),
-        skipped=tuple(row for name in names for row in progress.skipped(name)),
-        done=done,
-        total=total,
-        stored=stored,
-        seconds_left=seconds / computed * (total - done) if computed else None,
-        state=progress.state,
-        sentence=progress.sentence,
-    )
 
 
 class ReadingAhead:

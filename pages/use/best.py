@@ -33,7 +33,13 @@ from pages.shell.controls import current
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import JobRequest, go_where_clicked, of_sweeps, point_clicked, watch
+from pages.widgets.job_progress import (
+    JobRequest,
+    go_where_clicked,
+    of_sweeps,
+    point_clicked,
+    watch_request,
+)
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -120,7 +126,7 @@ def draw(question: RankingQuestion, progress: Progress) -> None:
 
 def ranking_of(progress: Progress) -> tuple[Ranked, ...]:
     """The ranking of what has arrived."""
-    return ranked(row for part in progress.arrived for row in progress.rows(part))
+    return ranked(row for part in progress.arrived for row in progress.rows_of(part))
 
 
 def _say_best(question: RankingQuestion, found: tuple[Ranked, ...]) -> None:
@@ -246,7 +252,7 @@ def _line(number: int, each: Ranked) -> dict[str, object]:
 
 def _left_out(progress: Progress) -> None:
     # Parts after the first say again what it said.
-    skipped = {str(row): row for part in progress.arrived for row in progress.skipped(part)}
+    skipped = {str(row): row for part in progress.arrived for row in progress.skipped_of(part)}
     left_out = reasons_left_out().items()
     lines = [{"what": PROTOCOLS[key].title, "why": reason} for key, reason in left_out]
     lines += [
@@ -272,7 +278,7 @@ def show_best() -> None:
         st.stop()
     question = question_of(selection.spec)
     with errors_shown():
-        watch(
+        watch_request(
             request_of(PAGE, question),
             selection.dataset,
             partial(draw, question),

@@ -488,7 +488,7 @@ def show_reproduce_2012() -> None:
                 then = "Press Run to check it." if ready else "It takes data that are not here."
                 claimed(figure, then)
             else:
-                session_ledger.follow((PAGE_2012, sweeps), job.view.rows_so_far)
+                session_ledger.follow((PAGE_2012, sweeps), job.rows_so_far)
                 watch_sweeps(
                     PAGE_2012, job, lambda progress: draw_2012(figure, progress), noun="run"
                 )

@@ -1,8 +1,7 @@
 """A background job on a page: its cost, its button, its progress, its rows.
 
-Figures that fill in while one looks: sweeps beside the page, with a count and Stop.
-
-What stood on a page stays, greyed, until its successor is there.
+A job is watched in one way: how far it is, Stop, what has arrived; until enough of it is there,
+what stood in its place before, greyed.
 """
 
 from __future__ import annotations
@@ -76,33 +75,106 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# Figures that fill in while one looks: sweeps beside the page, with a count and Stop.
+# A job as it goes on: how far it is, Stop, what has arrived, and what stood there before.
 
-_FIGURE_POLL_SECONDS = 0.2
-_FIGURE_STOOD = "_stood"
+_STOOD = "_stood"
+_GREYED = "Below, greyed: what the settings before gave."
 
 
-def drawn(name: str, progress: SweepProgress, draw: Callable[[SweepProgress], None]) -> None:
-    """Draw what has arrived of a figure; while that is less than half, what stood there before.
+def watch(
+    name: str,
+    job: JobView,
+    draw: Callable[[Any], object],
+    count: Callable[[Any], str],
+    *,
+    is_there: Callable[[Any], bool],
+    on: str = "Run",
+    restart: Callable[[], None] | None = None,
+) -> None:
+    """Draw a job again and again while it goes on.
 
-    name: Of the figure, by which what it showed last is kept for this visitor.
+    Until `is_there`, what stood there before stays, greyed.
+
+    name: Of what is drawn, by which what it showed last is kept for this visitor.
+    draw: Draws the job's progress: all, or a part, or nothing yet.
+    count: How far it is, in words.
+    on: The button that goes on with what was stopped.
+    restart: Of a figure that began by itself: what a button beside its count does then. The count
+        stands below the figure, so that this does not move when it is done.
     """
-    is_there = 2 * progress.done >= max(progress.total, 1)
-    if not is_there and (progress.goes_on or not progress.done) and stands(name):
-        return
-    draw(progress)
-    if is_there and not progress.goes_on:
-        keep(name, partial(draw, progress))
+    went_on = job.progress().goes_on
+
+    def look() -> None:
+        go_where_clicked()
+        progress = job.progress()
+        if progress.state == "running" and not progress.arrived:
+            # Instead of coming back in a while: the first rows are drawn the moment they are there.
+            job.wait_for_rows(job.every)
+            progress = job.progress()
+        is_new = is_there(progress)
+        waits = not is_new and (progress.goes_on or not progress.arrived) and name in _stood()
+        above = st.container()
+        figure = above if restart else st.container()
+        with figure:
+            if waits:
+                stands(name)
+            else:
+                draw(progress)
+        with st.container() if restart else above:
+            words = count(progress) + f". {_GREYED}" * (waits and not restart)
+            _say_how_far(name, job, progress, words, on, restart)
+        if is_new:
+            keep(name, partial(draw, progress))
+        if went_on != progress.goes_on:
+            # The whole page once more, so that the fragment stops asking to be run again.
+            st.rerun()
+
+    st.fragment(look, run_every=job.every if went_on else None)()
+
+
+def _say_how_far(
+    name: str,
+    job: JobView,
+    progress: Progress,
+    words: str,
+    on: str,
+    restart: Callable[[], None] | None,
+) -> None:
+    is_stopped = progress.state in ("cancelled", "unseen")
+    kept = f"What had arrived ({words}) is kept; {on} goes on from there."
+    if progress.goes_on or (is_stopped and restart):
+        if progress.state == "waiting":
+            words += ", waiting for another run to end"
+        left, button = st.columns([5, 1], vertical_alignment="center")
+        if progress.share is None:
+            left.caption(words)
+        else:
+            left.progress(progress.share, words)
+        if progress.goes_on:
+            button.button("Stop", on_click=job.cancel, key=f"stop_{name}")
+        else:
+            button.button("Go on", on_click=restart, key=f"go_on_{name}")
+    elif is_stopped:
+        why = ", because nobody had looked for two minutes" if progress.state == "unseen" else ""
+        st.info(f"Stopped{why}. {kept}")
+    elif progress.state == "failed":
+        sentence = said(progress.sentence.rstrip("."))
+        st.error(f"{sentence}. {kept}" if progress.arrived else f"{sentence}.", icon="⚠️")
+
+
+def _stood() -> dict[str, Callable[[], object]]:
+    found: dict[str, Callable[[], object]] = st.session_state.setdefault(_STOOD, {})
+    return found
 
 
 def keep(name: str, draw: Callable[[], object]) -> None:
-    """What a figure shows, for when its successor keeps one waiting."""
-    st.session_state.setdefault(_FIGURE_STOOD, {})[name] = draw
+    """What is shown under a name, for when its successor keeps one waiting."""
+    _stood()[name] = draw
 
 
 def stands(name: str) -> bool:
-    """Draw what a figure showed last, greyed; False, and nothing, if it has shown nothing yet."""
-    last = st.session_state.get(_FIGURE_STOOD, {}).get(name)
+    """Draw what was shown last, greyed; False, and nothing, if nothing has been shown yet."""
+    last = _stood().get(name)
     if last is None:
         return False
     # The style of what is greyed goes by this key.
@@ -111,8 +183,11 @@ def stands(name: str) -> bool:
     return True
 
 
+# Figures that fill in while one looks: sweeps beside the page, with a count and Stop.
+
+
 def live_figure(
-    name: str, sweeps: Sweeps, draw: Callable[[SweepProgress], None], *, noun: str = "runs"
+    name: str, sweeps: Sweeps, draw: Callable[[SweepProgress], object], *, noun: str = "runs"
 ) -> None:
     """Compute sweeps beside the page from now on, and draw their rows as they arrive.
 
@@ -122,7 +197,6 @@ def live_figure(
     name: Of the figure; one of a name on a server. A page's figures share the first word, up to an
         underscore: those of the page that was looked at before give way.
     sweeps: The first comes first.
-    draw: Draws what is there, all or a part or nothing yet.
     noun: What is counted.
     """
     try:
@@ -130,38 +204,20 @@ def live_figure(
     except ParameterError as error:  # too many go on
         st.caption(said(f"{error}."))
         return
-    goes_on = job.progress().goes_on
-    every = _FIGURE_POLL_SECONDS if goes_on else None
-    st.fragment(_look_at_figure, run_every=every)(name, job, draw, noun, goes_on)
+
+    def restart() -> None:
+        # Where there is no room for it just now, it stays as it is.
+        with suppress(ParameterError):
+            background_jobs.live(name, sweeps, anew=True)
+
+    def count(progress: SweepProgress) -> str:
+        return f"{progress.done} of {progress.total} {noun}"
+
+    watch(name, job, draw, count, is_there=_half, restart=restart)
 
 
-def _look_at_figure(
-    name: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
-) -> None:
-    progress = job.progress()
-    drawn(name, progress, draw)
-    if progress.goes_on or progress.state == "cancelled":
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(
-            progress.done / max(progress.total, 1), f"{progress.done} of {progress.total} {noun}"
-        )
-        if progress.goes_on:
-            button.button("Stop", on_click=job.view.cancel, key=f"stop_{name}")
-        else:
-            button.button(
-                "Go on", on_click=_restart_figure, args=(name, job.sweeps), key=f"go_on_{name}"
-            )
-    elif progress.sentence:
-        st.error(said(progress.sentence.rstrip(".") + "."), icon="⚠️")
-    if went_on != progress.goes_on:
-        # The whole page once more, so that the fragment stops asking to be run again, or starts.
-        st.rerun()
-
-
-def _restart_figure(name: str, sweeps: Sweeps) -> None:
-    # Where there is no room for it just now, it stays as it is.
-    with suppress(ParameterError):
-        background_jobs.live(name, sweeps, anew=True)
+def _half(progress: SweepProgress) -> bool:
+    return 2 * progress.done >= max(progress.total, 1)
 
 
 # A page's own question as a job beside it: what it takes, begun if wanted, watched, paid for.
@@ -175,8 +231,6 @@ _UNASKED_SECONDS = 3
 _UNASKED = "_unasked"
 # Numbers in a data set up to which an answer is there before one would press a button.
 _AT_ONCE = 2_000_000
-_JOB_POLL_SECONDS = 0.3
-_STOOD = "_{}_stood"
 
 
 @dataclass(frozen=True)
@@ -327,80 +381,41 @@ def _ask(request: JobRequest) -> None:
     st.session_state[f"_{request.page}_asked"] = request.question
 
 
-def watch(
+def watch_request(
     request: JobRequest,
     dataset: DatasetStatus,
-    draw: Callable[[Progress], None],
+    draw: Callable[[Progress], object],
     count: Callable[[Progress], str],
     *,
     is_there: Callable[[Progress], bool] = lambda progress: bool(progress.arrived),
 ) -> None:
-    """Draw a job again and again while it goes on; small data begin by themselves.
+    """Watch a page's question; of small data it begins by itself, else by its button.
 
-    Until `is_there`, what stood on the page before stays under what is drawn, greyed.
+    Until `is_there`, what stood on the page before stays, greyed.
     """
     page = request.page
-    work = background_jobs.find(page, request.question)
-    if work is None and not session_ledger.has_room(request.charge):
+    job = background_jobs.find(page, request.question)
+    if job is None and not session_ledger.has_room(request.charge):
         return
     is_small = dataset.n_samples * dataset.n_features <= _AT_ONCE
-    if work is None and is_small and starts_by_itself(request.cost):
-        work = start(request)
-    if work is not None:
-        session_ledger.follow((page, request.question), work.rows_so_far)
-    progress = None if work is None else work.progress()
-    if progress is None or progress.state in ("cancelled", "unseen", "failed"):
-        label = "Run" if progress is None else "Go on"
+    if job is None and is_small and starts_by_itself(request.cost):
+        job = start(request)
+    if job is not None:
+        session_ledger.follow((page, request.question), job.rows_so_far)
+    is_idle = job is None or job.progress().state in ("cancelled", "unseen", "failed")
+    label = "Run" if job is None else "Go on"
+    if is_idle:
         caption = f"Real runs on {dataset.title}, which take a while; Stop keeps what arrived"
         start_button(request, label=label, caption=caption)
-    if work is None or progress is None:
-        _what_stood(page)
-        return
-    every = _JOB_POLL_SECONDS if progress.goes_on else None
-    st.fragment(_look, run_every=every)(page, work, draw, count, is_there, progress.goes_on)
-
-
-def _look(
-    page: str,
-    work: JobView,
-    draw: Callable[[Progress], None],
-    count: Callable[[Progress], str],
-    is_there: Callable[[Progress], bool],
-    went_on: bool,
-) -> None:
-    progress = work.progress()
-    if progress.state == "running" and not progress.arrived:
-        # Instead of coming back in a while: the first rows are drawn the moment they are there.
-        work.wait_for_rows(_JOB_POLL_SECONDS)
-        progress = work.progress()
-    if progress.state == "failed":
-        st.error(said(progress.sentence), icon="⚠️")
-    if progress.goes_on:
-        words, button = st.columns([5, 1], vertical_alignment="center")
-        is_waiting = progress.state == "waiting"
-        words.caption("Waiting for other runs to end …" if is_waiting else count(progress))
-        button.button("Stop", on_click=work.cancel, key=f"{page}_do_stop")
-    draw(progress)
-    if is_there(progress):
-        st.session_state[_STOOD.format(page)] = draw, progress
-    else:
-        _what_stood(page)
-    if went_on and not progress.goes_on:
-        # The whole page once more, so that the fragment stops asking to be run again.
-        st.rerun()
-
-
-def _what_stood(page: str) -> None:
-    if stood := st.session_state.get(_STOOD.format(page)):
-        draw, progress = stood
-        st.caption("Below, greyed: what the settings before gave.")
-        with st.container(key=f"greyed_{page}"):
-            draw(progress)
+    if job is not None:
+        watch(page, job, draw, count, is_there=is_there, on=label)
+    elif page in _stood():
+        st.caption(_GREYED)
+        stands(page)
 
 
 # A sweep on a page: its button, its count, what was skipped, and its rows to take away.
 
-_SWEEP_POLL_SECONDS = 0.25
 _CLICKED = "_point_clicked"
 _HELP_ON_CLUSTERS = (
     f"A server started with `{SCHEDULER_VARIABLE}=tcp://host:8786` computes sweeps on the Dask "
@@ -425,7 +440,7 @@ def started_job(
         start_unasked(asked)
         job = background_jobs.find_sweeps(sweeps)
     if job is not None:
-        session_ledger.follow((page, sweeps), job.view.rows_so_far)
+        session_ledger.follow((page, sweeps), job.rows_so_far)
     start_button(
         asked,
         disabled=not cost.draws,
@@ -445,17 +460,26 @@ def started_job(
 
 
 def watch_sweeps(
-    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str = "run"
+    page: str, job: SweepsView, draw: Callable[[SweepProgress], object], noun: str = "run"
 ) -> None:
-    """Draw what has arrived, again and again while more arrives; `noun` says what is counted."""
-    goes_on = job.progress().goes_on
-    # Large figures are drawn less often: everybody's pages share one interpreter.
-    every = (
-        max(_SWEEP_POLL_SECONDS, background_jobs.cost_of(job.sweeps).rows / 20_000)
-        if goes_on
-        else None
-    )
-    st.fragment(_watch_sweeps, run_every=every)(page, job, draw, noun, goes_on)
+    """Watch what has arrived of sweeps; `noun` says what is counted."""
+
+    def count(progress: SweepProgress) -> str:
+        words = f"{progress.done:,} of {counted(progress.total, noun)}"
+        if progress.state != "running":
+            return words
+        left = progress.seconds_left
+        return words + (
+            ", reading the data" if left is None else f", about {time_in_words(left)} left"
+        )
+
+    def drawn(progress: SweepProgress) -> None:
+        draw(progress)
+        if progress.done and not progress.goes_on:
+            st.caption(_origin(job, progress, noun))
+        skipped_table(progress.skipped)
+
+    watch(page, job, drawn, count, is_there=_half)
 
 
 def point_clicked(page: str = "play") -> None:
@@ -468,49 +492,6 @@ def go_where_clicked() -> None:
     if page := st.session_state.pop(_CLICKED, None):
         # No parameters given means "clear them", which Streamlit refuses while widgets are bound.
         st.switch_page(linked_page(page), query_params={})
-
-
-def _watch_sweeps(
-    page: str, job: SweepsView, draw: Callable[[SweepProgress], None], noun: str, went_on: bool
-) -> None:
-    go_where_clicked()
-    progress = job.progress()
-    _say_how_far(page, job, progress, noun)
-    if progress.state == "running" and not progress.done:
-        # Instead of coming back in a while: the first rows are drawn the moment they are there.
-        job.view.wait_for_rows(_SWEEP_POLL_SECONDS)
-        progress = job.progress()
-    drawn(page, progress, draw)
-    if progress.done and not progress.goes_on:
-        st.caption(_origin(job, progress, noun))
-    skipped_table(progress.skipped)
-    if went_on and not progress.goes_on:
-        # The whole page once more, so that the fragment stops asking to be run again.
-        st.rerun()
-
-
-def _say_how_far(page: str, job: SweepsView, progress: SweepProgress, noun: str) -> None:
-    count = f"{progress.done:,} of {counted(progress.total, noun)}"
-    if progress.goes_on:
-        bar, button = st.columns([5, 1], vertical_alignment="center")
-        if progress.state == "waiting":
-            left = ", waiting for another run to end"
-        elif progress.seconds_left is None:
-            left = ", reading the data"
-        else:
-            left = f", about {time_in_words(progress.seconds_left)} left"
-        bar.progress(progress.done / max(progress.total, 1), count + left)
-        button.button("Cancel", on_click=job.view.cancel, key=f"{page}_do_cancel")
-    elif progress.state == "cancelled":
-        st.info(f"Cancelled after {count}. What had arrived is kept; Run goes on from there.")
-    elif progress.state == "unseen":
-        st.info(
-            f"Ended after {count}, because nobody had looked for two minutes. What had arrived is "
-            "kept; Run goes on from there."
-        )
-    elif progress.state == "failed":
-        kept = f" {count} had arrived and are kept; Run goes on from there." * bool(progress.done)
-        st.error(f"{said(progress.sentence.rstrip('.'))}.{kept}", icon="⚠️")
 
 
 def _where(scheduler: str | None) -> str:

@@ -74,7 +74,7 @@ async def run_sweeps(address: str, until: float, seen: Seen, rng: random.Random)
                 part = await tab.run(query, fragment=page.fragment)
                 seen.check("press Run" not in part.words, "a run was lost")
                 await asyncio.sleep(page.every)
-                if "Cancel" not in part.buttons:
+                if "Stop" not in part.buttons:
                     page = await tab.run(query)
                     if "press Run" in page.words:
                         # The page had asked to be drawn once more, and this was that run.

@@ -1,4 +1,4 @@
-"""Trade-offs in a real browser: from pressing Run to the first point, from Cancel to its answer.
+"""Trade-offs in a real browser: from pressing Run to the first point, from Stop to its answer.
 
     python tests/benchmarks/bench_tradeoffs.py [--repetitions 8] [--dataset digits]
 
@@ -27,7 +27,7 @@ _QUIET = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-netwo
 _POINT = "document.querySelector('.scatterlayer .points path') !== null"
 _CANCELLED = (
     "[...document.querySelectorAll('[data-testid=stAlert]')]"
-    ".some(alert => alert.textContent.startsWith('Cancelled after'))"
+    ".some(alert => alert.textContent.startsWith('Stopped.'))"
 )
 _STOPWATCH = """condition => {
     window.waited = null;
@@ -108,11 +108,11 @@ def main() -> int:
                 open_tradeoffs(page, address, query)
                 page.get_by_role("button", name="Run", exact=True).click()
                 page.locator(".scatterlayer .points path").first.wait_for(timeout=120_000)
-                cancels.append(waited_after_click(page, "Cancel", _CANCELLED))
+                cancels.append(waited_after_click(page, "Stop", _CANCELLED))
             browser.close()
     finally:
         shutil.rmtree(cache, ignore_errors=True)
-    for name, found in (("Run -> first point", waits), ("Cancel -> cancelled", cancels)):
+    for name, found in (("Run -> first point", waits), ("Stop -> stopped", cancels)):
         ordered = sorted(found)
         print(
             f"{name}: first {found[0]:.0f} ms, median {ordered[len(ordered) // 2]:.0f} ms, "

@@ -95,13 +95,13 @@ def test_no_message_of_one_visitor_takes_anothers_run_away(server, kinds):
                 await theirs.send(BackMsg(**{kind: True}))
             await asyncio.sleep(0.1)
             after = await mine.run(LONG)
-            await mine.run(LONG, press=after.buttons["Cancel"])
+            await mine.run(LONG, press=after.buttons["Stop"])
             async with visitor(server) as somebody:
                 assert (await somebody.run()).is_whole
             return before, after
 
     before, after = played(scene())
-    assert "Cancel" in before.buttons and "Cancel" in after.buttons
+    assert "Stop" in before.buttons and "Stop" in after.buttons
 
 
 def test_after_a_reload_a_run_is_found_shown_and_cancelled(server):
@@ -113,12 +113,12 @@ def test_after_a_reload_a_run_is_found_shown_and_cancelled(server):
         async with visitor(server, "tradeoffs") as tab:
             second = await tab.run(LONG)
             third = await tab.run(LONG, press=second.buttons["Run"])
-            await tab.run(LONG, press=third.buttons["Cancel"])
+            await tab.run(LONG, press=third.buttons["Stop"])
             return [first, second, third]
 
     first, second, third = played(scene())
     assert "It is being computed already: Run shows it" in second.words
-    assert "Cancel" in first.buttons and "Cancel" in third.buttons
+    assert "Stop" in first.buttons and "Stop" in third.buttons
 
 
 def test_a_long_run_says_what_it_takes_and_asks(server):
@@ -129,12 +129,12 @@ def test_a_long_run_says_what_it_takes_and_asks(server):
         async with visitor(server, "tradeoffs") as tab:
             asked = await started(tab, query)
             begun = await tab.run(query, press=asked.buttons["Start it"])
-            await tab.run(query, press=begun.buttons["Cancel"])
+            await tab.run(query, press=begun.buttons["Stop"])
             return [asked, begun]
 
     asked, begun = played(scene())
     assert "This run makes 3,000 runs and takes up to about" in asked.words
-    assert "Cancel" not in asked.buttons and "Cancel" in begun.buttons
+    assert "Stop" not in asked.buttons and "Stop" in begun.buttons
 
 
 def test_a_released_slider_draws_what_follows_it_and_not_the_rest(server):

@@ -434,7 +434,7 @@ def axis_tab(selection: Selection) -> None:
     field = ask("play_axis", label_visibility="collapsed")
     if field == "bytes":
         spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
-        job_progress.watch(
+        job_progress.watch_request(
             tradeoffs.frontier_request("play_bytes", spec),
             selection.dataset,
             lambda progress: tradeoffs.frontier(

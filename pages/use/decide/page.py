@@ -48,7 +48,7 @@ from pages.shell.share import home, only_here
 from pages.widgets import session_ledger
 from pages.widgets.charts import is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import JobRequest, watch
+from pages.widgets.job_progress import JobRequest, watch_request
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -363,7 +363,7 @@ def show_decide() -> None:
         st.stop()
     with errors_shown():
         question = choose(selection)
-        watch(
+        watch_request(
             JobRequest(PAGE, question, question.parts, question.cost()),
             selection.dataset,
             partial(draw, question, selection.dataset),

@@ -47,7 +47,7 @@ from pages.use.best import SHARES_SHOWN, open_way, said_chance, shares_of
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, headline, take_away
 from pages.widgets.guarantee_card import promised_cards
-from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch
+from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch_request
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
@@ -461,7 +461,7 @@ def draw(question: TargetQuestion, progress: Progress) -> None:
     with left:
         if "map" in progress.arrived:
             st.markdown(f"## Every ε and number of {unit_of(around.dataset).many}")
-            people_map(around, question.target, progress.rows("map"))
+            people_map(around, question.target, progress.rows_of("map"))
             st.caption(
                 f"Percent kept in the answer's way. White line: {percent(question.target)} is "
                 "reached to its right. Frame: the answer. Each cell is a fresh run on "
@@ -470,7 +470,7 @@ def draw(question: TargetQuestion, progress: Progress) -> None:
     with right:
         if "curve" in progress.arrived:
             st.markdown("## Every ε and δ, from one curve")
-            budget_map(around, question.target, progress.rows("curve"))
+            budget_map(around, question.target, progress.rows_of("curve"))
             st.caption(
                 "With all else held, what survives depends on ε, δ and n only through σ. So one "
                 "curve "
@@ -489,7 +489,7 @@ def show_plan() -> None:
     with errors_shown():
         with st.container(border=True):
             question = choose_question(selection.spec)
-        watch(
+        watch_request(
             JobRequest(PAGE, question, question.parts, question.cost()),
             selection.dataset,
             partial(draw, question),

@@ -43,7 +43,7 @@ def button(at: AppTest, label: str):
 
 def run_to_the_end(at: AppTest) -> AppTest:
     for _ in range(3000):
-        if not any(each.label == "Cancel" for each in at.button):
+        if not any(each.label == "Stop" for each in at.button):
             return at
         time.sleep(0.1)
         at.run()
@@ -164,7 +164,7 @@ def test_a_cancelled_job_keeps_what_arrived(run_sweeps):
     job = run_sweeps(Sweep(RunSpec(repetitions=5000), SWEEP.vary))
     while not job.progress().done:
         time.sleep(0.02)
-    job.view.cancel()
+    job.cancel()
     started = time.monotonic()
     progress = wait_for(job)
     assert time.monotonic() - started < 2

@@ -39,7 +39,7 @@ def cluster():
 def run_to_the_end(at: AppTest) -> AppTest:
     next(each for each in at.button if each.label == "Run").click().run()
     latest = time.monotonic() + 300
-    while any(each.label == "Cancel" for each in at.button):
+    while any(each.label == "Stop" for each in at.button):
         assert time.monotonic() < latest, "the sweep did not end"
         time.sleep(0.1)
         at.run()
@@ -100,5 +100,6 @@ def test_a_scheduler_out_of_reach_is_one_sentence_and_what_there_was_is_kept(
     assert error.value.startswith(
         "scheduler must be the address of a running Dask scheduler, got `'tcp://127.0.0.1:9'`. "
     )
-    assert error.value.endswith("runs had arrived and are kept; Run goes on from there.")
+    kept = " of 6 runs) is kept; Run goes on from there."
+    assert error.value.endswith(kept)
     assert at.get("plotly_chart")

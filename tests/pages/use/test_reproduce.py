@@ -59,7 +59,7 @@ def test_a_figure_runs_through_to_its_verdicts(open_page, monkeypatch):
     at = open_page("use/reproduce", reproduce_repaired="true")
     next(each for each in at.button if each.label == "Run").click().run()
     for _ in range(3000):
-        if not any(each.label == "Cancel" for each in at.button):
+        if not any(each.label == "Stop" for each in at.button):
             break
         time.sleep(0.1)
         at.run()
@@ -89,7 +89,7 @@ def test_the_three_panels_together_are_judged_once_all_have_run(open_page, monke
         next(box for box in at.selectbox if box.label == "Panel").select(name).run()
         next(each for each in at.button if each.label == "Run").click().run()
         for _ in range(3000):
-            if not any(each.label == "Cancel" for each in at.button):
+            if not any(each.label == "Stop" for each in at.button):
                 break
             time.sleep(0.1)
             at.run()
@@ -116,7 +116,7 @@ def test_all_panels_are_seen_at_once(open_page, monkeypatch):
     assert tiles(at).count("Not run yet.") == 2 * 2  # beside the picture, and in place of it
     next(each for each in at.button if each.label == "Run").click().run()
     for _ in range(3000):
-        if not any(each.label == "Cancel" for each in at.button):
+        if not any(each.label == "Stop" for each in at.button):
             break
         time.sleep(0.1)
         at.run()

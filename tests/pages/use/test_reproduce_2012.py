@@ -42,7 +42,7 @@ def test_whoever_has_a_cap_spends_by_hand(monkeypatch):
     at = opened(PAGE)
     assert not at.exception
     assert "The paper claims" in words(at) and "survives with **PPCA**" not in words(at)
-    assert not any(button.label == "Cancel" for button in at.button)
+    assert not any(button.label == "Stop" for button in at.button)
 
 
 def test_a_figure_without_its_data_says_how_to_get_them():
