@@ -83,7 +83,7 @@ def choose_values(source: str, dataset: DatasetStatus) -> Values | None:
             st.error(_sentence(error), icon="⚠️")
             return None
         return Values(numbers, "the numbers", ("typed", *numbers.tolist()), None)
-    names = family_caches.learning_columns(dataset.name)
+    names = family_caches.columns(dataset.name)
     if is_held(dataset.name):
         # By its number: an address says nothing of what is in somebody's table.
         index = st.selectbox("Column", range(len(names)), format_func=names.__getitem__)

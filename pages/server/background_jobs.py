@@ -404,7 +404,6 @@ _FIGURE = "figure: "
 PROBLEMS: dict[str, ProblemSource] = {RunSpec.experiment: caches.problems_of_jobs}
 
 JOBS = Jobs(caches.JOBS_AT_ONCE)
-_costs = OnceCache(cost_of_sweeps, keep=64)
 _now: OnceCache[tuple[Row, ...]] = OnceCache(None, keep=256)
 
 
@@ -581,9 +580,10 @@ def rows_now(grid: Sweep | Points, *, keep: bool = True) -> tuple[Row, ...]:
     return _now(grid, make=lambda: in_order(finished))
 
 
+@caches.cached(64)
 def cost_of(sweeps: Sweeps) -> RunCost:
     """What these sweeps take."""
-    return _costs(sweeps)
+    return cost_of_sweeps(sweeps)
 
 
 class ReadingAhead:

@@ -8,13 +8,15 @@ and the others wait for the result.
 
 from __future__ import annotations
 
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar
+from functools import lru_cache, partial, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -25,7 +27,7 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
-from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.once_cache import MOST_BYTES, OnceCache
 from dpcore.experiments.pca import (
     N_SHOWN,
     Assessed,
@@ -53,7 +55,7 @@ from dpcore.pca.site import SiteAtWork
 from dpcore.spectra import align_signs
 from pages.server import turns
 from pages.shell import own_table
-from pages.shell.streamlit_internals import DeltaGenerator
+from pages.shell.streamlit_internals import DeltaGenerator, is_in_session
 
 # The only home of caches: data sets, site moments and finished rows, shared by all sessions.
 
@@ -69,6 +71,7 @@ _PATIENCE_SECONDS, _LOOK_SECONDS = 0.3, 0.1
 Cell = tuple[RunSpec, int]
 Item = TypeVar("Item")
 T = TypeVar("T")
+P = ParamSpec("P")
 Made_co = TypeVar("Made_co", covariant=True)
 
 
@@ -101,12 +104,45 @@ problems = Problems(
 problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
 
 
+_making = threading.local()
+
+
 def waited_for(cache: Cache[T], *key: Hashable, saying: str) -> T:
-    """A result; while one waits for it, words that say for what."""
-    if cache.peek(*key) is None:
-        with st.spinner(saying), turns.others():
+    """A result; while one waits for it, words that say for what, if there are any.
+
+    Nothing is said of what a job beside the page waits for, nor inside what is made for others
+    too: whoever leaves is interrupted where something is drawn.
+    """
+    inside = getattr(_making, "result", False)
+    if inside or not is_in_session() or cache.peek(*key) is not None:
+        return cache(*key)
+    with st.spinner(saying) if saying else nullcontext(), turns.others():
+        _making.result = True
+        try:
             return cache(*key)
-    return cache(*key)
+        finally:
+            _making.result = False
+
+
+def cached(
+    keep: int, *, saying: str = "", most_bytes: int = MOST_BYTES
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A function of hashable arguments that remembers its latest results, for all sessions.
+
+    keep, most_bytes: As `OnceCache`.
+    saying: What stands on the page while one waits for a result; nothing where that is a moment.
+    """
+
+    def remembering(make: Callable[P, T]) -> Callable[P, T]:
+        cache: OnceCache[T] = OnceCache(make, keep, most_bytes)
+
+        @wraps(make)
+        def found(*key: P.args, **_: P.kwargs) -> T:
+            return waited_for(cache, *key, saying=saying)
+
+        return found
+
+    return remembering
 
 
 def visitor() -> str:
@@ -145,6 +181,11 @@ def shown(key: Hashable, build: Callable[[], T]) -> T:
 def dataset_statuses() -> tuple[DatasetStatus, ...]:
     """Which data sets are ready, looked up at most every other second, and a visitor's own."""
     return _statuses(time.monotonic() // 2) + own_table.statuses()
+
+
+@cached(1)
+def _statuses(_: float) -> tuple[DatasetStatus, ...]:
+    return list_datasets()
 
 
 def cells(spec: RunSpec) -> list[Cell]:
@@ -327,7 +368,6 @@ _subspaces = OnceCache(_draw, keep=64, most_bytes=_MOST_BYTES)
 _self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
 _shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
-_statuses = OnceCache(lambda _: list_datasets(), keep=1)
 
 
 # What private runs gave along ε, a frame a value: rows, and the components as pictures.

@@ -45,7 +45,6 @@ from dpcore.experiments.classification_runs import (
     total_guarantee,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import Problem, ProblemKey, RunSpec, rebuilt_about
 from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec, local_values
 from dpcore.experiments.store import Store, cache_folder
@@ -57,25 +56,31 @@ from dpcore.papers import dpdispca
 from dpcore.papers.dpdispca import PanelState, PaperFigure, panel_state
 from dpcore.privacy import Guarantee
 from pages.server import background_jobs, caches
-from pages.server.caches import waited_for
+from pages.server.caches import cached, waited_for
 from pages.shell.parameters import PANEL_DRAWS
 
 # What pages of other families share: CCA, central algorithms, the walk, published panels.
 
 
+@cached(4, saying="Reading the two views …")
 def views(source: ViewSource) -> TwoViewDataset:
-    return waited_for(_views, source, saying="Reading the two views …")
+    return source.load(download=False)
 
 
+@cached(8, saying="Reading the data set …")
 def columns(dataset: str) -> tuple[str, ...]:
     """Names of a data set's columns."""
-    return _columns(dataset)
+    return load_dataset(dataset, download=False).feature_names
 
 
 def cca_problem(spec: CcaSpec) -> CcaProblem:
     views(spec.source)
-    saying = "Computing the joint second moments …"
-    return waited_for(_cca_problems, spec.problem_key(), saying=saying)
+    return _cca_problem(spec.problem_key())
+
+
+@cached(5, saying="Computing the joint second moments …")
+def _cca_problem(key: CcaSpec) -> CcaProblem:
+    return build_cca_problem(views(key.source), key)
 
 
 def exact_pairs(spec: CcaSpec) -> FoundPairs:
@@ -89,87 +94,62 @@ def found_pairs(spec: CcaSpec, protocol: str) -> list[tuple[FoundPairs, CcaRow]]
     return [_found_pairs(alone, repetition) for repetition in range(spec.repetitions)]
 
 
+@cached(256)
+def _found_pairs(spec: CcaSpec, repetition: int) -> tuple[FoundPairs, CcaRow]:
+    (protocol,) = spec.protocols
+    return find_pairs(spec, cca_problem(spec), protocol, repetition)
+
+
 def people(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
     """People along the first draw's directions of a protocol, or along the exact ones."""
-    if protocol is None:
-        return _people(spec.problem_key(), None)
-    return _people(replace(spec, protocols=(protocol,), repetitions=1), protocol)
+    alone = spec if protocol is None else replace(spec, protocols=(protocol,), repetitions=1)
+    return _people(spec.problem_key() if protocol is None else alone, protocol)
 
 
-def _find_pairs(spec: CcaSpec, repetition: int) -> tuple[FoundPairs, CcaRow]:
-    (protocol,) = spec.protocols
-    return find_pairs(spec, _cca_problems(spec.problem_key()), protocol, repetition)
-
-
-def _project(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
+@cached(64)
+def _people(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
     pairs = exact_pairs(spec) if protocol is None else _found_pairs(spec, 0)[0]
-    found_in = _cca_problems(spec.problem_key())
-    return project_people(_views(spec.source), found_in, pairs, seed=spec.seed)
+    return project_people(views(spec.source), cca_problem(spec), pairs, seed=spec.seed)
 
 
-_views: OnceCache[TwoViewDataset] = OnceCache(lambda source: source.load(download=False), keep=4)
-_columns: OnceCache[tuple[str, ...]] = OnceCache(
-    lambda name: load_dataset(name, download=False).feature_names, keep=8
-)
-_cca_problems: OnceCache[CcaProblem] = OnceCache(
-    lambda key: build_cca_problem(_views(key.source), key), keep=5
-)
-_found_pairs: OnceCache[tuple[FoundPairs, CcaRow]] = OnceCache(_find_pairs, keep=256)
-_people: OnceCache[ProjectedPeople] = OnceCache(_project, keep=64)
-background_jobs.PROBLEMS[CcaSpec.experiment] = _cca_problems
-
-
+@cached(4, saying="Reading the data set and computing its second moment …")
 def central_problem(key: ProblemKey) -> Problem:
-    saying = "Reading the data set and computing its second moment …"
-    return waited_for(_central_problems, key, saying=saying)
+    return central_runs.central_problem(key, caches.problems.prepared(*key.data))
 
 
+@cached(24, saying="Running the chains …")
 def chains(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
     """Chains watched for so many sweeps, or until the diagnostics pass."""
-    central_problem(spec.problem_key())
-    return waited_for(_chains, spec, n_chains, n_sweeps, saying="Running the chains …")
+    problem = central_problem(spec.problem_key())
+    return watch(spec, problem, n_chains=n_chains, n_sweeps=n_sweeps)
 
 
+@cached(36, saying="Running the algorithm …")
 def batch(spec: CentralSpec) -> Batch:
     """Rows of all draws, and the first subspace."""
-    central_problem(spec.problem_key())
-    return _batches(spec)
+    found = central_runs.run_batch(spec, central_problem(spec.problem_key()))
+    return replace(found, subspaces=found.subspaces[:1])
 
 
 def central_rows(specs: Sequence[CentralSpec]) -> list[CentralRow]:
     """Rows of all draws of some specs, counted while one waits for them."""
-    found: list[CentralRow] = []
-    for number, spec in enumerate(specs):
-        central_problem(spec.problem_key())
-        saying = f"{number} of {len(specs)} algorithms …"
-        found += central_runs.central_rows(spec, waited_for(_batches, spec, saying=saying))
-    return found
+    return [
+        row
+        for spec in caches.counted_out(specs, "algorithms")
+        for row in central_runs.central_rows(spec, batch(spec))
+    ]
 
 
-def _run_batch(spec: CentralSpec) -> Batch:
-    found = central_runs.run_batch(spec, _central_problems(spec.problem_key()))
-    return replace(found, subspaces=found.subspaces[:1])
+background_jobs.PROBLEMS |= {
+    CcaSpec.experiment: _cca_problem,
+    CentralSpec.experiment: central_problem,
+}
 
 
-def _central_problem(key: ProblemKey) -> Problem:
-    return central_runs.central_problem(key, caches.problems.prepared(*key.data))
-
-
-def _watch(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
-    problem = _central_problems(spec.problem_key())
-    return watch(spec, problem, n_chains=n_chains, n_sweeps=n_sweeps)
-
-
-_central_problems = OnceCache(_central_problem, keep=4)
-_chains = OnceCache(_watch, keep=24)
-_batches = OnceCache(_run_batch, keep=36)
-background_jobs.PROBLEMS[CentralSpec.experiment] = _central_problems
-
-
+@cached(4, saying="Running Algorithm 1 …")
 def steps(spec: RunSpec, site: int) -> Walk:
     """The walk through Algorithm 1, kept for whoever steps back and forth."""
-    caches.problem_of(spec.problem_key())
-    return waited_for(_walks, spec, site, saying="Running Algorithm 1 …")
+    return walk(spec, caches.problem_of(spec.problem_key()), site)
 
 
 @dataclass(frozen=True)
@@ -184,13 +164,10 @@ class StepPictures:
     people: IntArray
 
 
+@cached(12, saying="Drawing the steps …")
 def step_pictures(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
     """The pictures of all steps."""
-    return waited_for(_step_pictures, spec, site, saying="Drawing the steps …")
-
-
-def _draw(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
-    walked, shown = _walks(spec, site), caches.people(spec)
+    walked, shown = steps(spec, site), caches.people(spec)
     centre = np.zeros(shown.rows.shape[1]) if walked.centre is None else walked.centre
     return tuple(
         StepPictures(
@@ -203,17 +180,13 @@ def _draw(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
     )
 
 
-_walks = OnceCache(lambda spec, site: walk(spec, caches.problems(spec.problem_key()), site), keep=4)
-_step_pictures = OnceCache(_draw, keep=12)
-
-
 def panel_states() -> tuple[PanelState, ...]:
     """Every published panel with the rows kept on disk, whoever computed them."""
     folder = str(cache_folder())
     # Runs of this visitor change the stamp; those of others are seen within a minute.
     minute = time.monotonic() // 60
     return tuple(
-        _states(figure, folder, (minute, *_stamp(figure))) for figure in dpdispca.FIGURES.values()
+        _state(figure, folder, (minute, *_stamp(figure))) for figure in dpdispca.FIGURES.values()
     )
 
 
@@ -225,7 +198,9 @@ def _stamp(figure: PaperFigure) -> tuple[int, ...]:
     return tuple(0 if job is None else job.progress().done for job in jobs)
 
 
-_states = OnceCache(lambda figure, folder, _: panel_state(figure, Store(folder)), keep=64)
+@cached(64)
+def _state(figure: PaperFigure, folder: str, stamp: tuple[float, ...]) -> PanelState:  # noqa: ARG001
+    return panel_state(figure, Store(folder))
 
 
 # What the learning pages share: people, trained pipelines, rows.
@@ -240,18 +215,14 @@ def problem(key: LearningKey) -> LearningProblem:
     return waited_for(local_learning_problem, key, saying=saying)
 
 
-def learning_columns(name: str) -> tuple[str, ...]:
-    """Names of a data set's columns."""
-    return waited_for(_learning_columns, name, saying="Reading the data set …")
-
-
 def column(name: str, index: int) -> np.ndarray:
     """One column of a data set, float64."""
     return waited_for(local_values, (name, index), saying="Reading the data set …")
 
 
+@cached(64)
 def tutorial_outputs(key: str, epsilon: float) -> tuple[Output, ...]:
-    return _tutorials(key, epsilon)
+    return run_tutorial(key, epsilon)
 
 
 def errors_of(origin: tuple[Any, ...], spec: StatisticSpec, draws: int) -> np.ndarray:
@@ -278,16 +249,15 @@ def outcome(spec: ClassificationSpec) -> Outcome:
     """The first repetition of a pipeline, trained."""
     alone = replace(canonical(spec), repetitions=1)
     problem(alone.key())
-    return _outcomes(alone)
+    return _outcome(alone)
 
 
+@cached(48)
+def _outcome(spec: ClassificationSpec) -> Outcome:
+    return run_pipeline(spec, problem(spec.key()))
+
+
+@cached(256)
 def guarantee_of(spec: ClassificationSpec) -> Guarantee:
     """What all private stages of a pipeline promise together."""
-    found = outcome(spec)
-    return _guarantees(spec, make=lambda: total_guarantee(spec, found.guarantees))
-
-
-_learning_columns = OnceCache(lambda name: load_dataset(name, download=False).feature_names, keep=8)
-_tutorials = OnceCache(run_tutorial, keep=64)
-_outcomes = OnceCache(lambda spec: run_pipeline(spec, local_learning_problem(spec.key())), keep=48)
-_guarantees: OnceCache[Guarantee] = OnceCache(None, keep=256)
+    return total_guarantee(spec, outcome(spec).guarantees)

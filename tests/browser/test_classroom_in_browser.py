@@ -100,6 +100,10 @@ def test_answers_guesses_and_a_budget_go_from_phones_to_the_wall(lesson):
     wall.get_by_text("1 question answered, 0 refused").wait_for()
     assert faults(ana) == []
     teacher.get_by_text("The room itself").click()
+    # While it opens, the button moves away between a press and its end.
+    teacher.wait_for_function(
+        "() => document.getAnimations().every(each => each.playState !== 'running')"
+    )
     teacher.get_by_role("button", name="End the room").click()
     for page in (teacher, wall, ana):
         page.get_by_text("No room has this code").wait_for()

@@ -116,7 +116,7 @@ def of_curves(job, name, sweeps) -> list[str]:
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells()]
     found = [
         dataset_of(spec.source) if isinstance(spec, CcaSpec) else spec.dataset_read()
-        for spec in filter(None, specs if job.view.rows_so_far()[0] else [])
+        for spec in filter(None, specs if job.rows_so_far()[0] else [])
     ]
     # Measurements on a spectrum that is given read nobody's rows.
     return [dataset for dataset in found if dataset is not None]
@@ -143,7 +143,7 @@ BEYOND: dict[str, tuple[str, Callable[..., list[str]]]] = {
 # Rows of these arrive while one looks, and are paid as they come.
 FOLLOWED = {
     "background_jobs.find": lambda job: job.rows_so_far()[0],
-    "background_jobs.find_sweeps": lambda job: job.view.rows_so_far()[0],
+    "background_jobs.find_sweeps": lambda job: job.rows_so_far()[0],
 }
 # No row of any data set, or nothing but what is exact and carries its badge.
 FREE = {
@@ -156,15 +156,15 @@ FREE = {
     "family_caches.views", "family_caches.columns", "family_caches.cca_problem",
     "family_caches.exact_pairs",
     "family_caches.central_problem", "family_caches.different",
-    "family_caches.halves", "family_caches.problem", "family_caches.learning_columns",
-    "family_caches.column", "family_caches.tutorial_outputs",
+    "family_caches.halves", "family_caches.problem", "family_caches.column",
+    "family_caches.tutorial_outputs",
     "background_jobs.cost_of", "background_jobs.goes_on", "background_jobs.scheduler",
     "background_jobs.run_options", "background_jobs.forget_gone",
     "background_jobs.read_ahead",
 }  # fmt: skip
 # Compute or begin what others hand over, or cut up what they have handed over.
 INSIDE = {
-    "caches.waited_for", "caches.counted_out", "caches.cell_rows",
+    "caches.cached", "caches.waited_for", "caches.counted_out", "caches.cell_rows",
     "caches.is_self_assessed",
     "family_caches.people",
     "family_caches.guarantee_of", "family_caches.step_pictures", "background_jobs.rows_now",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.testing.v1 import AppTest
 
 from dpcore.experiments.once_cache import OnceCache
+from pages.server import caches
 
 PAGES = {
     "explore/play": {"seed": "11", "repetitions": "2"},
@@ -54,3 +58,37 @@ def drawn(monkeypatch) -> list[str]:
 def test_what_is_shared_draws_nothing(open_page, drawn, page):
     at = open_page(page, **PAGES[page])
     assert not at.exception and drawn == []
+
+
+def cached_page():
+    import streamlit as st
+    from tests_shared import doubled
+
+    st.markdown(str(doubled(st.session_state["number"])))
+
+
+def test_a_cached_function_says_what_one_waits_for_once_and_makes_it_once(monkeypatch):
+    said, made = [], []
+    spinner = caches.st.spinner
+    monkeypatch.setattr(caches.st, "spinner", lambda words: said.append(words) or spinner(words))
+
+    @caches.cached(2, saying="Adding one …")
+    def successor(number: int) -> int:
+        made.append(number)
+        return number + 1
+
+    @caches.cached(2, saying="Doubling …")
+    def doubled(number: int) -> int:
+        """Twice the number after it."""
+        return 2 * successor(number)
+
+    monkeypatch.setitem(sys.modules, "tests_shared", SimpleNamespace(doubled=doubled))
+    at = AppTest.from_function(cached_page)
+    for number in (1, 1, 2):
+        at.session_state["number"] = number
+        assert at.run().markdown[0].value == str(2 * (number + 1))
+    # Of what is made inside another nothing is said, nor of what is there.
+    assert (said, made) == (["Doubling …"] * 2, [1, 2])
+    assert doubled.__doc__ == "Twice the number after it."
+    # Nobody looks at what a job computes.
+    assert doubled(7) == 16 and said == ["Doubling …"] * 2
