@@ -67,8 +67,8 @@ class Assumption(StrEnum):
         "the holder of the rows: all of it is worked out from the rows, and ε does not cover it."
     )
     FLOAT_ARITHMETIC = (
-        "Noise is drawn in floating-point arithmetic; "
-        "attacks on the last bits of a number are not covered."
+        "Noise is drawn in floating-point arithmetic; attacks on the last bits of a number are not "
+        "covered."
     )
     FEW_DIGITS = (
         "Nobody reads every digit: the gaps of floating-point Laplace noise can give values away "

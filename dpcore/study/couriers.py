@@ -205,9 +205,8 @@ class HubLine:
         own = x509.load_pem_x509_certificate(self._join.certificate.encode())
         if own.not_valid_after_utc < datetime.now(UTC):
             return (
-                "this join file's certificate has expired on "
-                f"{own.not_valid_after_utc:%Y-%m-%d}: the coordinator makes the study anew, "
-                "with new join files"
+                f"this join file's certificate has expired on {own.not_valid_after_utc:%Y-%m-%d}: "
+                "the coordinator makes the study anew, with new join files"
             )
         if any(each in str(getattr(error, "reason", "")) for each in _UNWELCOME):
             return (

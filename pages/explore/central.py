@@ -249,9 +249,8 @@ def answer(rows: Sequence[Row], spec: CentralSpec) -> None:
     others[:0] = [f"{each.label}, pure as well, {percent(means[each.key])}" for each in pure]
     big_number(
         percent(means["ppca"]),
-        "of the pattern survives with **PPCA** at pure "
-        f"**ε = {plain(spec.epsilon)}**, with {rows_in_words} and "
-        f"K = {rows[0]['components']}.",
+        f"of the pattern survives with **PPCA** at pure **ε = {plain(spec.epsilon)}**, with "
+        f"{rows_in_words} and K = {rows[0]['components']}.",
         f"{'; '.join(others)}. A random subspace: {percent(rows[0]['random_ratio'])}.",
     )
 
@@ -432,8 +431,7 @@ def show_central() -> None:
         components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
         st.caption(
             "PPCA's are turned within their span to the exact ones: only the span is drawn. How "
-            "good "
-            f"it is PPCA cannot tell: {PROTOCOLS['ppca'].silent_because}."
+            f"good it is PPCA cannot tell: {PROTOCOLS['ppca'].silent_because}."
         )
 
         st.markdown("## What each promises")
@@ -568,8 +566,7 @@ def show_sampler() -> None:
         st.stop()
     st.caption(
         "For experts: PPCA's private directions come out of a random walk, and its promise holds "
-        "once "
-        "the walk has forgotten where it began. Here one sees when that is."
+        "once the walk has forgotten where it began. Here one sees when that is."
     )
     answer = st.container()
     left, right = st.columns([3, 1], gap="large")

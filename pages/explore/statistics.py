@@ -139,9 +139,8 @@ def show_answer(data: Values, spec: StatisticSpec, release: PrivateStatistic) ->
         words = big_number(
             f"{release.value:.4g}",
             f"is the private {spec.kind} of **{plainly(data.name)}** over {data.unit.of(n)} at "
-            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one run; the "
-            f"true one is {exact:.4g}: an error of "
-            f"{error}.",
+            f"**ε\u00a0=\u00a0{spec.epsilon:g}**. This is one run; the true one is {exact:.4g}: an "
+            f"error of {error}.",
         )
         moves = f"One {data.unit.one} can move it by at most {release.sensitivity:.3g}"
     words.markdown(
@@ -346,8 +345,7 @@ def show_statistics() -> None:
         enter(data, spec, selection)
         st.caption(
             "This is for one release. Mean, variance and histogram of the same people are three, "
-            "and "
-            "their ε add up."
+            "and their ε add up."
         )
         not_private(
             "True values, errors, bias and how many values were moved to a bound",

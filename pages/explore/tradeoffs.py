@@ -202,9 +202,9 @@ def finding(rows: Sequence[Row], field: str, title: str) -> tuple[str, str]:
         row["protocol"] == lead and row[field] == value for row in rows)]  # fmt: skip
     first, last = values[0], values[-1]
     sentence = (
-        f"of the pattern survives with **{title}** on "
-        f"{_called(rows[0]['dataset'])} at **{unit.name_in(axis.told(last))}**, and "
-        f"{percent(curves.mean(lead, first))} at {unit.name_in(axis.told(first))}."
+        f"of the pattern survives with **{title}** on {_called(rows[0]['dataset'])} at "
+        f"**{unit.name_in(axis.told(last))}**, and {percent(curves.mean(lead, first))} at "
+        f"{unit.name_in(axis.told(first))}."
     )
     reached = crossing(curves.means(lead), TARGET) if axis.grows else None
     if reached is not None and reached > first:
@@ -466,8 +466,7 @@ def frontier_finding(points: tuple[RatePoint, ...], spec: RunSpec, dataset: Data
     big_number(
         f"{number:.2g} ×",
         f"{word} bytes: rounding the whole matrix at step 1σ lets **{percent(rounded.energy)}** "
-        "survive "
-        f"with **{bytes_in_words(rounded.bytes_per_site)}** a site; sending "
+        f"survive with **{bytes_in_words(rounded.bytes_per_site)}** a site; sending "
         f"R\u00a0=\u00a0{sent} directions in {_PRECISION} lets **{percent(proxy.energy)}** survive "
         f"with **{bytes_in_words(proxy.bytes_per_site)}**.",
     )
@@ -500,8 +499,7 @@ def frontier(
     )
     st.caption(
         f"Each point is the mean of {spec.repetitions} runs, its line their spread. Grey steps: "
-        "the "
-        "best result for each message size. Diamonds are labelled with the rounding step."
+        "the best result for each message size. Diamonds are labelled with the rounding step."
     )
     if skipped:
         with st.expander(f"{len(skipped)} settings skipped, and why"):

@@ -113,9 +113,8 @@ def _shared() -> None:
         st.image(code.svg_inline(scale=8, light="white"), width=320, alt=f"A QR code of {link}")
     if only_here(link):
         st.markdown(
-            "The server listens to this machine alone. Started with "
-            "**--server.address 0.0.0.0 --browser.serverAddress NAME** it lets a class in, and the "
-            "link has that name."
+            "The server listens to this machine alone. Started with **--server.address 0.0.0.0 "
+            "--browser.serverAddress NAME** it lets a class in, and the link has that name."
         )
 
 

@@ -82,11 +82,10 @@ def real_releases(project: Project) -> None:
     """Releases of real rows: what each cost the people in them, and what is left for good."""
     made, cap, total = project.releases(), project.cap, project.total()
     st.markdown(
-        f"## Released for real: {plainly(project.folder.name)}\n\n"
-        f"{counted(len(made), 'release')} of your own table used "
-        f"**{share_in_words(total.share)}** of the cap, ε = {say_number(cap.epsilon)} at δ = "
-        f"{say_delta(cap.delta)}. The project's ledger outlives this visit, and nothing here "
-        "loses it. Everything else on this page is simulation."
+        f"## Released for real: {plainly(project.folder.name)}\n\n{counted(len(made), 'release')} "
+        f"of your own table used **{share_in_words(total.share)}** of the cap, ε = "
+        f"{say_number(cap.epsilon)} at δ = {say_delta(cap.delta)}. The project's ledger outlives "
+        "this visit, and nothing here loses it. Everything else on this page is simulation."
     )
     st.dataframe(
         [

@@ -621,11 +621,9 @@ def show_own_data() -> None:
             st.markdown("## 2 · What is public about each column")
             st.markdown(
                 "Between which limits does a value lie, **for anyone who could take part**? Take "
-                "them from the "
-                "question, the unit or the sensor. Nothing is suggested from the values: a limit "
-                "read "
-                "from them would reveal something about a person. Columns without limits are "
-                "left out."
+                "them from the question, the unit or the sensor. Nothing is suggested from the "
+                "values: a limit read from them would reveal something about a person. Columns "
+                "without limits are left out."
             )
             files = st.container()
             limits_editor(own)

@@ -353,8 +353,8 @@ def _take_it(released: ReleasedPCA) -> None:
             )
     st.caption("Anyone can check it, offline and without the rows; and use it on new rows:")
     st.code(
-        f"python -m dpcore verify {place}\n"
-        f"python -c \"import dpcore; print(dpcore.load_release('{place}').components_)\"",
+        f"python -m dpcore verify {place}\npython -c \"import dpcore; "
+        f"print(dpcore.load_release('{place}').components_)\"",
         language=None,
         wrap_lines=True,
     )
@@ -408,8 +408,7 @@ def show_release() -> None:
     if own is None or own.dictionary is None:
         st.markdown(
             "**Nothing to release yet.** Bring a table and say what is public about it, or take "
-            "one of "
-            "the two examples; then come back."
+            "one of the two examples; then come back."
         )
         st.page_link(linked_page("own_data"), label="Your own table")
     else:

@@ -154,8 +154,8 @@ def comparison(figure: PaperFigure, rows: Sequence[Row]) -> tuple[str, str, str]
         return (
             percent(_mean(rows, lead, figure.field, last)),
             (
-                "of the pattern survives with "
-                f"**{PROTOCOLS[lead].title}** at the right end of {figure.name}."
+                f"of the pattern survives with **{PROTOCOLS[lead].title}** at the right end of "
+                f"{figure.name}."
             ),
             "No published number is known for this panel.",
         )
@@ -197,9 +197,8 @@ def draw(figure: PaperFigure, progress: SweepProgress) -> None:
         alt=f"{figure.title}: {number} {sentence}",
     )
     st.caption(
-        "Lines and bands: this run, mean and spread of its repetitions. Hollow markers with "
-        "bars: the "
-        "authors' ten runs."
+        "Lines and bands: this run, mean and spread of its repetitions. Hollow markers with bars: "
+        "the authors' ten runs."
     )
     st.markdown("## What the paper claims")
     if progress.state != "finished":
@@ -377,8 +376,7 @@ def show_reproduce() -> None:
             dataset,
             figure.base.protocols,
             "As published, at the figure's base setting; `exact_epsilon` in the rows says what "
-            "holds "
-            "at each point.",
+            "holds at each point.",
         )
         session_ledger.so_far(dataset.name, dataset.title, current().spec.delta, st.container())
         overview_shown()
@@ -517,8 +515,7 @@ def show_tutorials() -> None:
     """Tutorials: a short text, code, and what it gives, for each function."""
     st.markdown(
         "Six functions, a few lines each. Everything below was just run on this server; the "
-        "notebook "
-        "holds the same cells."
+        "notebook holds the same cells."
     )
     key = ask("tutorial", label_visibility="collapsed")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
@@ -567,8 +564,6 @@ def show_tutorials() -> None:
                 guarantee_card(guarantee, where=name)
     st.caption(
         "Examples do not enter the ledger. To run the notebook elsewhere: put it in the folder "
-        "that "
-        "holds `dpcore` and install `requirements.txt`. The noise of some cells is seeded, so that "
-        "you "
-        "see the same numbers; real releases keep their seed secret."
+        "that holds `dpcore` and install `requirements.txt`. The noise of some cells is seeded, so "
+        "that you see the same numbers; real releases keep their seed secret."
     )

@@ -322,11 +322,10 @@ def _npz(arrays: dict[str, Any]) -> bytes:
 def on_your_own_machines() -> None:
     with st.expander("On your own machines"):
         st.code(
-            "dpcore study init heart --dictionary heart.toml --sites oslo,porto,graz \\\n"
-            "  --address https://hub.example.org:8443\n"
-            "dpcore study hub heart --host 0.0.0.0 --port 8443\n"
-            "dpcore study site oslo.join.json --data patients.parquet \\\n"
-            "  --project oslo --cap 2 2e-6",
+            "dpcore study init heart --dictionary heart.toml --sites oslo,porto,graz \\\n  "
+            "--address https://hub.example.org:8443\ndpcore study hub heart --host 0.0.0.0 --port "
+            "8443\ndpcore study site oslo.join.json --data patients.parquet \\\n  --project oslo "
+            "--cap 2 2e-6",
             language="bash",
         )
         st.markdown(

@@ -245,8 +245,7 @@ def sentence(dataset: str, title: str, delta: float) -> str:
     if kept.holds_noise(accountants().values()):
         words += (
             " Several results reused the same noise, so together they would hide no one; the "
-            "figure "
-            "assumes fresh noise each time."
+            "figure assumes fresh noise each time."
         )
     if kept.cap is None:
         return words

@@ -332,9 +332,8 @@ def show_eigen_images() -> None:
             n_components > MOST_SHOWN
         )
         st.caption(
-            f"{of_all}Under each picture, its |cosine| to the exact one. One run; "
-            f"the "
-            "number on top is the mean of all."
+            f"{of_all}Under each picture, its |cosine| to the exact one. One run; the number on "
+            "top is the mean of all."
         )
 
         # Play starts where most is to be seen.

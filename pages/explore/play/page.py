@@ -280,12 +280,10 @@ def _shown(key: str, found: dict[str, Assessed]) -> None:
     lines = [head, ("--",) * len(head), *(_line(*each) for each in found.items())]
     table.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
     table.caption(
-        "Shares are of all variation in the prepared rows (for a site alone: of its own rows), "
-        "in the "
-        "first run. A recipient cannot look at the rows, but the noise's law is public: by how "
-        "much "
-        "it flatters the directions it chose can be taken off, at no cost. Over many runs 9 in 10 "
-        "intervals contain the true share. The last column counts the components that noise "
+        "Shares are of all variation in the prepared rows (for a site alone: of its own rows), in "
+        "the first run. A recipient cannot look at the rows, but the noise's law is public: by how "
+        "much it flatters the directions it chose can be taken off, at no cost. Over many runs 9 "
+        "in 10 intervals contain the true share. The last column counts the components that noise "
         "alone would not have given."
     )
     with table:
@@ -551,8 +549,8 @@ def against_published(spec: RunSpec, mean: float) -> str:
     before = spread_of(caches.rows(printed), spec.protocols[0])
     return (
         "The published choices (calibration, noise and cut as printed) keep "
-        f"**{percent(before.mean)}**: a difference of "
-        f"**{100 * (mean - before.mean):+.0f} points** for a promise that is kept."
+        f"**{percent(before.mean)}**: a difference of **{100 * (mean - before.mean):+.0f} points** "
+        "for a promise that is kept."
     )
 
 

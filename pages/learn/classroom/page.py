@@ -1381,8 +1381,7 @@ def _room_itself(here: Here, room: Room) -> None:
         st.markdown(
             "Close the laptop, and the room waits for two hours. On another machine, **Your room "
             "is open on another device** takes over with the code and this key. Anyone with the "
-            "key is "
-            "the teacher."
+            "key is the teacher."
         )
         if st.toggle("Show the key", key="classroom_key_shown"):
             st.code(here.key, language=None)

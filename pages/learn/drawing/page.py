@@ -93,8 +93,7 @@ def _compute(guarantee: Guarantee, asked: PrivacyBudget) -> dict[str, Any]:
         "told": f"Exact PCA turns by <b>{person.exact_turn:.4f}°</b> when you sit down, the same "
         "each time, and two results subtracted show your drawing. Private PCA turns by about "
         f"<b>{person.private_turn:.2g}°</b> from run to run without you; your turn disappears in "
-        "that. "
-        "What the exact components miss of your drawing falls from "
+        "that. What the exact components miss of your drawing falls from "
         f"{100 * person.residual_without:.2f} % to {100 * person.residual_with:.2f} %.",
         "isIn": rounds.is_in.tolist(),
         "leanings": rounds.leanings.round(3).tolist(),

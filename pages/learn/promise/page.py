@@ -181,11 +181,10 @@ def beliefs_shown(promised: Guarantee, asked: PrivacyBudget) -> None:
     median, high = (float(gaussian_posterior(prior, mu, quantile)) for quantile in (0.5, 0.95))
     left.markdown(
         f"An attacker who thinks it **{percent(prior)}** likely that the row is yours, and is "
-        "right, "
-        f"will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 releases "
-        f"no more than **{percent(high)}**.\n\n"
-        f"A pure promise of ε = {plain(asked.epsilon)} would keep every belief between "
-        f"{percent(least)} and {percent(greatest)}, whatever is released."
+        f"right, will typically hold **{percent(median)}** likely afterwards, and in 19 of 20 "
+        f"releases no more than **{percent(high)}**.\n\nA pure promise of ε = "
+        f"{plain(asked.epsilon)} would keep every belief between {percent(least)} and "
+        f"{percent(greatest)}, whatever is released."
     )
     chart(
         beliefs(

@@ -116,10 +116,9 @@ def brief_of(
     )
     wanted = f"Which ε keeps {percent(question.target)} of the pattern of {people}?"
     foot = (
-        f"Source: DP-PCA Lab, {dataset.title}, {entry.title}, {people}, "
-        f"δ = {say_delta(spec.delta)}, K = {spec.components or 'default'}, seed {spec.seed}, "
-        f"runs {shown.runs[0] + 1} to "
-        f"{shown.runs[-1] + 1}. Simulation. {now:%Y-%m-%d}. {link}"
+        f"Source: DP-PCA Lab, {dataset.title}, {entry.title}, {people}, δ = "
+        f"{say_delta(spec.delta)}, K = {spec.components or 'default'}, seed {spec.seed}, runs "
+        f"{shown.runs[0] + 1} to {shown.runs[-1] + 1}. Simulation. {now:%Y-%m-%d}. {link}"
     )
     return Brief(
         f"{capitalised(dataset.title)}: which{wanted.removeprefix('Which')}",

@@ -1098,8 +1098,7 @@ def show_deck() -> None:
         if not pins:
             st.markdown(
                 "Nothing is pinned yet. **Pin**, beside *Share this view* on every page, keeps a "
-                "page "
-                "as it stands; here the pins become a presentation."
+                "page as it stands; here the pins become a presentation."
             )
         way_in()
         offer_story()

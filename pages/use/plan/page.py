@@ -473,8 +473,7 @@ def draw(question: TargetQuestion, progress: Progress) -> None:
             budget_map(around, question.target, progress.rows_of("curve"))
             st.caption(
                 "With all else held, what survives depends on ε, δ and n only through σ. So one "
-                "curve "
-                "against σ gives every (ε, δ): exact where its points are, interpolated "
+                "curve against σ gives every (ε, δ): exact where its points are, interpolated "
                 "between them."
             )
 
