@@ -78,7 +78,6 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "classification_runs": ENGINE | {"pca", "statistic_runs", "export"},
     "targets": ENGINE | {"pca", "summaries"},
     "decision": ENGINE | FAMILIES | {"targets"},
-    "charges": ENGINE | FAMILIES | {"summaries"},
     "published_folder": ENGINE | FAMILIES | {"summaries"},
     "tab": {"published_folder"},
     "audit": ENGINE | FAMILIES,

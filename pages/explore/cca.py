@@ -45,8 +45,9 @@ from dpcore.privacy import Guarantee
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import background_jobs, caches, family_caches
 from pages.server.background_jobs import SweepProgress
-from pages.shell.controls import current
+from pages.shell.controls import Selection
 from pages.shell.own_table import LABORATORY
+from pages.shell.page import page
 from pages.shell.parameters import (
     CCA_PEOPLE,
     CUT_NAMES,
@@ -63,9 +64,7 @@ from pages.widgets.job_progress import live_figure
 from pages.widgets.notices import (
     big_number,
     dataset_ready,
-    errors_shown,
     formulas,
-    how_computed,
     not_private,
 )
 
@@ -226,12 +225,12 @@ def show_promises(draws: Draws, spec: CcaSpec) -> None:
                 st.caption(said)
 
 
-def pay(spec: CcaSpec) -> None:
+def charge(spec: CcaSpec) -> None:
     """Pay for every draw before it is shown, and enter what is shown beside them."""
     # What a release promises depends on its settings alone: any draw of it says so.
     first = replace(spec, repetitions=1)
     guarantees = {key: _promised(family_caches.found_pairs(first, key)) for key in spec.protocols}
-    session_ledger.pay(spec.charges(guarantees))
+    session_ledger.charge(spec.charges(guarantees))
     dataset = dataset_of(spec.source)
     session_ledger.uncovered(
         dataset, "Exact correlations and what is captured of them", "they read rows without noise"
@@ -456,79 +455,77 @@ def _panel(
     )
 
 
-def show_cca() -> None:
+@page(formulas="cca")
+def show_cca(shared: Selection) -> None:
     """CCA: what two views of the same people share, found privately."""
-    shared = current()
     answer = st.container()
-    with errors_shown():
-        with st.container(border=True, key="asked_of_cca"):
-            source = choose_views()
-            if source is None:
-                st.stop()
-            views = family_caches.views(source)
-            selection = choose_run(shared.spec, source, views)
-        spec, lead = selection.spec, selection.lead
-        # In a place of its own: what stands below stays, greyed, until its successor is there.
-        with st.container():
-            problem = family_caches.cca_problem(spec)
-            pay(spec)
-            draws = {key: family_caches.found_pairs(spec, key) for key in spec.protocols}
-        rows = [row for found in draws.values() for _, row in found]
-        private = [found for found, _ in draws[lead]]
-        exact = family_caches.exact_pairs(spec)
+    with st.container(border=True, key="asked_of_cca"):
+        source = choose_views()
+        if source is None:
+            st.stop()
+        views = family_caches.views(source)
+        selection = choose_run(shared.spec, source, views)
+    spec, lead = selection.spec, selection.lead
+    # In a place of its own: what stands below stays, greyed, until its successor is there.
+    with st.container():
+        problem = family_caches.cca_problem(spec)
+        charge(spec)
+        draws = {key: family_caches.found_pairs(spec, key) for key in spec.protocols}
+    rows = [row for found in draws.values() for _, row in found]
+    private = [found for found, _ in draws[lead]]
+    exact = family_caches.exact_pairs(spec)
 
-        with answer:
-            words = big_number(
-                percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
+    with answer:
+        words = big_number(
+            percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
+        )
+        if shared.compare:
+            printed = replace(as_published(spec), protocols=(lead,))
+            charge(printed)
+            published = family_caches.found_pairs(printed, lead)
+            share = captured([row for _, row in published], lead)
+            words.markdown(
+                f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
+                f"{say_number(published[0][1]['exact_epsilon'])}."
             )
-            if shared.compare:
-                printed = replace(as_published(spec), protocols=(lead,))
-                pay(printed)
-                published = family_caches.found_pairs(printed, lead)
-                share = captured([row for _, row in published], lead)
-                words.markdown(
-                    f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
-                    f"{say_number(published[0][1]['exact_epsilon'])}."
-                )
 
-        # One idea a tab.
-        found, directions, people, curves, promised = st.tabs(
-            ["Correlations", "Directions", "Rows", "More ε, rows, δ", "What it promises"]
-        )
-        with found:
-            figure = show_correlations(private, problem, lead)
-        with directions:
-            show_directions(views, exact, private[0], lead)
-        with people:
-            if selection.only_directions:
-                st.info(formulas("cca_directions"), icon="🔒")
-            else:
-                not_private(
-                    "Projecting and clustering rows",
-                    "the directions are private, each row's own scores along them are not. "
-                    "“Release only the directions” above leaves them out.",
-                )
-                show_people(
-                    views, family_caches.people(spec, None), family_caches.people(spec, lead), lead
-                )
-                session_ledger.uncovered(
-                    dataset_of(source),
-                    "Scores of rows along directions",
-                    "they are computed from rows",
-                )
-        with curves:
-            if session_ledger.curves(dataset_of(source)):
-                three_curves(selection, problem.random_share)
-        with promised:
-            show_promises(draws, spec)
-        so_far(source, shared.spec.delta)
+    # One idea a tab.
+    found, directions, people, curves, promised = st.tabs(
+        ["Correlations", "Directions", "Rows", "More ε, rows, δ", "What it promises"]
+    )
+    with found:
+        figure = show_correlations(private, problem, lead)
+    with directions:
+        show_directions(views, exact, private[0], lead)
+    with people:
+        if selection.only_directions:
+            st.info(formulas("cca_directions"), icon="🔒")
+        else:
+            not_private(
+                "Projecting and clustering rows",
+                "the directions are private, each row's own scores along them are not. "
+                "“Release only the directions” above leaves them out.",
+            )
+            show_people(
+                views, family_caches.people(spec, None), family_caches.people(spec, lead), lead
+            )
+            session_ledger.uncovered(
+                dataset_of(source),
+                "Scores of rows along directions",
+                "they are computed from rows",
+            )
+    with curves:
+        if session_ledger.curves(dataset_of(source)):
+            three_curves(selection, problem.random_share)
+    with promised:
+        show_promises(draws, spec)
+    so_far(source, shared.spec.delta)
 
-        not_private(
-            "Exact correlations, the captured share and the agreement of directions",
-            "read the rows without any noise.",
-        )
-        if spec.reads_rows_first:
-            not_private("Published centring and scaling", problem.statement)
-        st.caption(views.provenance)
-        carry_off(selection, rows, figure)
-        how_computed("cca")
+    not_private(
+        "Exact correlations, the captured share and the agreement of directions",
+        "read the rows without any noise.",
+    )
+    if spec.reads_rows_first:
+        not_private("Published centring and scaling", problem.statement)
+    st.caption(views.provenance)
+    carry_off(selection, rows, figure)

@@ -40,8 +40,9 @@ from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SweepProgress
-from pages.shell.controls import current, n_components_of, redraw_noise
+from pages.shell.controls import Selection, n_components_of, redraw_noise
 from pages.shell.navigation import linked_page
+from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
@@ -50,9 +51,6 @@ from pages.widgets.guarantee_card import assumed, guarantee_card, guarantee_tabs
 from pages.widgets.job_progress import live_figure
 from pages.widgets.notices import (
     big_number,
-    dataset_ready,
-    errors_shown,
-    how_computed,
     not_private,
 )
 
@@ -390,69 +388,65 @@ def _sigma(sigma: float | None) -> str:
     return f"{sigma:.2g}" if sigma else "–"
 
 
-def show_central() -> None:
+@page(reads=True, formulas="central")
+def show_central(selection: Selection) -> None:
     """Central algorithms."""
-    selection = current()
     dataset = selection.dataset
-    if not dataset_ready(dataset):
-        st.stop()
 
-    with errors_shown():
-        spec = replace(central_spec(selection.spec), samples=None)
-        answered, chosen = st.container(), st.container()
-        every = ask("central_variants", chosen)
-        variants = tuple(VARIANTS) if every else _curve_variants(spec)
-        specs = feasible(spec, dataset, variants)
-        # In a place of its own: what stands below stays, greyed, until its successor is there.
-        with st.container():
-            rows = family_caches.central_rows(tuple(specs.values()))
-        session_ledger.pay_rows(rows)
-        with answered:
-            answer(rows, spec)
-            st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-            st.markdown("## Every run")
-        dots(rows)
-        if spec.epsilon > 1 and (every or spec.calibration == "classic"):
-            st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
-        left, right = st.columns(2, gap="large")
-        with left:
-            st.markdown("## The same at every ε")
-            if session_ledger.curves(dataset.name):
-                epsilon_curve(spec, dataset)
-        with right:
-            st.markdown(f"## The same with fewer {dataset.unit.many}")
-            if session_ledger.curves(dataset.name):
-                people_curve(spec, dataset)
-        not_private("These curves and exact PCA", "are measured on the data themselves.")
+    spec = replace(central_spec(selection.spec), samples=None)
+    answered, chosen = st.container(), st.container()
+    every = ask("central_variants", chosen)
+    variants = tuple(VARIANTS) if every else _curve_variants(spec)
+    specs = feasible(spec, dataset, variants)
+    # In a place of its own: what stands below stays, greyed, until its successor is there.
+    with st.container():
+        rows = family_caches.central_rows(tuple(specs.values()))
+    session_ledger.charge_rows(rows)
+    with answered:
+        answer(rows, spec)
+        st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+        st.markdown("## Every run")
+    dots(rows)
+    if spec.epsilon > 1 and (every or spec.calibration == "classic"):
+        st.caption("Classic calibration is proven up to ε = 1 alone, and is left out above.")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("## The same at every ε")
+        if session_ledger.curves(dataset.name):
+            epsilon_curve(spec, dataset)
+    with right:
+        st.markdown(f"## The same with fewer {dataset.unit.many}")
+        if session_ledger.curves(dataset.name):
+            people_curve(spec, dataset)
+    not_private("These curves and exact PCA", "are measured on the data themselves.")
 
-        shown = _curve_variants(spec)
-        found = {key: family_caches.batch(each).subspaces[0] for key, each in specs.items()}
-        st.markdown("## What the components look like")
-        components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
+    shown = _curve_variants(spec)
+    found = {key: family_caches.batch(each).subspaces[0] for key, each in specs.items()}
+    st.markdown("## What the components look like")
+    components(spec, dataset, {key: found[key] for key in shown[:4] if key in found})
+    st.caption(
+        "PPCA's are turned within their span to the exact ones: only the span is drawn. How "
+        f"good it is PPCA cannot tell: {PROTOCOLS['ppca'].silent_because}."
+    )
+
+    st.markdown("## What each promises")
+    chain_state(found["ppca"])
+    promises({key: found[key] for key in shown if key in found}, spec)
+    session_ledger.enter(
+        selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
+    )
+    if spec.reads_rows_first:
+        not_private(
+            "Published centring and scaling",
+            family_caches.central_problem(spec.problem_key()).about.statement,
+        )
+    else:
         st.caption(
-            "PPCA's are turned within their span to the exact ones: only the span is drawn. How "
-            f"good it is PPCA cannot tell: {PROTOCOLS['ppca'].silent_because}."
+            "Nothing is centred here: directions and variation are about zero, not the mean."
         )
+    st.page_link(linked_page("sampler"), label="Watch PPCA's chains")
 
-        st.markdown("## What each promises")
-        chain_state(found["ppca"])
-        promises({key: found[key] for key in shown if key in found}, spec)
-        session_ledger.enter(
-            selection, "How PPCA's chains went", "R-hat and sample sizes are functions of the rows"
-        )
-        if spec.reads_rows_first:
-            not_private(
-                "Published centring and scaling",
-                family_caches.central_problem(spec.problem_key()).about.statement,
-            )
-        else:
-            st.caption(
-                "Nothing is centred here: directions and variation are about zero, not the mean."
-            )
-        st.page_link(linked_page("sampler"), label="Watch PPCA's chains")
-
-        take_away("central", rows)
-    how_computed("central")
+    take_away("central", rows)
 
 
 # People needed for one component, on a page.
@@ -533,32 +527,29 @@ def _slopes(rows: Sequence[Row]) -> dict[str, float]:
 # How many people a private first component needs: theorems and measurements.
 
 
-def show_sample_complexity() -> None:
+@page(formulas="sample_complexity")
+def show_sample_complexity(selection: Selection) -> None:
     """How many people a private first component needs: theorems and measurements."""
-    shared = current().spec
+    shared = selection.spec
     answer = st.container(key="answer_of_complexity")
     left, right = st.columns(2)
     correlation = ask("complexity_correlation", left)
     gap = ask("complexity_gap", right)
-    with errors_shown():
-        spec = ComplexitySpec(
-            epsilon=shared.epsilon, delta=shared.delta, gap=gap, correlation=correlation
-        )
-        people_headline(spec, answer)
-        people_curves(spec)
-        what_is_silent(spec)
-        take_away("complexity", rows_there(spec))
-    how_computed("sample_complexity")
+    spec = ComplexitySpec(
+        epsilon=shared.epsilon, delta=shared.delta, gap=gap, correlation=correlation
+    )
+    people_headline(spec, answer)
+    people_curves(spec)
+    what_is_silent(spec)
+    take_away("complexity", rows_there(spec))
 
 
 # Inside the sampler: PPCA's Markov chains, and what their burn-in means for the promise.
 
 
-def show_sampler() -> None:
+@page(reads=True, formulas="sampler")
+def show_sampler(selection: Selection) -> None:
     """Inside the sampler."""
-    selection = current()
-    if not dataset_ready(selection.dataset):
-        st.stop()
     if selection.spec.components == selection.dataset.n_features:
         st.info(
             "With K at the number of features the subspace is the whole space: nothing is drawn."
@@ -572,18 +563,16 @@ def show_sampler() -> None:
     left, right = st.columns([3, 1], gap="large")
     n_sweeps = ask("sampler_sweeps", left)
     n_chains = ask("sampler_chains", right)
-    with errors_shown():
-        spec = replace(central_spec(selection.spec), samples=None)
-        chains, enough = watched(spec, n_chains, n_sweeps)
-        with answer:
-            chain_headline(chains, enough, spec)
-            st.button("Redraw the chains", on_click=redraw_noise, help="New chains, same settings.")
-        not_private(
-            "Traces, R-hat, effective sample sizes, the number of sweeps and the verdict",
-            "are functions of the data and are not released: the last state of one chain is.",
-        )
-        show_traces(chains, enough)
-        diagnostics(chains)
-        what_it_means(chains, enough, spec)
-        show_promise_of_chains(chains, spec, selection.dataset)
-    how_computed("sampler")
+    spec = replace(central_spec(selection.spec), samples=None)
+    chains, enough = watched(spec, n_chains, n_sweeps)
+    with answer:
+        chain_headline(chains, enough, spec)
+        st.button("Redraw the chains", on_click=redraw_noise, help="New chains, same settings.")
+    not_private(
+        "Traces, R-hat, effective sample sizes, the number of sweeps and the verdict",
+        "are functions of the data and are not released: the last state of one chain is.",
+    )
+    show_traces(chains, enough)
+    diagnostics(chains)
+    what_it_means(chains, enough, spec)
+    show_promise_of_chains(chains, spec, selection.dataset)

@@ -56,7 +56,8 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.spectra import align_signs
 from pages.server import background_jobs, family_caches
-from pages.shell.controls import Selection, current, redraw_noise
+from pages.shell.controls import Selection, redraw_noise
+from pages.shell.page import page
 from pages.shell.parameters import ALL, BY_RULE, ERROR_VIEW, REST, SPLIT_VIEW, ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import session_ledger
@@ -65,9 +66,6 @@ from pages.widgets.guarantee_card import guarantee_card
 from pages.widgets.job_progress import live_figure
 from pages.widgets.notices import (
     big_number,
-    dataset_ready,
-    errors_shown,
-    how_computed,
     not_private,
     plainly,
 )
@@ -312,7 +310,7 @@ def cards(spec: ClassificationSpec) -> None:
         st.caption(said)
 
 
-def pay(specs: Iterable[ClassificationSpec]) -> None:
+def charge(specs: Iterable[ClassificationSpec]) -> None:
     """Pay for the draws of some pipelines before they are shown."""
     charges = []
     for spec in map(canonical, specs):
@@ -323,7 +321,7 @@ def pay(specs: Iterable[ClassificationSpec]) -> None:
                 spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
             )
         session_ledger.uncovered_centring(spec.dataset, spec.reads_rows_first)
-    session_ledger.pay(charges)
+    session_ledger.charge(charges)
 
 
 def carry_off(spec: ClassificationSpec) -> None:
@@ -481,7 +479,7 @@ def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> 
     """One trained pipeline: its components, its mistakes, its plane; returns which."""
     pipeline = ask("class_pipeline")
     spec = replace(spec, pipeline=pipeline)
-    pay([spec, replace(spec, components=2, repetitions=1)])
+    charge([spec, replace(spec, components=2, repetitions=1)])
     outcome = family_caches.outcome(spec)
     problem = family_caches.problem(spec.key())
     wrong, unit = round(outcome.test_error * len(problem.test_X)), unit_of(spec.dataset)
@@ -562,45 +560,41 @@ def _pictures(
     st.html(under_pictures(taken, "margin-top:-.8rem"))
 
 
-def show_classification() -> None:
+@page(reads=True, formulas="classification")
+def show_classification(selection: Selection) -> None:
     """Classification."""
-    selection = current()
-    if not dataset_ready(selection.dataset):
-        st.stop()
-    with errors_shown():
-        halves = family_caches.halves(selection.spec.dataset)
-        view = ask("class_view", label_visibility="collapsed")
-        # In places of their own: the answer first, and what stood stays while it is worked out.
-        answer, controls = st.container(), st.container(border=True, key="asked_of_classification")
-        with controls:
-            spec = choose_spec(selection, halves)
-        if view == ERROR_VIEW:
-            pay(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
-            with answer:
-                show_answer(spec)
-                redraw_button()
-            st.markdown("## Test error at every ε")
-            if session_ledger.curves(spec.dataset):
-                curves(spec)
-            st.markdown("## What it promises")
-            promises(spec)
-            carry_off(spec)
-        elif view == SPLIT_VIEW:
-            pay([replace(spec, pipeline=PRIVATE)])
-            if session_ledger.curves(spec.dataset):
-                with answer:
-                    two_parts(spec)
-                how_it_moves(spec)
-                three_parts(spec)
-            st.markdown("## What it promises")
-            promises(spec)
-        else:
-            shown = inside(spec, halves, answer)
+    halves = family_caches.halves(selection.spec.dataset)
+    view = ask("class_view", label_visibility="collapsed")
+    # In places of their own: the answer first, and what stood stays while it is worked out.
+    answer, controls = st.container(), st.container(border=True, key="asked_of_classification")
+    with controls:
+        spec = choose_spec(selection, halves)
+    if view == ERROR_VIEW:
+        charge(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
+        with answer:
+            show_answer(spec)
             redraw_button()
-            st.markdown("## What it promises")
-            cards(shown)
-        session_ledger.enter(
-            selection, "Test errors, test rows and their pictures", "they are shown as they are"
-        )
-        st.caption(family_caches.halves(spec.dataset, spec.key().preparation).statement)
-        how_computed("classification")
+        st.markdown("## Test error at every ε")
+        if session_ledger.curves(spec.dataset):
+            curves(spec)
+        st.markdown("## What it promises")
+        promises(spec)
+        carry_off(spec)
+    elif view == SPLIT_VIEW:
+        charge([replace(spec, pipeline=PRIVATE)])
+        if session_ledger.curves(spec.dataset):
+            with answer:
+                two_parts(spec)
+            how_it_moves(spec)
+            three_parts(spec)
+        st.markdown("## What it promises")
+        promises(spec)
+    else:
+        shown = inside(spec, halves, answer)
+        redraw_button()
+        st.markdown("## What it promises")
+        cards(shown)
+    session_ledger.enter(
+        selection, "Test errors, test rows and their pictures", "they are shown as they are"
+    )
+    st.caption(family_caches.halves(spec.dataset, spec.key().preparation).statement)

@@ -31,7 +31,8 @@ from dpcore.figures.families import (
 )
 from dpcore.statistics import PrivateStatistic
 from pages.server import family_caches
-from pages.shell.controls import Selection, current, redraw_noise
+from pages.shell.controls import Selection, redraw_noise
+from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark, take_away
@@ -40,7 +41,6 @@ from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,
-    how_computed,
     not_private,
     plainly,
     said,
@@ -264,9 +264,9 @@ def people(data: Values, spec: StatisticSpec) -> None:
     )
 
 
-def pay(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
+def charge(data: Values, spec: StatisticSpec, release: PrivateStatistic) -> None:
     """Pay for the release before it is shown."""
-    session_ledger.pay([spec.charge(data.dataset, data.identity, data.name, release.guarantee)])
+    session_ledger.charge([spec.charge(data.dataset, data.identity, data.name, release.guarantee)])
 
 
 def enter(data: Values, spec: StatisticSpec, selection: Selection) -> None:
@@ -307,9 +307,15 @@ def _sentence(error: ParameterError) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def show_statistics() -> None:
+@page(
+    formulas="statistics",
+    beside=(
+        "True values, errors, bias and how many values were moved to a bound",
+        "read the values without any noise.",
+    ),
+)
+def show_statistics(selection: Selection) -> None:
     """Statistics: one private number about a column, and the law of its error."""
-    selection = current()
     answer = st.container(key="answer_of_statistics")
     figures = st.container()
     controls = st.container(border=True, key="asked_of_statistics")
@@ -324,32 +330,26 @@ def show_statistics() -> None:
     if data is None or spec is None:
         st.stop()
 
-    with errors_shown():
-        release = statistic_runs.release(data.values, spec)
-        pay(data, spec, release)
-        with answer:
-            show_answer(data, spec, release)
-            st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-        with figures:
-            if spec.kind == HISTOGRAM:
-                histogram(data, spec, release)
-            left, right = st.columns(2, gap="large")
-        with left:
-            if session_ledger.curves(data.dataset or TYPED_NUMBERS):
-                law(data, spec, release)
-        with right:
-            rows = trade_off(data, spec)
-        people(data, spec)
-        st.markdown("## What it promises")
-        guarantee_card(release.guarantee)
-        enter(data, spec, selection)
-        st.caption(
-            "This is for one release. Mean, variance and histogram of the same people are three, "
-            "and their ε add up."
-        )
-        not_private(
-            "True values, errors, bias and how many values were moved to a bound",
-            "read the values without any noise.",
-        )
-        carry_off(data, spec, rows)
-        how_computed("statistics")
+    release = statistic_runs.release(data.values, spec)
+    charge(data, spec, release)
+    with answer:
+        show_answer(data, spec, release)
+        st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
+    with figures:
+        if spec.kind == HISTOGRAM:
+            histogram(data, spec, release)
+        left, right = st.columns(2, gap="large")
+    with left:
+        if session_ledger.curves(data.dataset or TYPED_NUMBERS):
+            law(data, spec, release)
+    with right:
+        rows = trade_off(data, spec)
+    people(data, spec)
+    st.markdown("## What it promises")
+    guarantee_card(release.guarantee)
+    enter(data, spec, selection)
+    st.caption(
+        "This is for one release. Mean, variance and histogram of the same people are three, "
+        "and their ε add up."
+    )
+    carry_off(data, spec, rows)

@@ -32,9 +32,10 @@ from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress, SweepProgress
-from pages.shell.controls import Selection, current, n_components_of, set_controls
+from pages.shell.controls import Selection, n_components_of, set_controls
+from pages.shell.page import page
 from pages.shell.parameters import ADVANCED, AXES, DEFAULTS, EVERYBODY, SETTINGS, ask, plain
-from pages.widgets import job_progress, session_ledger
+from pages.widgets import job_progress
 from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import (
@@ -50,8 +51,6 @@ from pages.widgets.notices import (
     big_number,
     dataset_ready,
     errors_shown,
-    how_computed,
-    not_private,
 )
 
 # The Trade-offs page's controls, what they ask for, and how it is told.
@@ -366,7 +365,11 @@ def _go_to_point(key: str, field: str, sides: Sides) -> None:
 PAGE = "tradeoffs"
 
 
-def show_tradeoffs() -> None:
+@page(
+    ledger=True, formulas="pca",
+    beside=("Exact PCA, the 100 % line", "reads the rows without any noise."),
+)  # fmt: skip
+def show_tradeoffs(selection: Selection) -> None:
     """Trade-offs."""
 
     def choose() -> tuple[Sweep, ...]:
@@ -376,12 +379,9 @@ def show_tradeoffs() -> None:
             st.stop()
         return chosen
 
-    selection = current()
     answer = st.container()
     sweeps: tuple[Sweep, ...] = ()
     job = None
-    for note in selection.notes:
-        st.warning(note)
     with errors_shown():
         with st.container(border=True):
             sweeps = choose()
@@ -395,17 +395,12 @@ def show_tradeoffs() -> None:
         elif not job_progress.stands(PAGE) and sweeps:
             st.markdown("Press Run; everything but what varies is held as the sidebar says.")
             nothing_yet(sweeps)
-    with errors_shown():
-        promised_cards(
-            selection.spec,
-            selection.dataset,
-            selection.spec.protocols,
-            "At the sidebar's settings. What holds at any other point is `exact_epsilon` in the "
-            "rows.",
-        )
-        session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
-        not_private("Exact PCA, the 100 % line", "reads the rows without any noise.")
-        how_computed("tradeoffs", "pca")
+    promised_cards(
+        selection.spec,
+        selection.dataset,
+        selection.spec.protocols,
+        "At the sidebar's settings. What holds at any other point is `exact_epsilon` in the rows.",
+    )
 
 
 # Energy against bytes on a page: the finding, and the points as they arrive.
@@ -552,36 +547,33 @@ def _byte_range(
 BYTES_PAGE = "bytes"
 
 
-def show_bytes() -> None:
+@page(
+    reads=True, ledger=True, formulas="bytes",
+    beside=("The 100 % line and every share", "are measured on the rows, without any noise."),
+)  # fmt: skip
+def show_bytes(selection: Selection) -> None:
     """Energy per byte: what a site's message keeps for what it weighs."""
-    selection = current()
     # R and the protocols are what varies here.
     spec = replace(selection.spec, protocols=("dpdis",), intermediate_dim=None)
-    if not dataset_ready(selection.dataset):
-        st.stop()
-    with errors_shown():
-        answer = st.container()
-        precisions = ask("bytes_precisions")
-        with answer:
-            watch_request(
-                frontier_request(BYTES_PAGE, spec),
-                selection.dataset,
-                lambda progress: frontier(progress, spec, selection.dataset, precisions),
-                frontier_count,
-            )
-        work = background_jobs.find(BYTES_PAGE, spec)
-        rows = [] if work is None else frontier_rows(work.progress())
-        best_for_their_bytes(rows)
-        promised_cards(
-            spec,
+    answer = st.container()
+    precisions = ask("bytes_precisions")
+    with answer:
+        watch_request(
+            frontier_request(BYTES_PAGE, spec),
             selection.dataset,
-            ("dpdis", "full"),
-            "Cutting, rounding and coding come after the noise: every message promises the same.",
+            lambda progress: frontier(progress, spec, selection.dataset, precisions),
+            frontier_count,
         )
-        session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
-        take_away(BYTES_PAGE, rows)
-    not_private("The 100 % line and every share", "are measured on the rows, without any noise.")
-    how_computed("bytes")
+    work = background_jobs.find(BYTES_PAGE, spec)
+    rows = [] if work is None else frontier_rows(work.progress())
+    best_for_their_bytes(rows)
+    promised_cards(
+        spec,
+        selection.dataset,
+        ("dpdis", "full"),
+        "Cutting, rounding and coding come after the noise: every message promises the same.",
+    )
+    take_away(BYTES_PAGE, rows)
 
 
 # How many rows of a site a share of the pattern needs, at every epsilon: an axis of Play.

@@ -25,10 +25,10 @@ from dpcore.figures.privacy import (
 )
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
+from pages.shell.page import page
 from pages.shell.parameters import ask, key_of
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.notices import errors_shown, how_computed
 
 # The audit on a page: who attacks, what they see, and an attack that runs while one looks.
 
@@ -198,6 +198,7 @@ def _shown(attack: CaseAttack) -> None:
         )
 
 
+@page(formulas="audit")
 def show_audit() -> None:
     """Audit: attack a mechanism, and see whether it keeps its promise."""
     answer = st.container()
@@ -218,7 +219,7 @@ def show_audit() -> None:
             language="bash",
             wrap_lines=True,
         )
-    with answer, errors_shown():
+    with answer:
         live(case, n_trials, level, root)
     with answer, st.container(border=True):
         tone = ":green-badge[sound]" if case.is_sound else ":red-badge[flawed, kept for teaching]"
@@ -227,4 +228,3 @@ def show_audit() -> None:
         if case.flaw:
             st.markdown(f"**The flaw.** {case.flaw}")
         st.markdown(f"**The claim.** {claim_of(case)}, {basis_of(case)}.")
-    how_computed("audit")

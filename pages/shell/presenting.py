@@ -261,12 +261,12 @@ class PinnedRun:
         own = [_OWN] if is_held(self.dataset.name) else []
         return [*(f"{', '.join(named)}: {said}" for said, named in titles.items()), OPEN, *own]
 
-    def pay(self) -> None:
+    def charge(self) -> None:
         """Enter it in the books, before it is shown.
 
         Raises `BeyondCap` if there is a cap that it would exceed.
         """
-        session_ledger.pay_run(self.spec, self.spec.repetitions)
+        session_ledger.charge_run(self.spec, self.spec.repetitions)
         session_ledger.curves(self.dataset.name)
 
 

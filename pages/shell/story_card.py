@@ -202,7 +202,7 @@ def _picked() -> None:
 
 def _rows(spec: RunSpec) -> Sequence[Row]:
     """Run live, and paid for."""
-    session_ledger.pay_run(spec, spec.repetitions)
+    session_ledger.charge_run(spec, spec.repetitions)
     return caches.rows(spec)
 
 

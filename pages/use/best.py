@@ -29,8 +29,8 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.explore.tradeoffs import open_row
 from pages.server import background_jobs
 from pages.server.background_jobs import Progress
-from pages.shell.controls import current
-from pages.widgets import session_ledger
+from pages.shell.controls import Selection
+from pages.shell.page import page
 from pages.widgets.charts import chart, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import (
@@ -42,10 +42,6 @@ from pages.widgets.job_progress import (
 )
 from pages.widgets.notices import (
     big_number,
-    dataset_ready,
-    errors_shown,
-    how_computed,
-    not_private,
 )
 
 # The ranking on a page: the answer, a row of dots a protocol, the table, what was left out.
@@ -269,35 +265,30 @@ def _left_out(progress: Progress) -> None:
 PAGE = "best"
 
 
-def show_best() -> None:
-    """What is best for my ε? Every private way to the components, ranked by real runs."""
-    selection = current()
-    for note in selection.notes:
-        st.warning(note)
-    if not dataset_ready(selection.dataset):
-        st.stop()
-    question = question_of(selection.spec)
-    with errors_shown():
-        watch_request(
-            request_of(PAGE, question),
-            selection.dataset,
-            partial(draw, question),
-            count_of,
-            is_there=lambda progress: bool(ranking_of(progress)),
-        )
-        found = found_so_far(PAGE, question)
-        leader = found[0].way if found else question.ways[0]
-        promised_cards(
-            leader.spec(question.base),
-            selection.dataset,
-            (leader.protocol,),
-            f"Of {leader.label}. Every other way promises that ε or less, against those named in "
-            "its row.",
-        )
-        session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
-        take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])
-    not_private(
+@page(
+    reads=True, ledger=True, formulas="best",
+    beside=(
         "The 100 % line, every share and the order of ways",
         "are measured on the rows, without any noise: what is best for a table tells of its rows.",
+    ),
+)  # fmt: skip
+def show_best(selection: Selection) -> None:
+    """What is best for my ε? Every private way to the components, ranked by real runs."""
+    question = question_of(selection.spec)
+    watch_request(
+        request_of(PAGE, question),
+        selection.dataset,
+        partial(draw, question),
+        count_of,
+        is_there=lambda progress: bool(ranking_of(progress)),
     )
-    how_computed("best")
+    found = found_so_far(PAGE, question)
+    leader = found[0].way if found else question.ways[0]
+    promised_cards(
+        leader.spec(question.base),
+        selection.dataset,
+        (leader.protocol,),
+        f"Of {leader.label}. Every other way promises that ε or less, against those named in "
+        "its row.",
+    )
+    take_away(PAGE, [row for each in found for row in each.rows], commands=[question.command])

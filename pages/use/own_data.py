@@ -39,10 +39,11 @@ from pages.server.caches import counted_out
 from pages.shell import own_table
 from pages.shell.navigation import PAGES, linked_page
 from pages.shell.own_table import OwnTable
+from pages.shell.page import page
 from pages.shell.streamlit_internals import forget_upload
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
-from pages.widgets.notices import big_number, errors_shown, how_computed, plainly, said
+from pages.widgets.notices import big_number, errors_shown, plainly, said
 
 # What is public about a table, typed by its holder or read from a file, never from the rows.
 
@@ -604,6 +605,7 @@ def _answer(rows: list[dict[str, Any]], asked: _Asked, target: float) -> None:
     st.caption(f"At δ = {say_delta(_DELTA)}; two runs at each ε.")
 
 
+@page(formulas="own_data")
 def show_own_data() -> None:
     """Your own table: from a file to the laboratory, in this session alone."""
     own = own_table.own_table()
@@ -649,4 +651,3 @@ def show_own_data() -> None:
                         dictionary_alone()
                     else:
                         plan_for(dictionary)
-    how_computed("own_data")

@@ -37,6 +37,7 @@ from pages.server import turns
 from pages.shell import own_table
 from pages.shell.navigation import linked_page
 from pages.shell.own_table import OwnTable
+from pages.shell.page import page
 from pages.shell.parameters import plain
 from pages.use.own_data import say_empty_columns
 from pages.widgets import session_ledger
@@ -44,7 +45,6 @@ from pages.widgets.charts import chart, is_dark
 from pages.widgets.notices import (
     big_number,
     errors_shown,
-    how_computed,
     not_private,
     plainly,
     said,
@@ -353,7 +353,7 @@ def _take_it(released: ReleasedPCA) -> None:
             )
     st.caption("Anyone can check it, offline and without the rows; and use it on new rows:")
     st.code(
-        f"python -m dpcore verify {place}\npython -c \"import dpcore; "
+        f'python -m dpcore verify {place}\npython -c "import dpcore; '
         f"print(dpcore.load_release('{place}').components_)\"",
         language=None,
         wrap_lines=True,
@@ -401,6 +401,7 @@ def _own_rows(released: ReleasedPCA, own: OwnTable) -> None:
         )
 
 
+@page(formulas="release")
 def show_release() -> None:
     """A release of the visitor's own table: planned, asked once, charged, certified."""
     own = own_table.own_table()
@@ -422,4 +423,3 @@ def show_release() -> None:
                 if is_asked(wish, own.dictionary):
                     carry_out(wish, own, own.dictionary)
                     st.rerun()
-    how_computed("release")

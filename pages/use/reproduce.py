@@ -38,7 +38,8 @@ from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SWEEPS, SweepProgress, Sweeps
-from pages.shell.controls import current
+from pages.shell.controls import Selection
+from pages.shell.page import page
 from pages.shell.parameters import PANEL_DRAWS, REPAIRED, ask, panel_groups, panel_label
 from pages.widgets import session_ledger
 from pages.widgets.charts import chart, is_dark
@@ -56,8 +57,6 @@ from pages.widgets.notices import (
     big_number,
     dataset_ready,
     dataset_table,
-    errors_shown,
-    how_computed,
     not_private,
 )
 
@@ -350,39 +349,38 @@ def verdict_in_words(state: PanelState) -> str:
 PAGE = "reproduce"
 
 
-def show_reproduce() -> None:
+@page(formulas="pca")
+def show_reproduce(selection: Selection) -> None:
     """Reproduce the paper."""
     answer = st.container()
-    with errors_shown():
-        with st.container(border=True):
-            figure, repaired = choose_figure()
-            if not dataset_ready(dataset_status(figure.base.dataset)):
-                with answer:
-                    published_shown(figure, "Without its data nothing can be run here.")
-                st.stop()
-            sweeps = sweeps_of(figure, repaired)
-            open_with_figure(SWEEPS, sweeps)
-            job = started_job(PAGE, sweeps)
-        if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
-            take_away(figure, sweeps, ended)
-        with answer:
-            if job is None:
-                published_shown(figure, "Press Run for this lab's own curves.")
-            else:
-                watch_sweeps(PAGE, job, lambda progress: draw(figure, progress))
-        dataset = dataset_status(figure.base.dataset)
-        promised_cards(
-            figure.base,
-            dataset,
-            figure.base.protocols,
-            "As published, at the figure's base setting; `exact_epsilon` in the rows says what "
-            "holds at each point.",
-        )
-        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta, st.container())
-        overview_shown()
-        with st.expander("Data sets on this machine"):
-            dataset_table()
-        how_computed("reproduce", "pca")
+    with st.container(border=True):
+        figure, repaired = choose_figure()
+        if not dataset_ready(dataset_status(figure.base.dataset)):
+            with answer:
+                published_shown(figure, "Without its data nothing can be run here.")
+            st.stop()
+        sweeps = sweeps_of(figure, repaired)
+        open_with_figure(SWEEPS, sweeps)
+        job = started_job(PAGE, sweeps)
+    if job is not None and not (ended := job.progress()).goes_on and ended.rows[0]:
+        take_away(figure, sweeps, ended)
+    with answer:
+        if job is None:
+            published_shown(figure, "Press Run for this lab's own curves.")
+        else:
+            watch_sweeps(PAGE, job, lambda progress: draw(figure, progress))
+    dataset = dataset_status(figure.base.dataset)
+    promised_cards(
+        figure.base,
+        dataset,
+        figure.base.protocols,
+        "As published, at the figure's base setting; `exact_epsilon` in the rows says what "
+        "holds at each point.",
+    )
+    session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta, st.container())
+    overview_shown()
+    with st.expander("Data sets on this machine"):
+        dataset_table()
 
 
 # A figure of the 2012 paper: what has arrived, and whether the paper's claims hold on it.
@@ -467,50 +465,49 @@ def _table(figure: Figure2012, rows: Sequence[Row]) -> None:
 PAGE_2012 = "reproduce_2012"
 
 
-def show_reproduce_2012() -> None:
+@page()
+def show_reproduce_2012(selection: Selection) -> None:
     """The 2012 paper's figures and table, run live."""
-    with errors_shown():
-        answer = st.container()
-        with st.container(border=True):
-            name = ask("reproduce_2012_figure")
-            quick = ask("reproduce_2012_draws") == "quick"
-            figure = FIGURES_2012[name].varied(repetitions=QUICK[name] if quick else None)
-            sweeps = (figure.sweep,)
-            ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])
-            if ready:
-                open_with_figure(PAGE_2012, sweeps)
-            start_button(of_sweeps(PAGE_2012, sweeps), disabled=not ready)
-        with answer:
-            job = background_jobs.find_sweeps(sweeps, PAGE_2012)
-            if job is None:
-                then = "Press Run to check it." if ready else "It takes data that are not here."
-                claimed(figure, then)
-            else:
-                session_ledger.follow((PAGE_2012, sweeps), job.rows_so_far)
-                watch_sweeps(
-                    PAGE_2012, job, lambda progress: draw_2012(figure, progress), noun="run"
-                )
-        dataset = dataset_status(figure.base.dataset)
-        promised_cards(
-            figure.base,
-            dataset,
-            ("ppca", "modsulq"),
-            "At the figure's base setting. MOD-SuLQ's bound grows with the dimension, so that what "
-            "holds is much stronger than what was asked.",
-        )
-        session_ledger.so_far(dataset.name, dataset.title, current().spec.delta, st.container())
-        not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
-        st.caption(f"{figure.note} Source: {CITATION}")
-        st.code(
-            f"python -m dpcore reproduce {name} --json > {name}.json",
-            language="bash",
-            wrap_lines=True,
-        )
+    answer = st.container()
+    with st.container(border=True):
+        name = ask("reproduce_2012_figure")
+        quick = ask("reproduce_2012_draws") == "quick"
+        figure = FIGURES_2012[name].varied(repetitions=QUICK[name] if quick else None)
+        sweeps = (figure.sweep,)
+        ready = all([dataset_ready(dataset_status(dataset)) for dataset in figure.datasets])
+        if ready:
+            open_with_figure(PAGE_2012, sweeps)
+        start_button(of_sweeps(PAGE_2012, sweeps), disabled=not ready)
+    with answer:
+        job = background_jobs.find_sweeps(sweeps, PAGE_2012)
+        if job is None:
+            then = "Press Run to check it." if ready else "It takes data that are not here."
+            claimed(figure, then)
+        else:
+            session_ledger.follow((PAGE_2012, sweeps), job.rows_so_far)
+            watch_sweeps(PAGE_2012, job, lambda progress: draw_2012(figure, progress), noun="run")
+    dataset = dataset_status(figure.base.dataset)
+    promised_cards(
+        figure.base,
+        dataset,
+        ("ppca", "modsulq"),
+        "At the figure's base setting. MOD-SuLQ's bound grows with the dimension, so that what "
+        "holds is much stronger than what was asked.",
+    )
+    session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta, st.container())
+    not_private("Exact PCA and every share", "are measured on the rows, without any noise.")
+    st.caption(f"{figure.note} Source: {CITATION}")
+    st.code(
+        f"python -m dpcore reproduce {name} --json > {name}.json",
+        language="bash",
+        wrap_lines=True,
+    )
 
 
 # Tutorials: a short text, code, and what it gives, for each function.
 
 
+@page()
 def show_tutorials() -> None:
     """Tutorials: a short text, code, and what it gives, for each function."""
     st.markdown(
@@ -531,37 +528,36 @@ def show_tutorials() -> None:
     )
     st.markdown(f"## {chosen.title}")
     st.markdown(chosen.about)
-    with errors_shown():
-        if key == "pca":
-            session_ledger.uncovered("digits", "The PCA tutorial", "examples are not paid for")
-        all_outputs = family_caches.tutorial_outputs(key, epsilon)
-        outputs = iter(all_outputs)
-        for number, (kind, source) in enumerate(chosen.filled(epsilon)):
-            if kind != CODE:
-                st.markdown(source)
-                continue
-            st.code(source, language="python", wrap_lines=True)
-            output = next(outputs)
-            if output.printed:
-                st.code(output.printed, language=None, wrap_lines=True)
-            if isinstance(output.value, go.Figure):
-                chart(
-                    output.value,
-                    key=f"tutorial_figure_{number}",
-                    alt="Private counts as bars, true counts as a dashed outline.",
-                )
-        promises = {
-            name: guarantee
-            for output in all_outputs
-            for name, guarantee in output.promises.items()
-            if guarantee.is_private
-        }
-        st.markdown("## What it promises")
-        several = len(promises) > 1
-        places = st.tabs([f"`{name}`" for name in promises]) if several else [st.container()]
-        for place, (name, guarantee) in zip(places, promises.items(), strict=True):
-            with place:
-                guarantee_card(guarantee, where=name)
+    if key == "pca":
+        session_ledger.uncovered("digits", "The PCA tutorial", "examples are not paid for")
+    all_outputs = family_caches.tutorial_outputs(key, epsilon)
+    outputs = iter(all_outputs)
+    for number, (kind, source) in enumerate(chosen.filled(epsilon)):
+        if kind != CODE:
+            st.markdown(source)
+            continue
+        st.code(source, language="python", wrap_lines=True)
+        output = next(outputs)
+        if output.printed:
+            st.code(output.printed, language=None, wrap_lines=True)
+        if isinstance(output.value, go.Figure):
+            chart(
+                output.value,
+                key=f"tutorial_figure_{number}",
+                alt="Private counts as bars, true counts as a dashed outline.",
+            )
+    promises = {
+        name: guarantee
+        for output in all_outputs
+        for name, guarantee in output.promises.items()
+        if guarantee.is_private
+    }
+    st.markdown("## What it promises")
+    several = len(promises) > 1
+    places = st.tabs([f"`{name}`" for name in promises]) if several else [st.container()]
+    for place, (name, guarantee) in zip(places, promises.items(), strict=True):
+        with place:
+            guarantee_card(guarantee, where=name)
     st.caption(
         "Examples do not enter the ledger. To run the notebook elsewhere: put it in the folder "
         "that holds `dpcore` and install `requirements.txt`. The noise of some cells is seeded, so "

@@ -40,9 +40,10 @@ from dpcore.study.hub import (
 from dpcore.study.plan import StudyPlan
 from dpcore.study.rehearsal import Demo, demo_study, digits_plan
 from pages.shell.navigation import linked_page
+from pages.shell.page import page
 from pages.shell.parameters import ask
 from pages.widgets.charts import component_rows
-from pages.widgets.notices import big_number, errors_shown, how_computed, not_private, said
+from pages.widgets.notices import big_number, not_private, said
 
 # One study at a time on this server: a hub and its guards, which are processes of their own.
 
@@ -335,17 +336,16 @@ def on_your_own_machines() -> None:
         st.page_link(linked_page("play"), label="Play")
 
 
+@page(formulas="study")
 def show_study() -> None:
     """A study across real sites."""
     asked = choose_study()
     study = shown()
     if begins(study):
-        with errors_shown():
-            begin(*asked)
-            st.rerun()  # without the button
+        begin(*asked)
+        st.rerun()  # without the button
     if study is None:
         nothing_yet(asked[0])
     else:
         st.fragment(look, run_every=POLL_SECONDS if study.goes_on else None)()
     on_your_own_machines()
-    how_computed("study")

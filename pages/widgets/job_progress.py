@@ -323,7 +323,7 @@ def start(request: JobRequest) -> JobView | None:
         st.session_state[f"_{page}_refused"] = f"{error}."
         return None
     try:
-        session_ledger.pay_ahead(request.charge)
+        session_ledger.charge_ahead(request.charge)
     except BeyondCap as beyond:
         view.cancel()
         st.session_state[f"_{page}_refused"] = f"Not drawn. {beyond}"

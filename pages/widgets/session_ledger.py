@@ -1,6 +1,6 @@
 """What this visitor's views would have cost, kept for each data set until reset by hand.
 
-A page pays for what it shows, before it shows it: `pay` refuses what would exceed a cap. Runs
+A page pays for what it shows, before it shows it: `charge` refuses what would exceed a cap. Runs
 that go on beside a page are followed, and looked at whenever somebody asks what was spent; under
 a cap they are paid before they begin.
 """
@@ -75,7 +75,7 @@ def projects() -> tuple[Project, ...]:
     return tuple(st.session_state.get(_PROJECTS, {}).values())
 
 
-def pay(charges: Iterable[Charge]) -> None:
+def charge(charges: Iterable[Charge]) -> None:
     """Enter what is about to be shown; what is known already is not paid again.
 
     Raises `BeyondCap` if there is a cap that this would exceed: it must not be shown then.
@@ -87,8 +87,8 @@ def pay(charges: Iterable[Charge]) -> None:
         accountant(dataset).charge(*theirs)
 
 
-def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)) -> None:
-    """Pay for the components of a run; noise that several protocols read is paid once.
+def charge_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)) -> None:
+    """Charge the components of a run; noise that several protocols read is charged once.
 
     Nothing of it is drawn yet: what it promises is known from its settings and the sites' sizes.
     """
@@ -99,15 +99,15 @@ def pay_run(spec: RunSpec, draws: int = 1, what: tuple[str, ...] = (COMPONENTS,)
         key: PROTOCOLS[key].promise(settings, sites, problem.moments.n_features)
         for key in spec.protocols
     }
-    pay(spec.charges(guarantees, draws, what))
+    charge(spec.charges(guarantees, draws, what))
     _record_what_read_rows(spec.dataset, spec.reads_rows_first)
 
 
-def pay_rows(rows: Sequence[Row]) -> None:
-    """Pay for the runs behind tidy rows."""
+def charge_rows(rows: Sequence[Row]) -> None:
+    """Charge the runs behind tidy rows."""
     if cap() is not None and any(map(_broke_its_promise, rows)):
         raise BeyondCap("One of these releases promises nothing, which no cap admits.")
-    pay(charges_of_rows(rows))
+    charge(charges_of_rows(rows))
     for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
         _record_what_read_rows(dataset, first)
     for row in filter(_broke_its_promise, rows):
@@ -118,19 +118,19 @@ def pay_rows(rows: Sequence[Row]) -> None:
 Planned = Callable[[], Iterable[Charge]] | None
 
 
-def has_room(charge: Planned) -> bool:
+def has_room(planned: Planned) -> bool:
     """Whether a run that goes on beside the page fits under the cap; says so if it does not.
 
-    charge: Gives what the whole run costs; None where that depends on what it finds.
+    planned: Gives what the whole run costs; None where that depends on what it finds.
     """
     if cap() is None:
         return True
     try:
-        if charge is None:
+        if planned is None:
             raise BeyondCap(
                 "What this run will cost is not known before it ends, and no cap can admit that."
             )
-        for dataset, charges in _by_dataset(charge()).items():
+        for dataset, charges in _by_dataset(planned()).items():
             accountant(dataset).require(*charges)
     except BeyondCap as refused:
         say_refused(refused)
@@ -138,10 +138,10 @@ def has_room(charge: Planned) -> bool:
     return True
 
 
-def pay_ahead(charge: Planned) -> None:
-    """Under a cap, pay for a run that has room before it begins."""
-    if cap() is not None and charge is not None:
-        pay(charge())
+def charge_ahead(planned: Planned) -> None:
+    """Under a cap, charge a run that has room before it begins."""
+    if cap() is not None and planned is not None:
+        charge(planned())
 
 
 def _by_dataset(charges: Iterable[Charge]) -> dict[str, list[Charge]]:
@@ -265,7 +265,7 @@ def _look_at(key: Hashable) -> None:
     entered = st.session_state.setdefault(_ENTERED, {})
     rows, goes_on = followed[key]()
     if entered.get(key) != len(rows):
-        pay_rows(rows)
+        charge_rows(rows)
         entered[key] = len(rows)
     if not goes_on:
         # A run and all its rows are let go of once they are charged.

@@ -78,7 +78,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "play-forgets-to-pay",
         "whatever is shown is charged",
         "pages/explore/play/page.py",
-        "        session_ledger.pay_run(spec, spec.repetitions)\n        rows",
+        "        session_ledger.charge_run(spec, spec.repetitions)\n        rows",
         "        rows",
         ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
     ),

@@ -33,15 +33,16 @@ from pages.learn.classroom.page import own_digit
 from pages.server import caches, turns
 from pages.server.caches import Frame, Pictures
 from pages.server.turns import compute_for
-from pages.shell.controls import current, n_components_of
+from pages.shell.controls import Selection, n_components_of
 from pages.shell.fragments import in_browser, part
+from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.shell.parameters import or_infinity as say
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import MOST_SHOWN, chart, is_dark, take_away
 from pages.widgets.energy_explorer.component import along_epsilon, control
 from pages.widgets.guarantee_card import guarantee_tabs
-from pages.widgets.notices import big_number, dataset_ready, errors_shown, not_private
+from pages.widgets.notices import big_number, not_private
 
 # Rows rebuilt from components, as they were measured, and eigenvalues against the noise.
 
@@ -288,78 +289,70 @@ def _picture(pictures: Pictures, alt: str) -> dict[str, str]:
     return {"sprite": pictures.sprite, "alt": f"{alt} The components as pictures."}
 
 
-def show_eigen_images() -> None:
+@page(reads=True, ledger=True)
+def show_eigen_images(selection: Selection) -> None:
     """Eigen-images: the components from no noise down to strict privacy."""
-    selection = current()
     dataset = selection.dataset
     answer = st.container(key="answer_of_eigen_images")
     # The controls follow the answer; with pills, what has no room in a line begins another.
     controls = st.container(border=True, key="asked_of_eigen")
     method = ask("method", controls)
     epsilons = ask("epsilons", controls)
-    for note in selection.notes:
-        st.warning(note)
-    if not dataset_ready(dataset):
-        st.stop()
 
-    with errors_shown():
-        specs = {
-            epsilon: replace(selection.spec, protocols=(method,), epsilon=epsilon)
-            for epsilon in sorted(epsilons, reverse=True)
-        }
-        problem = caches.problem_of(selection.spec.problem_key())
-        for epsilon, spec in specs.items():
-            # On top is the mean of all draws at the strictest.
-            draws = spec.repetitions if epsilon == min(specs) else 1
-            session_ledger.pay_run(spec, draws, what=("components", "eigenvalues"))
-        found = {epsilon: caches.subspaces(spec)[method] for epsilon, spec in specs.items()}
-        session_ledger.so_far(dataset.name, dataset.title, selection.spec.delta)
-        if specs:
-            strictest = min(specs)
-            with answer:
-                headline(specs[strictest], method, found, problem.exact_components)
-        rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
-        n_components = n_components_of(selection.spec.components, dataset)
-        with st.container(key="pictures_of_eigen"):
-            charts.component_rows(
-                {"Exact PCA": problem.exact_components[:n_components]} | rows,
-                problem.exact_components,
-                dataset,
-                caches.feature_names(selection.spec),
-                protocol=method,
-            )
-        of_all = f"The first {MOST_SHOWN} of {n_components} components. " * (
-            n_components > MOST_SHOWN
+    specs = {
+        epsilon: replace(selection.spec, protocols=(method,), epsilon=epsilon)
+        for epsilon in sorted(epsilons, reverse=True)
+    }
+    problem = caches.problem_of(selection.spec.problem_key())
+    for epsilon, spec in specs.items():
+        # On top is the mean of all draws at the strictest.
+        draws = spec.repetitions if epsilon == min(specs) else 1
+        session_ledger.charge_run(spec, draws, what=("components", "eigenvalues"))
+    found = {epsilon: caches.subspaces(spec)[method] for epsilon, spec in specs.items()}
+    if specs:
+        strictest = min(specs)
+        with answer:
+            headline(specs[strictest], method, found, problem.exact_components)
+    rows = {f"ε = {say(epsilon)}": subspace.components for epsilon, subspace in found.items()}
+    n_components = n_components_of(selection.spec.components, dataset)
+    with st.container(key="pictures_of_eigen"):
+        charts.component_rows(
+            {"Exact PCA": problem.exact_components[:n_components]} | rows,
+            problem.exact_components,
+            dataset,
+            caches.feature_names(selection.spec),
+            protocol=method,
         )
-        st.caption(
-            f"{of_all}Under each picture, its |cosine| to the exact one. One run; the number on "
-            "top is the mean of all."
+    of_all = f"The first {MOST_SHOWN} of {n_components} components. " * (n_components > MOST_SHOWN)
+    st.caption(
+        f"{of_all}Under each picture, its |cosine| to the exact one. One run; the number on "
+        "top is the mean of all."
+    )
+
+    # Play starts where most is to be seen.
+    most = max((epsilon for epsilon in specs if epsilon in EPSILONS), default=EPSILONS[-1])
+    watch_it_fall(
+        replace(selection.spec, protocols=(method,), epsilon=most, repetitions=1), dataset
+    )
+
+    st.markdown("## Rebuild a row from the first k components")
+    rebuilt_rows(selection.spec, found, problem, dataset, say)
+    not_private(f"The {dataset.unit.one} shown and the exact rows", "are the data themselves.")
+    if dataset.name == "digits":
+        drawn(selection.spec, rows, problem.exact_components)
+
+    if dataset.image_shape is not None:
+        st.markdown("## How far would patterns known in advance get us?")
+        knowledge_of(selection.spec, problem, dataset)
+        not_private("These curves", "are measured on the data themselves.")
+
+    if found:
+        st.markdown("## Eigenvalues against the edge of pure noise")
+        scree_of(specs, method, problem, say)
+        st.markdown("## What it promises")
+        guarantee_tabs(
+            {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
+            reads_rows_first=selection.spec.reads_rows_first,
+            key="eigen_promises",
         )
-
-        # Play starts where most is to be seen.
-        most = max((epsilon for epsilon in specs if epsilon in EPSILONS), default=EPSILONS[-1])
-        watch_it_fall(
-            replace(selection.spec, protocols=(method,), epsilon=most, repetitions=1), dataset
-        )
-
-        st.markdown("## Rebuild a row from the first k components")
-        rebuilt_rows(selection.spec, found, problem, dataset, say)
-        not_private(f"The {dataset.unit.one} shown and the exact rows", "are the data themselves.")
-        if dataset.name == "digits":
-            drawn(selection.spec, rows, problem.exact_components)
-
-        if dataset.image_shape is not None:
-            st.markdown("## How far would patterns known in advance get us?")
-            knowledge_of(selection.spec, problem, dataset)
-            not_private("These curves", "are measured on the data themselves.")
-
-        if found:
-            st.markdown("## Eigenvalues against the edge of pure noise")
-            scree_of(specs, method, problem, say)
-            st.markdown("## What it promises")
-            guarantee_tabs(
-                {f"ε = {say(epsilon)}": subspace.guarantee for epsilon, subspace in found.items()},
-                reads_rows_first=selection.spec.reads_rows_first,
-                key="eigen_promises",
-            )
-            carry_off(specs[strictest], found, problem.exact_components)
+        carry_off(specs[strictest], found, problem.exact_components)

@@ -40,13 +40,14 @@ from pages.shell import address, story_card
 from pages.shell.controls import Selection, current, link_parts, move_all, redraw_noise
 from pages.shell.fragments import and_nothing_else, ask_again, is_alone, part
 from pages.shell.navigation import DEFAULT_PAGE, PAGES
+from pages.shell.page import page
 from pages.shell.parameters import AXES, ask, of_matrices, plain
 from pages.widgets import charts, job_progress, session_ledger
 from pages.widgets.charts import forget_promises, is_dark, promise, take_away
 from pages.widgets.energy_explorer.component import energy_explorer, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.job_progress import make_the_rest
-from pages.widgets.notices import dataset_ready, errors_shown, how_computed, not_private, said
+from pages.widgets.notices import errors_shown, how_computed, not_private, said
 
 # Public limits of columns, as a table to edit; a bound on a row's length follows from them.
 
@@ -385,7 +386,7 @@ def components_tab(selection: Selection, here: Mapping[str, Subspace]) -> None:
     )
     for epsilon in (each for each in _ROWS_AT if each <= most and each != spec.epsilon):
         one = replace(spec, protocols=(lead,), epsilon=epsilon)
-        session_ledger.pay_run(one, 1)
+        session_ledger.charge_run(one, 1)
         found[epsilon] = caches.subspaces(one)[lead].components
     found = dict(sorted(found.items(), reverse=True))
     names = {epsilon: f"ε = {plain(epsilon)}" for epsilon in found}
@@ -420,7 +421,7 @@ def spectrum_tab(spec: RunSpec) -> None:
         st.caption(f"The spectrum is drawn for the first protocol of the list. It can be: {able}.")
         return
     one = replace(spec, protocols=(lead,))
-    session_ledger.pay_run(one, 1, what=("components", "eigenvalues"))
+    session_ledger.charge_run(one, 1, what=("components", "eigenvalues"))
     scree_of({spec.epsilon: one}, lead, caches.problem_of(spec.problem_key()), plain)
 
 
@@ -488,7 +489,7 @@ def answer() -> None:
     selection = current()
     with turns.taken(), errors_shown():
         spec, dataset = selection.spec, selection.dataset
-        session_ledger.pay_run(spec, spec.repetitions)
+        session_ledger.charge_run(spec, spec.repetitions)
         rows, to_come = caches.first_rows(spec)
         fill(spec, dataset, rows)
         make_the_rest(spec, to_come)
@@ -496,7 +497,7 @@ def answer() -> None:
             turns.breath()
         everything = caches.subspaces(spec)
         if as_it_came := without_denoising(spec):
-            session_ledger.pay_run(as_it_came, 1)
+            session_ledger.charge_run(as_it_came, 1)
             st.caption(worth_of_denoising(spec, rows, caches.rows(as_it_came)))
         if selection.compare:
             lead = spread_of(rows, spec.protocols[0])
@@ -545,7 +546,7 @@ def worth_of_denoising(spec: RunSpec, rows: Sequence[Row], as_it_came: Sequence[
 def against_published(spec: RunSpec, mean: float) -> str:
     """What the published choices keep, beside the first protocol's mean; paid for like the rest."""
     printed = replace(as_published(spec), protocols=spec.protocols[:1])
-    session_ledger.pay_run(printed, spec.repetitions)
+    session_ledger.charge_run(printed, spec.repetitions)
     before = spread_of(caches.rows(printed), spec.protocols[0])
     return (
         "The published choices (calibration, noise and cut as printed) keep "
@@ -557,15 +558,10 @@ def against_published(spec: RunSpec, mean: float) -> str:
 # Play: ten people rebuilt from private components; drag ε and see what survives.
 
 
-def show_play() -> None:
+@page(reads=True)
+def show_play(selection: Selection) -> None:
     """Play: ten people rebuilt from private components; drag ε and see what survives."""
-    selection = current()
-
-    for note in selection.notes:
-        st.warning(note)
     if not story_card.answered(selection):
-        st.stop()
-    if not dataset_ready(selection.dataset):
         st.stop()
 
     part("slider", energy_explorer)()

@@ -26,14 +26,14 @@ from dpcore.experiments.teaching.algorithm1 import (
 from dpcore.figures.components import ink_strip, spectrum
 from pages.server import caches, family_caches
 from pages.server.family_caches import StepPictures
-from pages.shell.controls import current
+from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
+from pages.shell.page import page
 from pages.shell.parameters import ask
 from pages.shell.streamlit_internals import DeltaGenerator
 from pages.widgets import charts, session_ledger
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.notices import dataset_ready, errors_shown, how_computed, not_private
 
 # What is said of each step.
 
@@ -353,35 +353,30 @@ def _walk_through(spec: RunSpec, site: int, dataset: DatasetStatus, film: DeltaG
             )
 
 
-def show_algorithm() -> None:
+@page(
+    reads=True, ledger=True, formulas="pca",
+    beside=(
+        "Matrices before the noise, exact lines and every share that survives",
+        "are computed on the rows themselves.",
+    ),
+)  # fmt: skip
+def show_algorithm(selection: Selection) -> None:
     """How it works: one message from a site's rows to the result."""
-    selection = current()
     dataset = selection.dataset
     # Every site is walked through, in all dimensions.
     spec = replace(
         selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0, knowledge=NO_KNOWLEDGE
     )
-    for note in selection.notes:
-        st.warning(note)
-    if not dataset_ready(dataset):
-        st.stop()
 
-    with errors_shown():
-        session_ledger.pay_run(spec, what=("messages", "components"))
-        film = st.container(key="walk_film")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            step, site = ask("step"), 0
-            if spec.sites > 1:
-                site = ask("step_site", max_value=spec.sites, width=160) - 1
-        _walk_through(spec, site, dataset, film)
-        titles = [{"key": key, "title": title} for key, title in STEP_TITLES.items()]
-        _scroll(key="walk_scroll", data={"step": step, "steps": titles})
-        _who_knows(list(STEP_TITLES))
-        not_private(
-            "Matrices before the noise, exact lines and every share that survives",
-            "are computed on the rows themselves.",
-        )
-        released = caches.subspaces(spec)
-        guarantee_card(released["dpdis"].guarantee, reads_rows_first=spec.reads_rows_first)
-        session_ledger.so_far(dataset.name, dataset.title, spec.delta)
-    how_computed("algorithm", "pca")
+    session_ledger.charge_run(spec, what=("messages", "components"))
+    film = st.container(key="walk_film")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        step, site = ask("step"), 0
+        if spec.sites > 1:
+            site = ask("step_site", max_value=spec.sites, width=160) - 1
+    _walk_through(spec, site, dataset, film)
+    titles = [{"key": key, "title": title} for key, title in STEP_TITLES.items()]
+    _scroll(key="walk_scroll", data={"step": step, "steps": titles})
+    _who_knows(list(STEP_TITLES))
+    released = caches.subspaces(spec)
+    guarantee_card(released["dpdis"].guarantee, reads_rows_first=spec.reads_rows_first)

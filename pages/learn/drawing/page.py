@@ -29,12 +29,13 @@ from dpcore.privacy import (
     icon_counts,
 )
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from pages.shell.controls import current
+from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
+from pages.shell.page import page
 from pages.shell.parameters import plain
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.notices import errors_shown, not_private
+from pages.widgets.notices import not_private
 
 # The drawing and the promise it was shown at; a drawing is no part of the address.
 _SEATED, _SHOWN = "_seated_drawing", "_shown_drawing"
@@ -116,26 +117,26 @@ def _said_of_all(asked: PrivacyBudget) -> str:
     )
 
 
-def show_drawing() -> None:
+@page()
+def show_drawing(selection: Selection) -> None:
     """Draw yourself into the data."""
-    spec = current().spec
-    with errors_shown():
-        asked = PrivacyBudget(spec.epsilon, spec.delta)
-        guarantee = promise_to_all(asked)
-        key = f"{asked.epsilon:g} {asked.delta:g}"
-        if st.session_state.get(_SHOWN, ("",))[0] != key:
-            st.session_state[_SHOWN] = key, _compute(guarantee, asked)
-        session_ledger.uncovered(
-            DATASET, "Draw yourself in", "exact components, and results beside exact ones"
-        )
-        _drawing(key=_KEY, data=st.session_state[_SHOWN][1], on_seated_change=_seat)
-        not_private(
-            "Exact PCA and each subtraction",
-            "read the other 10,000 rows without noise, as the strongest attacker would.",
-        )
-        st.markdown(_said_of_all(asked))
-        guarantee_card(guarantee)
-        session_ledger.so_far(DATASET, dataset_status(DATASET).title, spec.delta)
+    spec = selection.spec
+    asked = PrivacyBudget(spec.epsilon, spec.delta)
+    guarantee = promise_to_all(asked)
+    key = f"{asked.epsilon:g} {asked.delta:g}"
+    if st.session_state.get(_SHOWN, ("",))[0] != key:
+        st.session_state[_SHOWN] = key, _compute(guarantee, asked)
+    session_ledger.uncovered(
+        DATASET, "Draw yourself in", "exact components, and results beside exact ones"
+    )
+    _drawing(key=_KEY, data=st.session_state[_SHOWN][1], on_seated_change=_seat)
+    not_private(
+        "Exact PCA and each subtraction",
+        "read the other 10,000 rows without noise, as the strongest attacker would.",
+    )
+    st.markdown(_said_of_all(asked))
+    guarantee_card(guarantee)
+    session_ledger.so_far(DATASET, dataset_status(DATASET).title, spec.delta)
     with st.expander("How this is computed"):
         st.markdown(
             "A drawing is scaled to 14 × 14 pixels and to a row $x$ of length 1. Without it the "

@@ -30,12 +30,13 @@ from dpcore.privacy import (
     posterior_bounds,
 )
 from dpcore.privacy.guarantee_in_words import say_number
-from pages.shell.controls import current
+from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
+from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.notices import errors_shown, formulas
+from pages.widgets.notices import formulas
 
 # The attacker's side of a promise: the game, the two hundred attackers, the test, beliefs, and one
 # person who moves.
@@ -248,26 +249,26 @@ def _moved() -> None:
 PARTS = ("The two errors", "What one would believe", "The whole promise")
 
 
-def show_promise() -> None:
+@page()
+def show_promise(selection: Selection) -> None:
     """What ε promises."""
-    spec = current().spec
+    spec = selection.spec
     figures = st.container()
     calibration = ask("promise_calibration")
-    with errors_shown():
-        asked = PrivacyBudget(spec.epsilon, spec.delta)
-        guarantee = promise(asked, calibration)
-        with figures:
-            game(guarantee, asked)
-            st.markdown("## Drag one person")
-            one_person(guarantee)
-            with_her_and_without(guarantee, asked)
-        test, beliefs, whole = st.tabs(PARTS)
-        with test:
-            show_test(guarantee, asked)
-        with beliefs:
-            beliefs_shown(guarantee, asked)
-        with whole:
-            guarantee_card(guarantee)
+    asked = PrivacyBudget(spec.epsilon, spec.delta)
+    guarantee = promise(asked, calibration)
+    with figures:
+        game(guarantee, asked)
+        st.markdown("## Drag one person")
+        one_person(guarantee)
+        with_her_and_without(guarantee, asked)
+    test, beliefs, whole = st.tabs(PARTS)
+    with test:
+        show_test(guarantee, asked)
+    with beliefs:
+        beliefs_shown(guarantee, asked)
+    with whole:
+        guarantee_card(guarantee)
     explanations("How to read the card", STATED.values())
     explanations("What has to be true", ASSUMED.values())
     with st.expander("How the test is computed"):

@@ -42,7 +42,8 @@ from dpcore.streams import Purpose, stream
 from pages.server import background_jobs, caches
 from pages.server.background_jobs import Parts, Progress, ShouldStop
 from pages.shell import address
-from pages.shell.controls import Selection, current
+from pages.shell.controls import Selection
+from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.shell.share import home, only_here
 from pages.widgets import session_ledger
@@ -51,10 +52,6 @@ from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, watch_request
 from pages.widgets.notices import (
     big_number,
-    dataset_ready,
-    errors_shown,
-    how_computed,
-    not_private,
 )
 
 # The question, as somebody asks it who has to decide; and the job that answers it.
@@ -354,37 +351,33 @@ def _offer(question: DecisionQuestion, options: tuple[Option, ...], dataset: Dat
             )
 
 
-def show_decide() -> None:
-    """Decide: three named options for one question, and what reached the target in fresh runs."""
-    selection = current()
-    for note in selection.notes:
-        st.warning(note)
-    if not dataset_ready(selection.dataset):
-        st.stop()
-    with errors_shown():
-        question = choose(selection)
-        watch_request(
-            JobRequest(PAGE, question, question.parts, question.cost()),
-            selection.dataset,
-            partial(draw, question, selection.dataset),
-            count_of,
-            is_there=lambda progress: len(options_of(progress)) == len(NAMES),
-        )
-        options = found_options(question)
-        best = recommended(options)
-        spec = question.spec if best is None else best.spec
-        promised_cards(
-            spec,
-            selection.dataset,
-            (PROTOCOL_FOR[question.trusted],),
-            f"Of ε = {plain(spec.epsilon)}. The other options promise the same at their own ε.",
-        )
-        session_ledger.so_far(selection.dataset.name, selection.dataset.title, spec.delta)
-        if len(options) == len(NAMES):
-            _offer(question, options, selection.dataset)
-        take_away(PAGE, [row for each in options for row in each.rows])
-    not_private(
+@page(
+    reads=True, formulas="decide",
+    beside=(
         "Shares, recognised digits and the recommendation",
         "compare runs with the rows: decide on public data of the same kind.",
+    ),
+)  # fmt: skip
+def show_decide(selection: Selection) -> None:
+    """Decide: three named options for one question, and what reached the target in fresh runs."""
+    question = choose(selection)
+    watch_request(
+        JobRequest(PAGE, question, question.parts, question.cost()),
+        selection.dataset,
+        partial(draw, question, selection.dataset),
+        count_of,
+        is_there=lambda progress: len(options_of(progress)) == len(NAMES),
     )
-    how_computed("decide")
+    options = found_options(question)
+    best = recommended(options)
+    spec = question.spec if best is None else best.spec
+    promised_cards(
+        spec,
+        selection.dataset,
+        (PROTOCOL_FOR[question.trusted],),
+        f"Of ε = {plain(spec.epsilon)}. The other options promise the same at their own ε.",
+    )
+    session_ledger.so_far(selection.dataset.name, selection.dataset.title, spec.delta)
+    if len(options) == len(NAMES):
+        _offer(question, options, selection.dataset)
+    take_away(PAGE, [row for each in options for row in each.rows])

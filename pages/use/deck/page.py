@@ -996,7 +996,7 @@ def run_what_is_missing(
     What has been run by the time somebody presses Stop is kept.
     """
     for view in views:
-        view.pay()
+        view.charge()
     missing = [item for view in views for item in view.frames()[1]]
     jobs = [each for each in asked if not each.has_ended and _can_run(each)]
     if not missing and not jobs:
@@ -1033,7 +1033,7 @@ def _run(job: PinnedSearch, say: Callable[[str], object]) -> None:
     asked = job.request
     view = background_jobs.start(asked.page, asked.question, asked.parts)
     try:
-        session_ledger.pay_ahead(asked.charge)
+        session_ledger.charge_ahead(asked.charge)
         session_ledger.follow((job.name, asked.question), view.rows_so_far)
         while (progress := view.progress()).goes_on:
             say(f"{job.title}: {job.said(progress)}")

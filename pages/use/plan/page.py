@@ -40,7 +40,8 @@ from dpcore.privacy import describe
 from pages.server import background_jobs
 from pages.server.background_jobs import Parts, Progress, ShouldStop, rows_of
 from pages.shell import address
-from pages.shell.controls import current
+from pages.shell.controls import Selection
+from pages.shell.page import page
 from pages.shell.parameters import EVERY_PROTOCOL, WANTED, ask
 from pages.shell.share import reachable
 from pages.use.best import SHARES_SHOWN, open_way, said_chance, shares_of
@@ -50,10 +51,6 @@ from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch_request
 from pages.widgets.notices import (
     big_number,
-    dataset_ready,
-    errors_shown,
-    how_computed,
-    not_private,
 )
 
 # What a plan asks: a target, what is to be found, over which protocols; maps of its answer.
@@ -478,40 +475,35 @@ def draw(question: TargetQuestion, progress: Progress) -> None:
             )
 
 
-def show_plan() -> None:
-    """All ways to a target: a share that is to survive, and what it costs."""
-    selection = current()
-    for note in selection.notes:
-        st.warning(note)
-    if not dataset_ready(selection.dataset):
-        st.stop()
-    with errors_shown():
-        with st.container(border=True):
-            question = choose_question(selection.spec)
-        watch_request(
-            JobRequest(PAGE, question, question.parts, question.cost()),
-            selection.dataset,
-            partial(draw, question),
-            count_of,
-            is_there=lambda progress: answer_of(progress) is not None,
-        )
-        answer, rows = found_so_far(PAGE, question)
-        promising = question.base if answer is None else shown_by(answer)
-        promised_cards(
-            promising,
-            selection.dataset,
-            promising.protocols,
-            "Of the answer."
-            if answer
-            else f"Of ε = {promising.epsilon:g}, until there is an answer.",
-        )
-        session_ledger.so_far(selection.dataset.name, selection.dataset.title, selection.spec.delta)
-        take_away(PAGE, rows)
-        if answer is not None:
-            offer_summary(answer, selection.dataset)
-    not_private(
+@page(
+    reads=True, ledger=True, formulas="plan",
+    beside=(
         "The search",
-        "compares real runs with exact PCA on the same rows. To plan a release without spending "
-        "anything, run it on public data of the same kind.",
+        (
+            "compares real runs with exact PCA on the same rows. To plan a release without "
+            "spending anything, run it on public data of the same kind."
+        ),
+    ),
+)  # fmt: skip
+def show_plan(selection: Selection) -> None:
+    """All ways to a target: a share that is to survive, and what it costs."""
+    with st.container(border=True):
+        question = choose_question(selection.spec)
+    watch_request(
+        JobRequest(PAGE, question, question.parts, question.cost()),
+        selection.dataset,
+        partial(draw, question),
+        count_of,
+        is_there=lambda progress: answer_of(progress) is not None,
     )
-    how_computed("plan")
+    answer, rows = found_so_far(PAGE, question)
+    promising = question.base if answer is None else shown_by(answer)
+    promised_cards(
+        promising,
+        selection.dataset,
+        promising.protocols,
+        "Of the answer." if answer else f"Of ε = {promising.epsilon:g}, until there is an answer.",
+    )
+    take_away(PAGE, rows)
+    if answer is not None:
+        offer_summary(answer, selection.dataset)

@@ -330,7 +330,7 @@ def test_so_does_every_run_beside_a_page(open_page, recorder, name):
 
 
 def test_a_forgotten_payment_is_found(open_page, recorder, monkeypatch):
-    monkeypatch.setattr("pages.widgets.session_ledger.pay_run", lambda *_, **__: None)
+    monkeypatch.setattr("pages.widgets.session_ledger.charge_run", lambda *_, **__: None)
     at = open_page("explore/play", **SHORT)
     with pytest.raises(AssertionError, match="is not paid"):
         recorder.check(at)
