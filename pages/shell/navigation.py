@@ -53,8 +53,12 @@ class Place:
 
     def show(self) -> None:
         """Draw the page: `show_` and its name, in a module imported when somebody first comes."""
+        from pages.shell.page import around  # which links to pages
+
         module = _SHARED_MODULES.get(self.name, f"pages.{self.section.lower()}.{self.name}")
-        getattr(import_module(module), f"show_{self.name}")()
+        draw = getattr(import_module(module), f"show_{self.name}")
+        with around(draw, self) as handed:
+            draw(*handed)
 
     @property
     def is_default(self) -> bool:

@@ -465,7 +465,6 @@ def _table(figure: Figure2012, rows: Sequence[Row]) -> None:
 PAGE_2012 = "reproduce_2012"
 
 
-@page()
 def show_reproduce_2012(selection: Selection) -> None:
     """The 2012 paper's figures and table, run live."""
     answer = st.container()
@@ -507,7 +506,6 @@ def show_reproduce_2012(selection: Selection) -> None:
 # Tutorials: a short text, code, and what it gives, for each function.
 
 
-@page()
 def show_tutorials() -> None:
     """Tutorials: a short text, code, and what it gives, for each function."""
     st.markdown(

@@ -72,7 +72,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/privacy/accountant.py",
         "return self.dataset, self.key",
         'return "", self.key',
-        ("tests/privacy/test_ledger.py", "tests/experiments/test_charge_keys.py"),
+        ("tests/experiments/test_spending.py", "tests/experiments/test_charge_keys.py"),
     ),
     PlantedBug(
         "play-forgets-to-pay",

@@ -31,7 +31,6 @@ from dpcore.privacy import (
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
-from pages.shell.page import page
 from pages.shell.parameters import plain
 from pages.widgets import session_ledger
 from pages.widgets.guarantee_card import guarantee_card
@@ -117,7 +116,6 @@ def _said_of_all(asked: PrivacyBudget) -> str:
     )
 
 
-@page()
 def show_drawing(selection: Selection) -> None:
     """Draw yourself into the data."""
     spec = selection.spec

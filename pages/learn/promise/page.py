@@ -32,7 +32,6 @@ from dpcore.privacy import (
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
-from pages.shell.page import page
 from pages.shell.parameters import ask, plain
 from pages.widgets.charts import chart, is_dark
 from pages.widgets.guarantee_card import guarantee_card
@@ -249,7 +248,6 @@ def _moved() -> None:
 PARTS = ("The two errors", "What one would believe", "The whole promise")
 
 
-@page()
 def show_promise(selection: Selection) -> None:
     """What ε promises."""
     spec = selection.spec
