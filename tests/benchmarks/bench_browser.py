@@ -171,6 +171,8 @@ def choose_mnist(browser: Browser, cache: str) -> None:
         page.locator(_DRAWN).first.wait_for(state="attached", timeout=120_000)
         page.wait_for_timeout(4000)
         page.locator(_QUIET).wait_for(timeout=120_000)
+        page.get_by_test_id("stExpandSidebarButton").click()
+        page.wait_for_timeout(1000)  # while it slides in
         page.locator("[data-testid=stSidebar] [data-testid=stSelectbox]").first.click()
         option = page.get_by_role("option", name="mnist", exact=True)
         option.wait_for()
