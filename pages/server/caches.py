@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
+from inspect import signature
 from typing import Any, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
@@ -135,10 +136,13 @@ def cached(
 
     def remembering(make: Callable[P, T]) -> Callable[P, T]:
         cache: OnceCache[T] = OnceCache(make, keep, most_bytes)
+        bind = signature(make).bind
 
         @wraps(make)
-        def found(*key: P.args, **_: P.kwargs) -> T:
-            return waited_for(cache, *key, saying=saying)
+        def found(*key: P.args, **named: P.kwargs) -> T:
+            bound = bind(*key, **named)
+            bound.apply_defaults()
+            return waited_for(cache, *bound.args, saying=saying)
 
         return found
 

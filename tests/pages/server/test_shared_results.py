@@ -90,5 +90,7 @@ def test_a_cached_function_says_what_one_waits_for_once_and_makes_it_once(monkey
     # Of what is made inside another nothing is said, nor of what is there.
     assert (said, made) == (["Doubling …"] * 2, [1, 2])
     assert doubled.__doc__ == "Twice the number after it."
+    # However it is asked for, it is one result.
+    assert successor(number=1) == successor(1) == 2 and made == [1, 2]
     # Nobody looks at what a job computes.
     assert doubled(7) == 16 and said == ["Doubling …"] * 2
