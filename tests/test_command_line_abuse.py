@@ -91,8 +91,6 @@ def test_json_is_ascii(capsys):
         ([*SWEEP, "intermediate_ratio=1e308"], 1, "at most 100,000, got 1e+308"),
         ([*SWEEP, "intermediate_ratio=2", "--dataset", "mfeat"], 1, "components must be given"),
         ([*SWEEP, "components=99"], 1, "nothing ran: every setting was skipped"),
-        (["rate", "--protocol", "nope"], 2, "protocol must be one of dpdis"),
-        (["rate", "--components", "99", "--no-cache"], 1, "nothing ran"),
         (["cca", "--views", "0-999999999:5"], 2, "views must be columns below 100,000"),
         ([*RUN, "--epsilon", "1e308"], 2, "epsilon must be"),
         ([*RUN, "--epsilon", "1e-320"], 2, "epsilon must be"),

@@ -172,17 +172,6 @@ def test_what_is_best_is_ranked_or_recommended(capsys):
     assert f"takes ε = {answer['best']['value']:g} with Pooled" in answer["sentence"]
 
 
-def test_the_rate_lists_best_points_first_by_bytes(capsys):
-    arguments = ["rate", "--repetitions", "1", "--truncation", "psd"]
-    assert main(arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("best")
-    assert any("step 1 σ" in line for line in lines)
-    assert main([*arguments, "--json"]) == 0
-    points = json.loads(capsys.readouterr().out)["points"]
-    assert [p["bytes_per_site"] for p in points] == sorted(p["bytes_per_site"] for p in points)
-
-
 def test_a_figure_comes_with_its_claims_and_the_published_numbers(tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["reproduce", "fig1-a", "--repetitions", "3", "--out", str(out), "--json"]

@@ -1,4 +1,4 @@
-"""`sweep`: rows over a grid; `best`: what reaches a target; `rate`: energy per byte; `cache`."""
+"""`sweep`: rows over a grid; `best`: what reaches a target; `cache`: rows kept on disk."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ from dpcore.experiments.targets import (
     least_share,
     ranked,
     ranking_points,
-    rate_points,
-    rate_sweeps,
     reasons_left_out,
     recommend,
     ways_for,
@@ -67,9 +65,8 @@ NOTHING = 1
 
 
 def add_commands(commands: Commands) -> None:
-    """Hang `sweep`, `rate` and `cache` on the parser."""
+    """Hang `sweep` and `cache` on the parser."""
     _add_sweep(commands)
-    _add_rate(commands)
     cache = commands.add_parser(
         "cache",
         help="show or clear the results kept on disk",
@@ -166,39 +163,6 @@ def _sweep(arguments: argparse.Namespace) -> int:
             Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
         print_summary(result.rows, [field for field, _ in vary])
     return 0 if result.rows else NOTHING
-
-
-def _add_rate(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "rate",
-        help="energy for the bytes a site sends",
-        description="Captured energy against the length of a site's message: proxies over R and "
-        "precision, whole matrices over the step of dithered rounding.",
-    )
-    add_run_options(parser)
-    add_sweep_options(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    parser.set_defaults(command=_rate)
-
-
-def _rate(arguments: argparse.Namespace) -> int:
-    spec, options = spec_from(arguments), run_options(arguments)
-    rows = [
-        row
-        for sweep in rate_sweeps(spec)
-        for row in collect_with_progress(sweep, spec.dataset, options).rows
-    ]
-    points = rate_points(rows)
-    if arguments.json:
-        document = {"versions": versions(), "points": [point.as_row() for point in points]}
-        print_json({**document, "rows": rows})
-    else:
-        for point in points:
-            print(
-                f"{'best' if point.is_best else '':<4} {bytes_in_words(point.bytes_per_site):>9} "
-                f"{point.energy:8.4f}  {point.family}, {point.label}"
-            )
-    return 0 if rows else NOTHING
 
 
 def _cache(arguments: argparse.Namespace) -> int:

@@ -807,22 +807,18 @@ def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> 
 
 # 0 is a random subspace. Training cannot go without, so the last share leaves it a twentieth.
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-_PARTS = 10
-
-
-Split = tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Best:
-    """The split with the smallest mean test error, and those that cannot be told from it.
+    """PCA's share with the smallest mean test error, and those that cannot be told from it.
 
-    `ties` are the splits whose mean is within two standard errors of the difference.
+    `ties` are the shares whose mean is within two standard errors of the difference.
     """
 
-    share: tuple[float, ...]
+    share: float
     error: float
-    ties: tuple[tuple[float, ...], ...]
+    ties: tuple[float, ...]
 
 
 def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
@@ -832,20 +828,8 @@ def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
     ]
 
 
-def three_ways(spec: ClassificationSpec, parts: int = _PARTS) -> list[ClassificationSpec]:
-    """The spec at every split of `parts` equal parts over centring, PCA and training.
-
-    Training has at least one part.
-    """
-    return [
-        replace(spec, pipeline=PRIVATE, centring_share=centring / parts, pca_share=pca / parts)
-        for centring in range(parts)
-        for pca in range(parts - centring)
-    ]
-
-
 def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
-    """Numbers of people for small multiples: everybody, a third, a ninth, in two digits.
+    """Numbers of people to choose from: everybody, a third, a ninth, in two digits.
 
     Halves and quarters where there are fewer than 2,000.
     """
@@ -858,28 +842,24 @@ def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
     return tuple(sorted(set(steps)))
 
 
-def best_split(rows: Iterable[Row], fields: Sequence[str] = ("pca_share",)) -> Best:
-    """The best of the splits that have rows.
-
-    rows: With `test_error` and the fields.
-    fields: Columns that make up a split.
-    """
-    errors: dict[Split, list[float]] = gathered(
-        (tuple(row[field] for field in fields), row["test_error"]) for row in rows
+def best_split(rows: Iterable[Row]) -> Best:
+    """The best of the shares that have rows, each with `pca_share` and `test_error`."""
+    errors: dict[float, list[float]] = gathered(
+        (row["pca_share"], row["test_error"]) for row in rows
     )
-    means = {split: fmean(found) for split, found in errors.items()}
+    means = {share: fmean(found) for share, found in errors.items()}
     best = min(means, key=means.__getitem__)
     ties = tuple(
-        split
-        for split in sorted(means)
-        if split != best and means[split] - means[best] <= 2 * _standard_error(errors, split, best)
+        share
+        for share in sorted(means)
+        if share != best and means[share] - means[best] <= 2 * _standard_error(errors, share, best)
     )
     return Best(best, means[best], ties)
 
 
-def _standard_error(errors: Mapping[Split, Sequence[float]], split: Split, best: Split) -> float:
-    """Of the difference of means; draws are paired, because splits share their unit noise."""
-    differences = [a - b for a, b in zip(errors[split], errors[best], strict=False)]
+def _standard_error(errors: Mapping[float, Sequence[float]], share: float, best: float) -> float:
+    """Of the difference of means; draws are paired, because shares have their unit noise."""
+    differences = [a - b for a, b in zip(errors[share], errors[best], strict=False)]
     if len(differences) < 2:
         return math.inf
     return stdev(differences) / math.sqrt(len(differences))

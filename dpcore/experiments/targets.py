@@ -41,24 +41,20 @@ from enum import StrEnum
 from statistics import fmean, stdev
 from typing import Unpack
 
-import numpy as np
-from scipy.interpolate import PchipInterpolator
 from scipy.special import betaincinv, stdtr
 
-from dpcore.arrays import FloatArray
 from dpcore.data import dataset_status, unit_of
 from dpcore.data.loading import entry_of
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine import Row, gathered
-from dpcore.experiments.pca import NO_KNOWLEDGE, PcaRow, RunSpec, kept_features, say_knowledge
+from dpcore.experiments.pca import NO_KNOWLEDGE, RunSpec, kept_features, say_knowledge
 from dpcore.experiments.summaries import counted, percent
 from dpcore.experiments.sweep import Cell, Grid, Points, RunOptions, Sweep, SweepResult, collect
 from dpcore.params import EPSILONS, PEOPLE_PER_SITE
 from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
-from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
 # The trade-off turned round: what does a target energy cost?
 
@@ -85,7 +81,7 @@ def collected(grid: Grid, should_stop: Callable[[], bool], options: RunOptions) 
 def iso_energy_sweep(
     spec: RunSpec, epsilons: Sequence[float], people_per_site: Sequence[int]
 ) -> Sweep:
-    """The sweep behind an iso-energy map over (epsilon, people per site)."""
+    """The sweep over (epsilon, people per site)."""
     return Sweep(spec, (("people_per_site", tuple(people_per_site)), ("epsilon", tuple(epsilons))))
 
 
@@ -113,85 +109,6 @@ def held_in_words(spec: RunSpec, field: str) -> str:
         parts.append(f"ε = {spec.epsilon:g}")
     parts.append(f"δ = {spec.delta:g}")
     return ", ".join(parts)
-
-
-# One curve for every (epsilon, delta): captured energy against the size of the noise.
-
-_VARIES = ("epsilon", "delta", "calibration")
-HELD = tuple(
-    name
-    for name in PcaRow.__annotations__
-    if name in RunSpec.__dataclass_fields__ and name not in _VARIES
-)
-
-
-def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:
-    """m, the noise of a site of one person in units of the squared row norm bound.
-
-    Raises `ParameterError` if the calibration does not cover this budget.
-    """
-    return second_moment_sigma(PrivacyBudget(epsilon, delta), 1, calibration=calibration)
-
-
-@dataclass(frozen=True)
-class NoiseCurve:
-    """Energy ratio of one protocol against the noise multiplier.
-
-    multipliers: shape (n_points,), ascending
-    energies: shape (n_draws, n_points). Of each draw.
-    """
-
-    multipliers: FloatArray
-    energies: FloatArray
-
-    @classmethod
-    def from_rows(cls, rows: Sequence[Row], protocol: str) -> NoiseCurve:
-        """The curve of one protocol from rows in which only epsilon, delta or calibration vary.
-
-        Raises `ParameterError` if something else varies, there is only one point, or a draw is
-            missing at some point.
-        """
-        own = [row for row in rows if row["protocol"] == protocol]
-        for field in HELD:
-            values = {row[field] for row in own}
-            if len(values) > 1:
-                raise ParameterError("rows", f"of one {field}", sorted(map(str, values)))
-        points: dict[float, dict[int, float]] = {}
-        for row in own:
-            m = noise_multiplier(row["epsilon"], row["delta"], row["calibration"])
-            points.setdefault(m, {})[row["repetition"]] = row["energy_ratio"]
-        draws = {tuple(sorted(point)) for point in points.values()}
-        if len(points) < 2 or len(draws) != 1:
-            raise ParameterError("rows", "of two or more points with the same draws", len(points))
-        multipliers = np.array(sorted(points))
-        (order,) = draws
-        energies = [[points[m][draw] for m in multipliers] for draw in order]
-        return cls(multipliers, np.array(energies))
-
-    def covers(self, multiplier: float) -> bool:
-        """Whether a multiplier is between points of the curve."""
-        return bool(self.multipliers[0] <= multiplier <= self.multipliers[-1])
-
-    def energy(self, multipliers: FloatArray) -> FloatArray:
-        """Energy of each draw, shape (n_draws, *multipliers.shape); NaN outside the curve.
-
-        Monotone cubic interpolation in log m (Fritsch & Carlson 1980): no overshoot.
-        """
-        curve = PchipInterpolator(
-            np.log(self.multipliers), self.energies, axis=1, extrapolate=False
-        )
-        energies: FloatArray = curve(np.log(multipliers))
-        return energies
-
-    def map(
-        self, epsilons: Sequence[float], deltas: Sequence[float], *, calibration: str = "published"
-    ) -> FloatArray:
-        """Mean energy over (delta, epsilon), shape (n_deltas, n_epsilons); NaN outside."""
-        multipliers = np.array(
-            [[noise_multiplier(e, d, calibration) for e in epsilons] for d in deltas]
-        )
-        means: FloatArray = self.energy(multipliers).mean(axis=0)
-        return means
 
 
 # What is best for an epsilon: every way to a private answer, at one promise, ranked.

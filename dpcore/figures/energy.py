@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,9 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.colors import sample_colorscale, unlabel_rgb
 
-from dpcore.arrays import BoolArray, FloatArray
 from dpcore.figures.style import (
     ENERGY_AXIS,
     GREY,
@@ -463,7 +460,6 @@ def knowledge_cost_curves(
 # over two parameters, a heat map with a line where the target is reached.
 
 # Dark at little energy, bright at much, and readable without colour vision.
-_SCALE = "Cividis"
 _ROW, _FRAME = 34, 96
 
 
@@ -555,94 +551,6 @@ def _named(x: float, name: str, dark: bool) -> dict[str, object]:
     }
 
 
-def energy_map(
-    xs: Sequence[float],
-    ys: Sequence[float],
-    energies: FloatArray,
-    target: float,
-    *,
-    x_title: str,
-    y_title: str,
-    here: tuple[float, float] | None = None,
-    height: int = 400,
-) -> go.Figure:
-    """Mean energy over a grid of two log axes, in percent in every cell.
-
-    What marks the target and the present setting runs between the cells: their numbers decide.
-
-    xs, ys: sequences of positive numbers, ascending
-    energies: shape (len(ys), len(xs)). NaN where nothing is known (yet).
-    target: A line parts the cells that reach it from the others.
-    here: (x, y). The setting whose cell, or the nearest to it, has a frame.
-    """
-    # On linear axes of logarithms, contours are interpolated as people read the grid.
-    across, up = [math.log10(x) for x in xs], [math.log10(y) for y in ys]
-    values = [[None if math.isnan(v) else float(v) for v in line] for line in energies]
-    figure = base_figure(height)
-    figure.add_heatmap(
-        x=across,
-        y=up,
-        z=values,
-        zmin=0,
-        zmax=1,
-        colorscale=_SCALE,
-        xgap=1,
-        ygap=1,
-        customdata=[[[x, y] for x in xs] for y in ys],
-        hoverongaps=False,
-        hovertemplate=f"%{{z:.1%}}<br>{x_title}: %{{customdata[0]:.3g}}"
-        f"<br>{y_title}: %{{customdata[1]:.3g}}<extra></extra>",
-        showscale=False,  # the cells say their percent
-    )
-    figure.layout.annotations = [
-        {"x": x, "y": y, "text": f"{100 * value:.0f}", "showarrow": False,
-         "font": {"size": 11, "color": _readable(value)}}
-        for y, line in zip(up, values, strict=True)
-        for x, value in zip(across, line, strict=True)
-        if value is not None
-    ]  # fmt: skip
-    edges = _edges(across), _edges(up)
-    border = _border(np.nan_to_num(energies) >= target, *edges)
-    for colour, width in (("#1a1a1a", 6), ("#ffffff", 3)):
-        figure.add_scatter(
-            x=border[0], y=border[1], mode="lines", line={"color": colour, "width": width},
-            hoverinfo="skip", name=f"reaches {target:.0%}",
-        )  # fmt: skip
-    if here is not None and xs[0] <= here[0] <= xs[-1] and ys[0] <= here[1] <= ys[-1]:
-        figure.add_shape(
-            type="rect",
-            line={"color": "#D55E00", "width": 3},
-            **_cell(edges[0], across, math.log10(here[0]), "x"),
-            **_cell(edges[1], up, math.log10(here[1]), "y"),
-        )
-    span = {"x": [edges[0][0], edges[0][-1]], "y": [edges[1][0], edges[1][-1]]}
-    figure.update_xaxes(
-        title=x_title, tickvals=across, ticktext=[_plain(x) for x in xs], showgrid=False,
-        range=span["x"],
-    )  # fmt: skip
-    figure.update_yaxes(
-        title=y_title, tickvals=up, ticktext=[_plain(y) for y in ys], showgrid=False,
-        range=span["y"],
-    )  # fmt: skip
-    return figure
-
-
-def _readable(value: float) -> str:
-    """Black or white, whichever stands out more from a cell; Plotly's own dark grey is too pale."""
-    (cell,) = sample_colorscale(_SCALE, [min(max(value, 0.0), 1.0)])
-    parts = [part / 255 for part in unlabel_rgb(cell)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "#ffffff"
-
-
-def _edges(centres: list[float]) -> list[float]:
-    """Where cells around these places meet, as a heat map draws them."""
-    if len(centres) == 1:
-        return [centres[0] - 0.5, centres[0] + 0.5]
-    inner = [(a + b) / 2 for a, b in itertools.pairwise(centres)]
-    return [2 * centres[0] - inner[0], *inner, 2 * centres[-1] - inner[-1]]
-
-
 def rows_needed(
     rows: Table, target: float, sizes: Sequence[int], draws: int
 ) -> dict[float, int | None]:
@@ -705,26 +613,6 @@ def rows_needed_figure(
         ends = np.log10([0.8 * min(values), 1.25 * max(values)])
         update(title=title, range=ends, **log_axis(list(values)))
     return legend_above(figure)
-
-
-def _border(
-    reached: BoolArray, xs: list[float], ys: list[float]
-) -> tuple[list[float | None], list[float | None]]:
-    """The sides between cells that reach a target and cells that do not, as pieces of a line."""
-    across: list[float | None] = []
-    up: list[float | None] = []
-    for row, column in np.argwhere(reached[:, 1:] != reached[:, :-1]):
-        across += [xs[column + 1], xs[column + 1], None]
-        up += [ys[row], ys[row + 1], None]
-    for row, column in np.argwhere(reached[1:] != reached[:-1]):
-        across += [xs[column], xs[column + 1], None]
-        up += [ys[row + 1], ys[row + 1], None]
-    return across, up
-
-
-def _cell(edges: list[float], centres: list[float], place: float, axis: str) -> dict[str, float]:
-    nearest = min(range(len(centres)), key=lambda i: abs(centres[i] - place))
-    return {f"{axis}0": edges[nearest], f"{axis}1": edges[nearest + 1]}
 
 
 def _plain(number: float) -> str:

@@ -36,7 +36,6 @@ from dpcore.experiments.classification_runs import (
     people_steps,
     plane_of,
     promised_stages,
-    three_ways,
     with_centring_share,
 )
 from dpcore.experiments.engine import Row
@@ -48,8 +47,6 @@ from dpcore.figures.families import (
     decision_plane,
     error_curves,
     share_curve,
-    share_multiples,
-    three_way_map,
 )
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -335,8 +332,6 @@ def carry_off(spec: ClassificationSpec) -> None:
 
 # Split the budget, on a page: the error over the share of PCA, and over three shares.
 
-_MULTIPLE_EPSILONS = (0.5, 2.0, 10.0)
-
 
 def two_parts(spec: ClassificationSpec) -> None:
     """Error over the share that PCA gets, the best one marked."""
@@ -344,7 +339,7 @@ def two_parts(spec: ClassificationSpec) -> None:
 
     def draw(rows: Sequence[Row]) -> None:
         best = best_split(rows)
-        share = best.share[0]
+        share = best.share
         at_chosen = [row["test_error"] for row in rows if row["pca_share"] == spec.pca_share]
         big_number(
             _said(share),
@@ -376,85 +371,6 @@ def two_parts(spec: ClassificationSpec) -> None:
     )
 
 
-def how_it_moves(spec: ClassificationSpec) -> None:
-    """The best share for other numbers of people and other ε."""
-    st.markdown("## How the best share moves with ε and the number of rows")
-    if not ask("split_multiples_on"):
-        st.caption("A hundred settings: seconds on digits, minutes on MNIST.")
-        return
-    n_learners = len(family_caches.problem(replace(spec, samples=None).key()).X)
-    steps = people_steps(n_learners)
-    specs = [
-        one
-        for epsilon in _MULTIPLE_EPSILONS
-        for n in steps
-        for one in along_the_share(
-            replace(spec, epsilon=epsilon, samples=None if n == n_learners else n)
-        )
-    ]
-
-    def draw(rows: Sequence[Row]) -> None:
-        panels = {
-            unit_of(spec.dataset).of(n): [row for row in rows if row["samples"] == n] for n in steps
-        }
-        chosen = {
-            (title, epsilon): best_split(own).share[0]
-            for title, found in panels.items()
-            for epsilon in _MULTIPLE_EPSILONS
-            if (own := [row for row in found if row["epsilon"] == epsilon])
-        }
-        chart(
-            share_multiples(
-                panels,
-                chosen,
-                protocol=spec.protocol,
-                chance=rows[0]["chance_error"],
-                dark=is_dark(),
-            ),
-            key="split_multiples",
-            alt="Error against the PCA share for three numbers of rows and three epsilons, "
-            "the best share of each marked by a star.",
-        )
-
-    live_errors("class_multiples", specs, draw)
-
-
-def three_parts(spec: ClassificationSpec) -> None:
-    """Error over centring, PCA and training."""
-    st.markdown("## Three parts: centring, PCA, training")
-    if spec.calibration != "analytic":
-        st.caption("Centring needs the analytic calibration: turn the poster's noise off.")
-        return
-    if not spec.may_buy_mean:
-        st.caption("Centring needs rows on the sphere or bounded, which buy a mean.")
-        return
-    if not ask("split_three_on"):
-        st.caption("Fifty-five splits in tenths of ε.")
-        return
-    specs = three_ways(spec)
-
-    def draw(rows: Sequence[Row]) -> None:
-        best = best_split(rows, ("centring_share", "pca_share"))
-        centring, pca = best.share
-        st.markdown(
-            f"## {centring:.0%} centring, {pca:.0%} PCA, {1 - centring - pca:.0%} training: "
-            f"{percent(best.error)} wrong."
-        )
-        chart(
-            three_way_map(rows, (centring, pca), chance=rows[0]["chance_error"], dark=is_dark()),
-            key="split_three",
-            alt="Ternary map of the test error over the shares of centring, PCA and training; "
-            f"least at {centring:.0%}, {pca:.0%} and {1 - centring - pca:.0%}.",
-        )
-
-    live_errors("class_three", specs, draw)
-    st.caption(
-        "Centring takes a private mean from the rows; on the sphere they get length 1 around it, "
-        "bounded ones are cut to 0.6 of the public bound, so that less noise is needed "
-        "afterwards. No share for PCA means a random subspace."
-    )
-
-
 def ties_said(best: Best, n_draws: float, of_draws: int) -> str:
     # Until all are there, another share may turn out the best and any mean another number.
     over = f"Over {of_draws} runs"
@@ -462,7 +378,7 @@ def ties_said(best: Best, n_draws: float, of_draws: int) -> str:
         over = f"So far, over {int(n_draws)} of {of_draws} runs,"
     if not best.ties:
         return f"{over} no other share comes close."
-    shares = ", ".join(_said(share) for (share,) in best.ties)
+    shares = ", ".join(_said(share) for share in best.ties)
     return f"{over} these cannot be told from it: {shares}."
 
 
@@ -585,8 +501,6 @@ def show_classification(selection: Selection) -> None:
         if session_ledger.curves(spec.dataset):
             with answer:
                 two_parts(spec)
-            how_it_moves(spec)
-            three_parts(spec)
         st.markdown("## What it promises")
         promises(spec)
     else:

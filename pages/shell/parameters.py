@@ -440,7 +440,7 @@ ADVANCED = controls_of(RunSpec, "advanced") | controls_of(RunSpec, "last")
 # Whether the table itself says who is where, is known when it is there.
 ADVANCED["split"] = control_of(RunSpec, "split", own_table.splits)
 DRAWS = controls_of(RunSpec, "runs") | {"compare": Switch("Compare with the published choices")}
-# The address's part of the table of limits on Play: never drawn where one can see it.
+# Other public limits than the catalogue's, from an address: never drawn where one can see it.
 LIMITS: dict[str, Parameter] = {
     "limits": Limits(
         "text_input",
@@ -551,7 +551,6 @@ CLASSIFICATION: dict[str, Parameter] = {
         help="σ = √(2 ln(1.25/δ)) / (n ε) on the upper triangle, components by magnitude. Its "
         "exact ε is another one; see what it promises.",
     ),
-    **{key: Switch("Fill in") for key in ("split_multiples_on", "split_three_on")},
 }
 
 
@@ -581,7 +580,6 @@ PLAY_TABS = {
     "axis": "Other axes",
     "messages": "Messages",
     "quality": "How good is it?",
-    "limits": "Column limits",
 }
 PLAY: dict[str, Parameter] = {
     "play_tab": OneOf("segmented_control", "More about this setting", "guarantee", PLAY_TABS),

@@ -9,35 +9,9 @@ import plotly.graph_objects as go
 
 from dpcore.figures.energy import (
     dots_by_protocol,
-    energy_map,
     rows_needed,
     rows_needed_figure,
 )
-
-
-def test_line_and_frame_run_between_the_cells():
-    """They went through the middle of the cells, where the numbers stand that decide."""
-    energies = np.array([[0.2, 0.5, 0.8, 0.9], [0.5, 0.8, np.nan, 0.9], [0.8, 0.9, 0.9, 0.9]])
-    figure = energy_map(
-        (0.1, 0.2, 0.5, 1.0), (10, 20, 50), energies, 0.7,
-        x_title="ε", y_title="people", here=(0.2, 20),
-    )  # fmt: skip
-    heat, *lines = figure.data
-    for line in lines:
-        points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if x is not None]
-        assert points
-        # A point of the line is on an edge of every cell it touches, so never at a centre.
-        assert not any(x in heat.x and y in heat.y for x, y in points)
-        for start, end in zip(points[::2], points[1::2], strict=True):
-            assert (start[0] == end[0]) != (start[1] == end[1])
-    # Every number is black or white, whichever can be read; Plotly's dark grey had 3 : 1 at 0.6.
-    inks = {note.text: note.font.color for note in figure.layout.annotations}
-    assert inks == {"20": "#ffffff", "50": "#000000", "80": "#000000", "90": "#000000"}
-    (frame,) = figure.layout.shapes
-    assert frame.x0 < np.log10(0.2) < frame.x1 and frame.y0 < np.log10(20) < frame.y1
-    # Reached: ..xx, .x.x, xxxx, the cell that nobody knows counting as not. Upright sides: one,
-    # three and none; level ones: two and two.
-    assert sum(x is None for x in lines[0].x) == 4 + 4
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,6 @@ SMALL = {
               "--samples", "40", "--sites", "2", "--workers", "1"],
     "best": ["--protocol", "pooled", "--repetitions", "1", "--samples", "40", "--sites", "2",
              "--workers", "1"],
-    "rate": ["--repetitions", "1", "--samples", "40", "--sites", "2", "--components", "3",
-             "--workers", "1"],
     "cache": [],
     "reproduce": ["fig1-b", "--repetitions", "1", "--workers", "1"],
     "audit": ["--mechanism", "mean-laplace-noise", "--trials", "200"],

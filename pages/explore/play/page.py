@@ -14,18 +14,9 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import (
-    ColumnRange,
-    half_diagonal,
-    is_held,
-    limits_of,
-    read_limits,
-    written_limits,
-)
-from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
 from dpcore.experiments.export import recipe_of
-from dpcore.experiments.pca import About, Assessed, RunSpec, as_published, reference_bytes
+from dpcore.experiments.pca import Assessed, RunSpec, as_published, reference_bytes
 from dpcore.experiments.summaries import bytes_in_words, counted, percent, spread_of
 from dpcore.figures.components import variances_svg
 from dpcore.figures.energy import protocol_dots
@@ -37,7 +28,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages.server import caches, turns
 from pages.server.turns import compute_for
 from pages.shell import address, story_card
-from pages.shell.controls import Selection, current, link_parts, move_all, redraw_noise
+from pages.shell.controls import Selection, current, link_parts, redraw_noise
 from pages.shell.fragments import and_nothing_else, ask_again, is_alone, part
 from pages.shell.navigation import DEFAULT_PAGE, PAGES
 from pages.shell.page import page
@@ -47,110 +38,7 @@ from pages.widgets.charts import forget_promises, is_dark, promise, take_away
 from pages.widgets.energy_explorer.component import energy_explorer, fill
 from pages.widgets.guarantee_card import guarantee_tabs
 from pages.widgets.job_progress import make_the_rest
-from pages.widgets.notices import errors_shown, how_computed, not_private, said
-
-# Public limits of columns, as a table to edit; a bound on a row's length follows from them.
-
-_REFUSED = "_limits_refused"
-_LOWEST, _HIGHEST = "lowest", "highest"
-# Rows of the table that are shown at once, at most.
-_TALLEST = 12
-_ROW_PIXELS = 35
-Edits = Mapping[int, Mapping[str, float | None]]
-
-
-def limits_table(selection: Selection, about: About) -> None:
-    """The table, and what follows from it."""
-    spec, usual = selection.spec, selection.dataset.ranges
-    if is_held(spec.dataset):
-        st.caption("Limits of your own table are on its page, and in no address.")
-        return
-    if spec.reads_rows_first:
-        st.caption("As published, centring and scaling read the rows, and no limits.")
-        return
-    ranges = read_limits(spec.limits, usual)
-    st.markdown(
-        "Public limits of each column, in its own units: take them from documentation or the "
-        "domain, never from the rows. An empty cell: no limit is known."
-    )
-    table, told = st.columns([3, 2], gap="large")
-    with table:
-        _editor(f"limits_of_{spec.dataset}_{spec.limits}", ranges, usual)
-    with told:
-        _what_follows(ranges, about)
-        if spec.limits:
-            st.button("The catalogue's limits again", on_click=move_all, kwargs={"limits": ""})
-
-
-def edited(ranges: Sequence[ColumnRange], edits: Edits, usual: Sequence[ColumnRange]) -> str:
-    """The limits of a table after edits, as the address has them.
-
-    Raises `ParameterError` as `read_limits`.
-    """
-    changed = (_written(each, edits.get(row, {})) for row, each in enumerate(ranges))
-    return written_limits(read_limits("; ".join(changed), usual), usual)
-
-
-def _written(each: ColumnRange, edit: Mapping[str, float | None]) -> str:
-    known = (each.lower, each.upper) if each.is_limited else (None, None)
-    texts = [
-        "" if (end := edit.get(name, before)) is None else f"{end:.15g}"
-        for name, before in zip((_LOWEST, _HIGHEST), known, strict=True)
-    ]
-    return f"{each.name}={':'.join(texts) if any(texts) else ''}"
-
-
-def _editor(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
-    """Whatever it cannot take is said, and the answer stays as it was."""
-    ends = np.array([[each.lower, each.upper] for each in ranges])
-    ends[np.isinf(ends)] = math.nan
-    shown = {
-        "column": [
-            each.name if each.n_columns == 1 else f"{each.name} (all {each.n_columns})"
-            for each in ranges
-        ],
-        _LOWEST: ends[:, 0],
-        _HIGHEST: ends[:, 1],
-    }
-    st.data_editor(
-        shown,
-        key=key,
-        on_change=_take,
-        args=(key, ranges, usual),
-        disabled=["column"],
-        hide_index=True,
-        width="stretch",
-        height=_ROW_PIXELS * (min(len(ranges), _TALLEST) + 1) + 2,
-    )
-    if refused := st.session_state.get(_REFUSED, {}).get(key):
-        st.warning(f"{said(refused)}. What is shown is still from before.")
-
-
-def _take(key: str, ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> None:
-    st.session_state[_REFUSED] = {}
-    try:
-        move_all(limits=edited(ranges, st.session_state[key]["edited_rows"], usual))
-    except ParameterError as error:
-        st.session_state[_REFUSED] = {key: error}
-
-
-def _what_follows(ranges: Sequence[ColumnRange], about: About) -> None:
-    limits = limits_of(ranges)
-    if limits is None:
-        st.markdown("Not every column has limits, so that a row's bound does not follow from them.")
-    else:
-        st.markdown(
-            f"Half the diagonal between all limits is **{half_diagonal(limits):.4g}**. Rows "
-            "are centred at their middle and divided by it, unless the bound that the catalogue "
-            "has is smaller."
-        )
-    st.markdown(about.statement)
-    not_private(
-        f"{counted(about.n_clipped, 'row')} outside",
-        "longer than the bound or with a value beyond its limits, and brought back. Counting "
-        "them reads the rows; shares are of rows within their limits.",
-    )
-
+from pages.widgets.notices import errors_shown, how_computed, not_private
 
 # What travelled between the sites and the aggregator.
 
@@ -470,12 +358,10 @@ def open_tab(selection: Selection, here: Mapping[str, Subspace]) -> None:
         travelled(caches.rows(one_draw), *reference_bytes(spec, problem))
     elif opened == "quality":
         own_estimate(spec, problem.n_features)
-    elif opened == "guarantee":
+    else:
         guarantees = {PROTOCOLS[key].title: each.guarantee for key, each in here.items()}
         st.markdown("## What it promises")
         guarantee_tabs(guarantees, reads_rows_first=spec.reads_rows_first, key="play_promises")
-    else:
-        limits_table(selection, problem.about)
 
 
 # What Play says of its settings: drawn again by itself when epsilon is let go.

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
 import streamlit as st
 
-from dpcore.data import DatasetStatus, dataset_status, unit_of
+from dpcore.data import DatasetStatus
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.targets import (
     Found,
-    NoiseCurve,
     Ranked,
     Recommendation,
     SearchRound,
@@ -27,14 +25,13 @@ from dpcore.experiments.targets import (
     chance_of_mean_above,
     has_field,
     held_in_words,
-    iso_energy_sweep,
     least_share,
     recommend,
     value_in_words,
     ways_for,
 )
-from dpcore.figures.energy import energy_map
-from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE, params
+from dpcore.figures.energy import energy_curves
+from dpcore.params import params
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import describe
 from pages.server import background_jobs
@@ -46,22 +43,17 @@ from pages.shell.parameters import EVERY_PROTOCOL, WANTED, ask
 from pages.shell.share import reachable
 from pages.use.best import SHARES_SHOWN, open_way, said_chance, shares_of
 from pages.widgets import session_ledger
-from pages.widgets.charts import chart, headline, take_away
+from pages.widgets.charts import chart, headline, is_dark, take_away
 from pages.widgets.guarantee_card import promised_cards
 from pages.widgets.job_progress import JobRequest, go_where_clicked, skipped_table, watch_request
 from pages.widgets.notices import (
     big_number,
 )
 
-# What a plan asks: a target, what is to be found, over which protocols; maps of its answer.
+# What a plan asks: a target, what is to be found, over which protocols.
 
 # Values at which each way is tried, most being out of sight after a few draws.
 _TRIED = 3
-MAP_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.05 <= epsilon <= 20)
-MAP_DRAWS = 3
-# A curve at the smallest δ that goes on to ε = 50 has the noise of every other (ε, δ) in it.
-_CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.05)
-_MOST_PEOPLE = 7
 
 
 @dataclass(frozen=True)
@@ -74,35 +66,22 @@ class TargetQuestion:
     protocols: tuple[str, ...] | None
 
     def parts(self) -> Parts:
-        """The search, and then two maps around its answer."""
-        answers: list[Recommendation] = []
+        """The search, on this server."""
         options = background_jobs.run_options()
 
         def search(stop: ShouldStop) -> Iterator[object]:
-            for step in recommend(
+            return recommend(
                 self.base, self.target, self.field,
                 protocols=self.protocols, should_stop=stop, **options,
-            ):  # fmt: skip
-                if isinstance(step, Recommendation):
-                    answers.append(step)
-                yield step
+            )  # fmt: skip
 
-        def around_it(number: int, stop: ShouldStop) -> Iterator[object]:
-            for answer in answers:
-                sweep: Sweep = map_sweeps(shown_by(answer))[number]
-                yield from background_jobs.sweep_part(sweep)(stop)
-
-        return {
-            "search": search,
-            "map": lambda stop: around_it(0, stop),
-            "curve": lambda stop: around_it(1, stop),
-        }
+        return {"search": search}
 
     def cost(self) -> RunCost:
         """What all of it takes, roughly."""
         ways = ways_for(self.base.dataset, self.protocols)
         searched = sum((cost_of_spec(way.spec(self.base)) for way in ways), RunCost())
-        return searched.times(_TRIED) + background_jobs.cost_of(map_sweeps(ways[0].spec(self.base)))
+        return searched.times(_TRIED)
 
 
 def choose_question(spec: RunSpec) -> TargetQuestion:
@@ -146,77 +125,6 @@ def shown_by(answer: Recommendation) -> RunSpec:
     return spec
 
 
-def map_sweeps(spec: RunSpec) -> tuple[Sweep, Sweep]:
-    """Around a setting: over (ε, people per site), and one curve through σ."""
-    held = replace(spec, repetitions=min(spec.repetitions, MAP_DRAWS))
-    curve = replace(held, delta=DELTAS[-1])
-    return (
-        iso_energy_sweep(held, MAP_EPSILONS, _people(spec)),
-        Sweep(curve, (("epsilon", _CURVE_EPSILONS),)),
-    )
-
-
-def _people(spec: RunSpec) -> tuple[int, ...]:
-    each = dataset_status(spec.dataset).n_samples // spec.sites
-    return tuple(sorted({*(n for n in PEOPLE_PER_SITE if n < each), each})[-_MOST_PEOPLE:])
-
-
-def people_map(spec: RunSpec, target: float, rows: tuple[Row, ...]) -> None:
-    """Mean energy over (ε, people per site) around a setting, as far as it has been run."""
-    energies: dict[tuple[int, float], list[float]] = {}
-    for row in rows:
-        energies.setdefault((row["people_per_site"], row["epsilon"]), []).append(
-            row["energy_ratio"]
-        )
-    people = _people(spec)
-    grid = np.array(
-        [[fmean(energies.get((n, epsilon), [np.nan])) for epsilon in MAP_EPSILONS] for n in people]
-    )
-    here = spec.epsilon, (spec.samples or people[-1] * spec.sites) // spec.sites
-    many = unit_of(spec.dataset).many
-    _map(grid, people, target, f"{many} per site", here=here, key="plan_people_map")
-
-
-def budget_map(spec: RunSpec, target: float, rows: tuple[Row, ...]) -> None:
-    """Mean energy over (ε, δ) around a setting, from one curve."""
-    complete = _complete(rows)
-    if len({row["epsilon"] for row in complete}) < 2:
-        return
-    curve = NoiseCurve.from_rows(complete, spec.protocols[0])
-    deltas = DELTAS[::-1]
-    grid = curve.map(MAP_EPSILONS, deltas, calibration=spec.calibration)
-    _map(grid, deltas, target, "δ", here=(spec.epsilon, spec.delta), key="plan_budget_map")
-
-
-def _map(
-    grid: np.ndarray,
-    ys: Sequence[float],
-    target: float,
-    y_title: str,
-    *,
-    here: tuple[float, float],
-    key: str,
-) -> None:
-    reached = np.nan_to_num(grid) >= target
-    chart(
-        energy_map(
-            MAP_EPSILONS, ys, grid, target,
-            x_title="← more private     ε     less private →", y_title=y_title, here=here,
-        ),
-        key=key,
-        alt=f"What survives over ε and {y_title}: {reached.sum()} of {reached.size} settings "
-        f"reach {percent(target)}.",
-    )  # fmt: skip
-
-
-def _complete(rows: tuple[Row, ...]) -> list[Row]:
-    """Rows of the settings whose draws have all arrived."""
-    draws: dict[float, int] = {}
-    for row in rows:
-        draws[row["epsilon"]] = draws.get(row["epsilon"], 0) + 1
-    return [row for row in rows if draws[row["epsilon"]] == max(draws.values())]
-
-
 # What a target costs: the answer, who is next, how sure that is, and what was tried; and a plan on
 # one page, for whoever decides.
 
@@ -230,9 +138,6 @@ def count_of(progress: Progress) -> str:
     ways = sum(len(each.ranked) for each in tried)
     words = f"Searching: {counted(len({each.value for each in tried}), 'value')}, "
     words += f"{counted(ways, 'setting')} tried"
-    for part, name in (("map", "map over rows per site"), ("curve", "curve through σ")):
-        if events := progress.arrived.get(part):
-            words = f"Filling in the {name}: {events[-1].done} of {events[-1].total} runs"
     return f"{words} …"
 
 
@@ -370,6 +275,34 @@ def tried_table(question: TargetQuestion, progress: Progress) -> None:
         skipped_table(answer.skipped)
 
 
+def tried_curve(question: TargetQuestion, progress: Progress) -> None:
+    """What the answer's way kept at every value that was tried, under the target."""
+    answer = answer_of(progress)
+    if answer is None:
+        return
+    found = answer.best.ranked if answer.best is not None else answer.most.ranked[0]
+    field, runs = question.field, [way for each in rounds_of(progress) for way in each.ranked]
+    rows = [row for way in runs if way.way == found.way for row in way.rows]
+    values = {row[field] for row in rows}
+    if len(values) < 2:
+        return
+    st.markdown(f"## What each {_COLUMNS[field]} kept")
+    figure = energy_curves(
+        rows,
+        field,
+        axis_title=_COLUMNS[field],
+        marker=None if answer.best is None else answer.best.value,
+        dark=is_dark(),
+    )
+    figure.add_hline(question.target, line={"width": 1}, annotation_text="target")
+    chart(
+        figure,
+        key="plan_tried",
+        alt=f"What {found.way.label} kept at {len(values)} values of {_COLUMNS[field]}, and the "
+        f"target of {percent(question.target)}.",
+    )
+
+
 def rounds_of(progress: Progress) -> list[SearchRound]:
     """What has been run, in the order in which it was."""
     return [step for step in progress.arrived.get("search", ()) if isinstance(step, SearchRound)]
@@ -446,33 +379,12 @@ PAGE = "plan"
 
 
 def draw(question: TargetQuestion, progress: Progress) -> None:
-    """The answer, the maps around it, and every run behind it."""
+    """The answer, and every run behind it."""
     go_where_clicked()
     answer_shown(question, progress)
-    answer = answer_of(progress)
-    if answer is None:
-        return
-    tried_table(question, progress)
-    around = shown_by(answer)
-    left, right = st.columns(2, gap="large")
-    with left:
-        if "map" in progress.arrived:
-            st.markdown(f"## Every ε and number of {unit_of(around.dataset).many}")
-            people_map(around, question.target, progress.rows_of("map"))
-            st.caption(
-                f"Percent kept in the answer's way. White line: {percent(question.target)} is "
-                "reached to its right. Frame: the answer. Each cell is a fresh run on "
-                f"that many {unit_of(around.dataset).many} (average of up to {MAP_DRAWS})."
-            )
-    with right:
-        if "curve" in progress.arrived:
-            st.markdown("## Every ε and δ, from one curve")
-            budget_map(around, question.target, progress.rows_of("curve"))
-            st.caption(
-                "With all else held, what survives depends on ε, δ and n only through σ. So one "
-                "curve against σ gives every (ε, δ): exact where its points are, interpolated "
-                "between them."
-            )
+    if answer_of(progress) is not None:
+        tried_curve(question, progress)
+        tried_table(question, progress)
 
 
 @page(

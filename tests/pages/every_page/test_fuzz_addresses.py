@@ -34,8 +34,6 @@ SLOW = {
     "repetitions": (50,),
     "class_draws": (50,),
     "cca_total": (50_000, 20_000),
-    "split_multiples_on": (True,),
-    "split_three_on": (True,),
 }
 
 

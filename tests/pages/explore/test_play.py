@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from base64 import b64decode
 from dataclasses import replace
 
@@ -13,11 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.data import load_dataset
 from dpcore.data.loading import CATALOG
-from dpcore.errors import ParameterError
 from dpcore.experiments.pca import assessed, choose_people, local_problem
 from dpcore.experiments.summaries import percent, spread_of
 from dpcore.params import EPSILONS
-from pages.explore.play.page import edited
 from pages.server import caches
 from pages.shell.parameters import AXES
 from tests.pages import looking
@@ -286,28 +283,16 @@ def test_every_other_preparation_is_private(asked, shown):
     assert at.session_state["preparation"] == shown
 
 
-def limits_shown(at: AppTest) -> str:
-    """What stands beside the table of columns' limits, which is closed until it is opened."""
-    assert not at.get("data_editor")
-    at.session_state["play_tab"] = "limits"
-    at.run()
-    assert not at.exception and at.get("data_editor")
-    return words(at)
-
-
-def test_limits_of_columns_centre_and_scale_and_a_bound_follows():
+def test_other_limits_of_columns_are_another_answer_and_in_the_link():
     at = opened(dataset="digits")
-    assert "**64**" in limits_shown(at) and "**0 rows outside**" in words(at)
     before = answer(at)
     at.session_state["limits"] = "pixels=0:8"
     at.run()
-    assert "up to the public bound 32" in words(at) and answer(at) != before
-    assert "**1,797 rows outside**" in words(at)
+    assert answer(at) != before and not at.warning
     assert "limits=pixels%3D0%3A8" in looking.shared_link(at)
     # They were for these columns.
     at.selectbox(key="dataset").select("synthetic-2012").run()
     assert at.session_state["limits"] == "" and not at.warning
-    assert "Not every column has limits" in words(at)
 
 
 def test_limits_that_make_no_sense_are_one_sentence_and_not_carried_along():
@@ -330,31 +315,6 @@ def test_limits_too_long_for_the_address_stay_in_the_session():
     assert "limits" not in looking.shared_link(at)
 
 
-USUAL = CATALOG["covtype"].ranges
-
-
-@pytest.mark.parametrize(
-    ("edits", "found"),
-    [
-        ({1: {"highest": 180.0}}, "Aspect=0:180"),
-        ({0: {"lowest": 1000, "highest": 4401}}, "Elevation=1000:4401"),
-        ({1: {"lowest": None, "highest": None}}, "Aspect="),
-        ({1: {"highest": 360.0}}, ""),
-        ({0: {"lowest": 1000}}, "two numbers, a lower and an upper, got 'Elevation=1000:'"),
-        ({1: {"lowest": None}}, "two numbers, a lower and an upper, got 'Aspect=:360'"),
-        ({1: {"lowest": 400.0}}, "the lower one first, got 'Aspect=400:360'"),
-        ({1: {"highest": math.inf}}, "finite, up to 1e.12, got 'Aspect=0:inf'"),
-        ({1: {"highest": math.nan}}, "finite, up to 1e.12, got 'Aspect=0:nan'"),
-    ],
-)
-def test_edits_of_the_table_are_taken_or_are_one_sentence(edits, found):
-    if found and "got" in found:
-        with pytest.raises(ParameterError, match=f"^limits must be {found}"):
-            edited(USUAL, edits, USUAL)
-    else:
-        assert edited(USUAL, edits, USUAL) == found
-
-
 def test_components_of_several_epsilon_stand_under_each_other():
     at = opened(epsilon="0.5", play_tab="components")
     text = words(at)
@@ -375,7 +335,6 @@ TABS = {
     "messages": "| Protocol | Sent | Rounds |",
     "quality": "one would estimate that",
     "guarantee": "Nothing anyone could conclude",
-    "limits": "Public limits of each column",
 }
 
 
