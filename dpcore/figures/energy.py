@@ -456,10 +456,8 @@ def knowledge_cost_curves(
     return legend_above(figure)
 
 
-# What a target takes: protocols ranked, a row each with a dot for every way to run it; and energy
-# over two parameters, a heat map with a line where the target is reached.
+# What a target takes: protocols ranked, a row each with a dot for every way to run it.
 
-# Dark at little energy, bright at much, and readable without colour vision.
 _ROW, _FRAME = 34, 96
 
 

@@ -22,8 +22,8 @@ __all__ = ["PROTOCOLS", "Look"]
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
-_KINDS = ("scatter", "bar", "scatterternary")
-_NOT_DRAWN = ("geo", "mapbox", "polar", "scene", "coloraxis", "colorscale")
+_KINDS = ("scatter", "bar")
+_NOT_DRAWN = ("geo", "mapbox", "polar", "ternary", "scene", "coloraxis", "colorscale")
 # Pixels under a plot for tick labels and a title.
 _AXIS_ROOM = 56
 # The least between two labels, as a part of their axis.
