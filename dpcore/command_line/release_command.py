@@ -32,7 +32,7 @@ from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 from dpcore.params import params
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.settings import PublicationSettings
+from dpcore.releases.certificate import PublicationSettings
 
 if TYPE_CHECKING:
     from dpcore.releases import Reading
@@ -48,7 +48,11 @@ def add_release_commands(commands: Commands) -> None:
     _add_release(commands)
     _add_check(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
-    verify.add_argument("folder", type=path)
+    verify.add_argument("folder", type=path, nargs="?")
+    verify.add_argument(
+        "--code", action="store_true",
+        help="list the programs that a release's promise rests on, for whoever reads them",
+    )  # fmt: skip
     verify.set_defaults(command=_verify)
     _add_label(commands)
     example = commands.add_parser("example", help="write a table with its dictionary, to try")
@@ -356,9 +360,22 @@ def _said(reading: Reading) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from dpcore.releases.certificate import AFTER_THE_NOISE, promise_code, software
     from dpcore.releases.publication import CERTIFICATE
     from dpcore.releases.released_pca import verify
 
+    if arguments.code:
+        lines = promise_code()
+        for name, count in lines.items():
+            print(f"{count:6,}  {name}")
+        print(f"{sum(lines.values()):6,}  lines in {len(lines)} files decide what is promised")
+        print(f"        after the noise, and no part of it: {', '.join(AFTER_THE_NOISE)}")
+        print(
+            f"        SHA-256 of the whole package, as certificates have it: {software()['code']}"
+        )
+        return 0
+    if arguments.folder is None:
+        raise ParameterError("folder", "a release, or --code given", None)
     if not (arguments.folder / CERTIFICATE).is_file():
         # Not the status of a forgery.
         raise ParameterError("folder", f"a release, with its {CERTIFICATE}", str(arguments.folder))

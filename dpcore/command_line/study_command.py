@@ -20,7 +20,7 @@ from dpcore.command_line.options import (
     table_file,
 )
 from dpcore.params import params
-from dpcore.pca.settings import PublicationSettings
+from dpcore.releases.certificate import PublicationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -30,7 +30,6 @@ from typing import Any, Self
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
-from dpcore.params import param
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
 from dpcore.spectra import (
     COLUMNS,
@@ -216,33 +215,6 @@ def sites_that_answer(
         return tuple(range(n_sites))
     shuffled = repetition.rng(Purpose.DROP_OUT).permutation(n_sites)
     return tuple(sorted(shuffled[settings.dropped_sites :].tolist()))
-
-
-@dataclass(frozen=True)
-class PublicationSettings:
-    """What a release is asked for, apart from whose rows they are."""
-
-    epsilon: float
-    delta: float
-    n_components: int
-    preparation: str = param(
-        "sphere",
-        "Rows around the private centre",
-        "At one length (sphere), or as long as they are up to the public bound (bounded)",
-        choices=("sphere", "bounded"),
-    )
-    mean_share: float = param(0.1, "Part of the budget for the private centre and count")
-    denoise: str = param(
-        "auto",
-        "Take likely noise out of the noisy matrix before it is decomposed, where that captures "
-        "more (auto); none decomposes it as it is",
-        choices=("auto", "none"),
-    )
-
-    @property
-    def on_sphere(self) -> bool:
-        """Whether rows get one length around the private centre."""
-        return self.preparation == "sphere"
 
 
 def bases_to_denoise_in(

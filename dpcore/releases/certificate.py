@@ -5,12 +5,13 @@ The same as a page for people: one HTML file that loads nothing, with room to si
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import platform
 import subprocess
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -23,8 +24,8 @@ import numpy as np
 
 import dpcore
 from dpcore.arrays import FloatArray
+from dpcore.params import param
 from dpcore.pca.assessment import LEVEL
-from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import FORM as LABEL_FORM
@@ -68,6 +69,33 @@ The operating system's random numbers are uniform, and unknown to whoever reads 
 The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
 """.splitlines()
 )
+
+
+@dataclass(frozen=True)
+class PublicationSettings:
+    """What a release is asked for, apart from whose rows they are."""
+
+    epsilon: float
+    delta: float
+    n_components: int
+    preparation: str = param(
+        "sphere",
+        "Rows around the private centre",
+        "At one length (sphere), or as long as they are up to the public bound (bounded)",
+        choices=("sphere", "bounded"),
+    )
+    mean_share: float = param(0.1, "Part of the budget for the private centre and count")
+    denoise: str = param(
+        "auto",
+        "Take likely noise out of the noisy matrix before it is decomposed, where that captures "
+        "more (auto); none decomposes it as it is",
+        choices=("auto", "none"),
+    )
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether rows get one length around the private centre."""
+        return self.preparation == "sphere"
 
 
 def certificate_of(
@@ -231,6 +259,75 @@ def _code() -> str:
     for path in sorted(package.rglob("*.py")):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+# What is made of a release once its noise is on it: it can break no promise.
+AFTER_THE_NOISE = (
+    "dpcore.pca.assessment",
+    "dpcore.privacy.label",
+    "dpcore.releases.released_pca",
+    "dpcore.spectra",
+)
+
+
+def promise_code() -> dict[str, int]:
+    """The programs that a release's promise rests on, with their lines: what reads rows, bounds
+    them, draws the noise, charges it and says so.
+
+    All that `dpcore.releases.publication` imports, each name from where it is defined, but for what
+    comes after the noise. The certificate's hash is of the whole package: whatever is imported
+    runs.
+    """
+    found: dict[str, int] = {}
+    waiting = ["dpcore.releases.publication"]
+    while waiting:
+        module = waiting.pop()
+        file = _file_of(module)
+        is_after = any(f"{module}.".startswith(f"{each}.") for each in AFTER_THE_NOISE)
+        if file is None or is_after or _named(file) in found:
+            continue
+        text = file.read_text(encoding="utf-8")
+        found[_named(file)] = len(text.splitlines())
+        waiting += (_home_of(name, of) for of, name in _imported(text))
+    return dict(sorted(found.items()))
+
+
+def _file_of(module: str) -> Path | None:
+    place = Path(dpcore.__file__).parent.joinpath(*module.split(".")[1:])
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((file for file in files if file.is_file()), None)
+
+
+def _named(file: Path) -> str:
+    return file.relative_to(Path(dpcore.__file__).parents[1]).as_posix()
+
+
+def _imported(text: str) -> Iterator[tuple[str, str]]:
+    """Modules of this package and the names taken from them, but for types alone."""
+    tree = ast.parse(text)
+    types = {
+        child
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in types:
+            module = node.module or ""
+            if module.split(".")[0] == "dpcore":
+                yield from ((module, alias.name) for alias in node.names)
+
+
+def _home_of(name: str, module: str) -> str:
+    """The module that defines what another hands on."""
+    if _file_of(f"{module}.{name}") is not None:
+        return f"{module}.{name}"
+    file = _file_of(module)
+    if file is not None and file.name == "__init__.py":
+        for of, each in _imported(file.read_text(encoding="utf-8")):
+            if each == name:
+                return _home_of(name, of)
+    return module
 
 
 @cache

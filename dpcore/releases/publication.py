@@ -19,9 +19,9 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError
 from dpcore.params import check_params
-from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy.label import label_page
 from dpcore.releases.certificate import (
+    PublicationSettings,
     as_json,
     certificate_of,
     certificate_page,

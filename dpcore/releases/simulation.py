@@ -34,7 +34,7 @@ from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
 from dpcore.params import check_params
 from dpcore.pca.assessment import bases_worth
-from dpcore.pca.settings import PublicationSettings
+from dpcore.releases.certificate import PublicationSettings
 from dpcore.releases.dictionary import MOST_FEATURES, Column, Dictionary, read_dictionary
 from dpcore.releases.exact import GRID, MOST_ROWS, noisy_second_moment
 from dpcore.releases.measurement import (
@@ -516,7 +516,7 @@ def plan(
     n_draws : int
         How often the noise is drawn.
     **choices
-        What else `dpcore.pca.settings.PublicationSettings` has, as in `release`.
+        What else `dpcore.releases.certificate.PublicationSettings` has, as in `release`.
 
     Raises
     ------

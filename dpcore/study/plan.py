@@ -14,8 +14,8 @@ from typing import Any
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.params import again, check_params
-from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
+from dpcore.releases.certificate import PublicationSettings
 from dpcore.releases.dictionary import Dictionary, dictionary_from
 from dpcore.releases.exact import DISTANCE
 from dpcore.releases.measurement import (

@@ -23,11 +23,10 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import counted
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
-from dpcore.pca.settings import PublicationSettings
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
-from dpcore.releases.certificate import promise, relation, share_in_words
+from dpcore.releases.certificate import PublicationSettings, promise, relation, share_in_words
 from dpcore.releases.dictionary import Dictionary
 from dpcore.releases.measurement import Scales, calibrated
 from dpcore.releases.project import LEDGER, Project, folder_name

@@ -11,8 +11,8 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
 from dpcore.pca.assessment import bases_worth
-from dpcore.pca.settings import PublicationSettings
 from dpcore.releases import Column, Dictionary, release
+from dpcore.releases.certificate import PublicationSettings
 from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, Spectrum, cumulative_energy
 
 N_FEATURES, K = 40, 5
