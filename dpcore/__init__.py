@@ -30,7 +30,7 @@ _ROOMS = (
     "pca",
     "cca",
     "classification",
-    "releases",
+    "release",
 )
 
 __all__ = [
@@ -64,7 +64,6 @@ __all__ = [
     "private_histogram",
     "private_mean",
     "private_variance",
-    "release",
     "sample_matrix_bingham",
     "second_moment",
     "site_message",
@@ -72,7 +71,7 @@ __all__ = [
     "symmetric_gaussian_noise",
 ]
 
-if TYPE_CHECKING:  # for whoever reads types and runs nothing
+if TYPE_CHECKING:  # static types only; at run time names are imported on first use
     from dpcore.cca import PrivateCCA
     from dpcore.classification import PrivateLogisticRegression, PrivateSVM
     from dpcore.data import Dataset, list_datasets, load_dataset, prepare, split_sites
@@ -95,7 +94,7 @@ if TYPE_CHECKING:  # for whoever reads types and runs nothing
         gaussian_epsilon,
         gaussian_sigma,
     )
-    from dpcore.releases import load_release, release
+    from dpcore.release import load_release
     from dpcore.spectra import captured_energy, leading_eigenpairs, principal_angles, second_moment
     from dpcore.statistics import private_histogram, private_mean, private_variance
 else:

@@ -27,7 +27,7 @@ ALGORITHMS = {"pca", "cca", "statistics", "classification"}
 # and
 # a release is assessed as PCA's are.
 ARROWS: dict[str, set[str]] = {
-    "__init__": TOOLS | ALGORITHMS | {"releases"},  # for whoever reads types
+    "__init__": TOOLS | ALGORITHMS | {"release"},  # for whoever reads types
     "arrays": {"errors"},
     "cluster": {"errors"},
     "errors": set(),
@@ -41,23 +41,34 @@ ARROWS: dict[str, set[str]] = {
     "cca": TOOLS | {"pca"},
     "statistics": TOOLS,
     "classification": TOOLS | {"pca"},
-    "releases": TOOLS | {"pca"},
+    "release": TOOLS | {"pca"},
     # Guards release as one does on one's own, and messages are those of distributed PCA and CCA.
-    "study": TOOLS | {"releases", "pca", "cca"},
+    "federated": TOOLS | {"release", "pca", "cca"},
     "experiments": TOOLS | ALGORITHMS,
     "papers": TOOLS | ALGORITHMS | {"experiments"},
+    "audit_cases": TOOLS | ALGORITHMS | {"experiments"},
+    "teaching": TOOLS | ALGORITHMS | {"experiments"},
     "figures": set(),
     "dashboard": set(),
     "command_line": TOOLS
     | ALGORITHMS
-    | {"dashboard", "experiments", "figures", "papers", "releases", "study"},
+    | {
+        "audit_cases",
+        "dashboard",
+        "experiments",
+        "figures",
+        "papers",
+        "release",
+        "federated",
+        "teaching",
+    },
     "__main__": {"command_line"},
 }
 # What stands apart: nothing else in the core imports it, but what is named here.
 WALLS: dict[str, set[str]] = {
     "papers": {"command_line"},
-    "releases": {"__init__", "command_line", "study"},
-    "study": {"command_line"},
+    "release": {"__init__", "command_line", "federated"},
+    "federated": {"command_line"},
 }
 # The same within experiments: an engine that knows no family, families that know PCA's alone,
 # and above them what asks questions of all families.
@@ -80,8 +91,6 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "decision": ENGINE | FAMILIES | {"targets"},
     "published_folder": ENGINE | FAMILIES | {"summaries"},
     "tab": {"published_folder"},
-    "audit": ENGINE | FAMILIES,
-    "teaching": ENGINE | FAMILIES | {"export"},
 }
 # Files whose folder says what they are.
 SAME_PART = {"__init__", "page"}
@@ -96,7 +105,7 @@ LIGHT_ROOMS = (
     "dpcore.mechanisms",
     "dpcore.spectra",
     "dpcore.pca",
-    "dpcore.releases",
+    "dpcore.release",
     "dpcore.experiments.pca",
     "dpcore.command_line",
 )
@@ -396,7 +405,7 @@ BREAKING = {
         "dpcore/experiments/cca_runs.py",
         "from dpcore.experiments.central_runs import CentralSpec",
     ),
-    "walls_stand": ("dpcore/pca/x.py", "from dpcore.releases import project"),
+    "walls_stand": ("dpcore/pca/x.py", "from dpcore.release import project"),
     "imports_are_absolute": ("dpcore/pca/x.py", "from . import site"),
     "flawed_mechanisms_are_for_the_audit_alone": (
         "pages/x.py",

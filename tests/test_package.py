@@ -33,15 +33,15 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-p
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
-    "study": ("dpcore/study/",),
-    "excel": ("dpcore/releases/tables.py",),
+    "study": ("dpcore/federated/",),
+    "excel": ("dpcore/release/tables.py",),
     "cluster": (
         "dpcore/cluster.py",
         "dpcore/experiments/sweep.py",
-        "dpcore/releases/measurement.py",
+        "dpcore/release/measurement.py",
     ),
-    "flower": ("dpcore/study/flower.py",),
-    "nvflare": ("dpcore/study/nvflare.py",),
+    "flower": ("dpcore/federated/flower.py",),
+    "nvflare": ("dpcore/federated/nvflare.py",),
 }
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpcore.audit_cases.attack import audit_cases, named_cases
 from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import audit_cases, named_cases
 from dpcore.experiments.engine import charges_of
 from dpcore.experiments.pca import (
     RunSpec,

@@ -33,8 +33,8 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca import check_feasible, run
 from dpcore.experiments.published_folder import PYODIDE, PublishedGrid, publish
 from dpcore.experiments.store import Store
-from dpcore.experiments.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
 from dpcore.privacy import BeyondCap
+from dpcore.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
 
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from dpcore.audit_cases.attack import CONFIDENCE, CaseAttack, named_cases, slug_of
 from dpcore.command_line.options import (
     ASIDE,
     Commands,
@@ -23,7 +24,6 @@ from dpcore.command_line.options import (
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.audit.attack import CONFIDENCE, CaseAttack, named_cases, slug_of
 from dpcore.experiments.engine import Row
 from dpcore.papers.dpdispca import (
     FIGURES,

@@ -30,7 +30,7 @@ from dpcore.params import USUAL_DELTA, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 
 if TYPE_CHECKING:
-    from dpcore.releases.tables import TableFile
+    from dpcore.release.tables import TableFile
 
 # Results on standard output and in files; progress on standard error.
 
@@ -295,8 +295,8 @@ def add_layout_options(parser: argparse.ArgumentParser) -> None:
 def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
     """The file of one's own table, with what was said of it; or the place of many."""
     # Brings what reads tables, and few runs have one.
-    from dpcore.releases.dictionary import DECIMALS, THOUSANDS
-    from dpcore.releases.tables import TableFile, is_partitioned
+    from dpcore.release.dictionary import DECIMALS, THOUSANDS
+    from dpcore.release.tables import TableFile, is_partitioned
 
     if is_partitioned(arguments.data):
         data: Path | str = arguments.data
@@ -372,7 +372,7 @@ def _limits(written: str) -> str:
     if not written.endswith(".toml"):
         return written
     # Brings what reads tables, and few runs have limits in a file.
-    from dpcore.releases import read_dictionary
+    from dpcore.release import read_dictionary
 
     columns = read_dictionary(written).columns
     return "; ".join(str(ColumnRange(each.name, 1, each.lower, each.upper)) for each in columns)

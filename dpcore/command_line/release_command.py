@@ -32,11 +32,11 @@ from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 from dpcore.params import params
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.releases.certificate import PublicationSettings
+from dpcore.release.certificate import PublicationSettings
 
 if TYPE_CHECKING:
-    from dpcore.releases import Reading
-    from dpcore.releases.tables import Header
+    from dpcore.release import Reading
+    from dpcore.release.tables import Header
 
 BROKEN = 1
 _BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -127,10 +127,10 @@ def _add_label(commands: Commands) -> None:
 
 
 def _label(arguments: argparse.Namespace) -> int:
+    from dpcore.audit_cases.attack import CaseAttack, named_cases
     from dpcore.data import dataset_status
-    from dpcore.experiments.audit.attack import CaseAttack, named_cases
     from dpcore.privacy.label import audit_in_words, label_of, label_page
-    from dpcore.releases.certificate import as_json
+    from dpcore.release.certificate import as_json
 
     spec, out = spec_from(arguments), arguments.out
     if len(spec.protocols) != 1:
@@ -195,8 +195,8 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     data, dictionary = given
     if data is None or dictionary is None:
         raise ParameterError("data", "given together with --dictionary", data and str(data))
-    from dpcore.releases import Reading, read_dictionary
-    from dpcore.releases.simulation import laboratory_data
+    from dpcore.release import Reading, read_dictionary
+    from dpcore.release.simulation import laboratory_data
 
     reading = Reading()
     rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
@@ -208,8 +208,8 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
 
 def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
     """The variable's, where a cluster can sum the table: others are read here, and not refused."""
-    from dpcore.releases import read_dictionary
-    from dpcore.releases.tables import is_partitioned
+    from dpcore.release import read_dictionary
+    from dpcore.release.tables import is_partitioned
 
     given = os.environ.get(SCHEDULER_VARIABLE)
     if not given or not is_partitioned(arguments.data):
@@ -218,9 +218,9 @@ def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
 
 
 def _release(arguments: argparse.Namespace) -> int:
-    from dpcore.releases import Reading
-    from dpcore.releases.project import LEDGER, Project
-    from dpcore.releases.publication import CERTIFICATE, write_release
+    from dpcore.release import Reading
+    from dpcore.release.project import LEDGER, Project
+    from dpcore.release.publication import CERTIFICATE, write_release
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
         print(f"dpcore: {moved}", file=ASIDE)
@@ -300,9 +300,9 @@ def _no_cell_is_read(columns: Sequence[str]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.dictionary import read_dictionary, template
-    from dpcore.releases.simulation import inspect_table
-    from dpcore.releases.tables import TableFile, header_of, names_in
+    from dpcore.release.dictionary import read_dictionary, template
+    from dpcore.release.simulation import inspect_table
+    from dpcore.release.tables import TableFile, header_of, names_in
 
     file, name = table_file(arguments), PurePath(str(arguments.data)).name
     if arguments.dictionary is None:
@@ -360,9 +360,9 @@ def _said(reading: Reading) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.certificate import AFTER_THE_NOISE, promise_code, software
-    from dpcore.releases.publication import CERTIFICATE
-    from dpcore.releases.released_pca import verify
+    from dpcore.release.certificate import AFTER_THE_NOISE, promise_code, software
+    from dpcore.release.publication import CERTIFICATE
+    from dpcore.release.released_pca import verify
 
     if arguments.code:
         lines = promise_code()
@@ -385,7 +385,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _example(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.simulation import write_example
+    from dpcore.release.simulation import write_example
 
     dictionary = write_example(arguments.name, arguments.folder)
     print(f"{arguments.folder}: {dictionary.title}, {len(dictionary.columns)} columns")

@@ -20,17 +20,17 @@ from dpcore.command_line.options import (
     table_file,
 )
 from dpcore.params import params
-from dpcore.releases.certificate import PublicationSettings
+from dpcore.release.certificate import PublicationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dpcore.study.hub import Hub
-    from dpcore.study.identity import HubIdentity
-    from dpcore.study.owner_page import Desk
-    from dpcore.study.plan import StudyPlan
-    from dpcore.study.rehearsal import CheckResult
-    from dpcore.study.wire_messages import Request
+    from dpcore.federated.hub import Hub
+    from dpcore.federated.identity import HubIdentity
+    from dpcore.federated.owner_page import Desk
+    from dpcore.federated.plan import StudyPlan
+    from dpcore.federated.rehearsal import CheckResult
+    from dpcore.federated.wire_messages import Request
 
 _BROKEN, _REFUSED, _LOOK = 1, 2, 0.1
 
@@ -86,10 +86,10 @@ def _add_init(parser: argparse.ArgumentParser) -> None:
 
 
 def _init(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.dictionary import read_dictionary
-    from dpcore.study.identity import init_study
-    from dpcore.study.owner_page import promised
-    from dpcore.study.plan import StudyPlan
+    from dpcore.federated.identity import init_study
+    from dpcore.federated.owner_page import promised
+    from dpcore.federated.plan import StudyPlan
+    from dpcore.release.dictionary import read_dictionary
 
     plan = StudyPlan(
         arguments.name or arguments.folder.resolve().name,
@@ -115,9 +115,9 @@ def _add_hub(parser: argparse.ArgumentParser) -> None:
 
 
 def _hub(arguments: argparse.Namespace) -> int:
-    from dpcore.study.hub import Hub
-    from dpcore.study.hub_server import serving
-    from dpcore.study.identity import hub_identity
+    from dpcore.federated.hub import Hub
+    from dpcore.federated.hub_server import serving
+    from dpcore.federated.identity import hub_identity
 
     identity = hub_identity(arguments.folder)
     identity.require_valid()
@@ -131,7 +131,7 @@ def _hub(arguments: argparse.Namespace) -> int:
 
 def _say_where(identity: HubIdentity, host: str) -> None:
     """A hub that listens on this machine alone, by mistake, is reached by nobody."""
-    from dpcore.study.couriers import is_loopback
+    from dpcore.federated.couriers import is_loopback
 
     elsewhere = [name for name in identity.names if not is_loopback(name)]
     if is_loopback(host) and elsewhere:
@@ -161,7 +161,7 @@ def _watched(hub: Hub, is_alive: Callable[[], bool] = lambda: True) -> int:
             raise OSError("the hub's server has stopped; start the hub again, it goes on")
         hub.tick()
         time.sleep(_LOOK)
-    from dpcore.study.rehearsal import summary
+    from dpcore.federated.rehearsal import summary
 
     # Sites ask once more and learn that it is over.
     time.sleep(1)
@@ -220,8 +220,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Nothing is joined, drawn or charged."""
-    from dpcore.study.identity import hub_identity, read_join_file
-    from dpcore.study.rehearsal import check_folder, check_site
+    from dpcore.federated.identity import hub_identity, read_join_file
+    from dpcore.federated.rehearsal import check_folder, check_site
 
     if arguments.path.is_dir():
         identity = hub_identity(arguments.path)
@@ -251,7 +251,7 @@ def _told(findings: Iterable[CheckResult]) -> bool:
 
 def _listened(arguments: argparse.Namespace, identity: HubIdentity) -> bool:
     """Wait for sites that check; whether all have come."""
-    from dpcore.study.rehearsal import CheckResult, waiting_for_checks
+    from dpcore.federated.rehearsal import CheckResult, waiting_for_checks
 
     def tell(site: str) -> None:
         _told([CheckResult(True, f"{site} has found this hub")])
@@ -278,10 +278,10 @@ def _add_look(parser: argparse.ArgumentParser) -> None:
 
 def _look(arguments: argparse.Namespace) -> int:
     """The owner's page without a guard, until somebody ends it."""
-    from dpcore.releases.project import Project
-    from dpcore.study.identity import read_join_file
-    from dpcore.study.owner_page import Office, owner_page
-    from dpcore.study.plan import plan_from
+    from dpcore.federated.identity import read_join_file
+    from dpcore.federated.owner_page import Office, owner_page
+    from dpcore.federated.plan import plan_from
+    from dpcore.release.project import Project
 
     join = read_join_file(arguments.join)
     office = Office(plan_from(join.plan), join.site, Project(arguments.project))
@@ -293,13 +293,13 @@ def _look(arguments: argparse.Namespace) -> int:
 
 
 def _site(arguments: argparse.Namespace) -> int:
-    from dpcore.releases.project import Project
-    from dpcore.study.couriers import Courier
-    from dpcore.study.guard import Guard
-    from dpcore.study.identity import read_join_file, read_peers
-    from dpcore.study.owner_page import Office, desk_for, owner_page, promised
-    from dpcore.study.plan import plan_from
-    from dpcore.study.wire_messages import FrameError
+    from dpcore.federated.couriers import Courier
+    from dpcore.federated.guard import Guard
+    from dpcore.federated.identity import read_join_file, read_peers
+    from dpcore.federated.owner_page import Office, desk_for, owner_page, promised
+    from dpcore.federated.plan import plan_from
+    from dpcore.federated.wire_messages import FrameError
+    from dpcore.release.project import Project
 
     def say(sentence: str) -> None:
         print(f"dpcore: {sentence}", file=ASIDE, flush=True)
@@ -321,7 +321,7 @@ def _site(arguments: argparse.Namespace) -> int:
         if desk is not None:
             threading.Thread(target=_listen, args=(desk,), daemon=True).start()
         if arguments.door is not None:
-            from dpcore.study.couriers import door
+            from dpcore.federated.couriers import door
 
             with door(guard, join.token, arguments.door), suppress(KeyboardInterrupt):
                 say(f"the guard's door is {arguments.door}, until Ctrl-C")
@@ -338,8 +338,8 @@ def _site(arguments: argparse.Namespace) -> int:
 
 def _where_the_key_is(refusal: str, plan: StudyPlan, project: Path) -> str:
     """Where a guard came with a new project: the folder beside it that the site joined with."""
-    from dpcore.study.guard import project_of_key
-    from dpcore.study.hub import OTHER_KEY
+    from dpcore.federated.guard import project_of_key
+    from dpcore.federated.hub import OTHER_KEY
 
     _, is_that, rest = refusal.partition(OTHER_KEY)
     found = project_of_key(plan, rest.partition(":")[0], project) if is_that else None
@@ -367,7 +367,7 @@ def _add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from dpcore.study.rehearsal import demo_study, digits_plan
+    from dpcore.federated.rehearsal import demo_study, digits_plan
 
     plan = digits_plan(arguments.sites, **_settings(arguments))
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="dpcore-study-"))

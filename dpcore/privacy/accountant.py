@@ -352,7 +352,7 @@ class Accountant:
     """Everything released about the people of one data set: charges by key, and what is left.
 
     A session keeps it in memory; a project, and a site of a study, builds it from its ledger on
-    disk (`dpcore.releases.project`). A charge that is known costs nothing: a result shown twice is
+    disk (`dpcore.release.project`). A charge that is known costs nothing: a result shown twice is
     one release.
 
     Parameters

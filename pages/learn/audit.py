@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from dpcore.experiments.audit.attack import (
+from dpcore.audit_cases.attack import (
     CaseAttack,
     attackers,
     basis_of,

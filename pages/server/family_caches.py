@@ -49,12 +49,12 @@ from dpcore.experiments.pca import Problem, ProblemKey, RunSpec, rebuilt_about
 from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec, local_values
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Points
-from dpcore.experiments.teaching.algorithm1 import Walk, walk
-from dpcore.experiments.teaching.tutorials import Output, run_tutorial
 from dpcore.figures.components import matrix_png
 from dpcore.papers import dpdispca
 from dpcore.papers.dpdispca import PanelState, PaperFigure, panel_state
 from dpcore.privacy import Guarantee
+from dpcore.teaching.algorithm1 import Walk, walk
+from dpcore.teaching.tutorials import Output, run_tutorial
 from pages.server import background_jobs, caches
 from pages.server.caches import cached, waited_for
 from pages.shell.parameters import PANEL_DRAWS

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import streamlit as st
 
+from dpcore.audit_cases.attack import CONFIDENCE, cases_by_family, slug_of
 from dpcore.data import dataset_status
 from dpcore.data.dataset import read_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.pictures import VIEWS
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import CONFIDENCE, cases_by_family, slug_of
 from dpcore.experiments.cca_runs import SYNTHETIC, TITLES, CcaSpec
 from dpcore.experiments.central_runs import ComplexitySpec
 from dpcore.experiments.classification_runs import (
@@ -27,9 +27,6 @@ from dpcore.experiments.classification_runs import (
 )
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistic_runs import StatisticSpec, usual_bounds
-from dpcore.experiments.teaching.adversary_test import REACH
-from dpcore.experiments.teaching.algorithm1 import FORMER_STEPS, STEP_TITLES
-from dpcore.experiments.teaching.tutorials import TUTORIALS
 from dpcore.papers.dpdispca import FIGURES
 from dpcore.papers.nips2012 import FIGURES_2012
 from dpcore.params import (
@@ -45,6 +42,9 @@ from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import PRECISIONS
 from dpcore.privacy import Adversary
+from dpcore.teaching.adversary_test import REACH
+from dpcore.teaching.algorithm1 import FORMER_STEPS, STEP_TITLES
+from dpcore.teaching.tutorials import TUTORIALS
 from pages.shell import own_table
 from pages.shell.lessons import NO_STORY, STORIES
 from pages.shell.streamlit_internals import DeltaGenerator

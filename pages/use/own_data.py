@@ -16,14 +16,14 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import counted
 from dpcore.figures.energy import energy_curves
 from dpcore.privacy.guarantee_in_words import say_delta
-from dpcore.releases.dictionary import (
+from dpcore.release.dictionary import (
     MOST_ROWS_PER_PERSON,
     Dictionary,
     dictionary_from,
     parsed_dictionary,
 )
-from dpcore.releases.measurement import Reading
-from dpcore.releases.simulation import (
+from dpcore.release.measurement import Reading
+from dpcore.release.simulation import (
     EXAMPLES,
     LARGEST_UPLOAD,
     UPLOADS,
@@ -33,7 +33,7 @@ from dpcore.releases.simulation import (
     read_upload,
     uploaded,
 )
-from dpcore.releases.tables import SEPARATORS, TEXTS, WORKBOOK
+from dpcore.release.tables import SEPARATORS, TEXTS, WORKBOOK
 from pages.server import turns
 from pages.server.caches import counted_out
 from pages.shell import own_table

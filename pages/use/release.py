@@ -26,12 +26,12 @@ from dpcore.figures.components import loading_bars, people_scatter, released_var
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
-from dpcore.releases.certificate import PublicationSettings, promise, relation, share_in_words
-from dpcore.releases.dictionary import Dictionary
-from dpcore.releases.measurement import Scales, calibrated
-from dpcore.releases.project import LEDGER, Project, folder_name
-from dpcore.releases.publication import release
-from dpcore.releases.released_pca import ReleasedPCA, load_release, verify
+from dpcore.release.certificate import PublicationSettings, promise, relation, share_in_words
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.measurement import Scales, calibrated
+from dpcore.release.project import LEDGER, Project, folder_name
+from dpcore.release.publication import release
+from dpcore.release.released_pca import ReleasedPCA, load_release, verify
 from pages.server import turns
 from pages.shell import own_table
 from pages.shell.navigation import linked_page

@@ -18,7 +18,6 @@ from dpcore.experiments.engine import Row
 from dpcore.experiments.export import csv_of
 from dpcore.experiments.summaries import counted, percent
 from dpcore.experiments.sweep import Sweep
-from dpcore.experiments.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
 from dpcore.figures.energy import energy_curves, energy_panel, legend_html
 from dpcore.figures.svg import energy_thumbnail
 from dpcore.papers.dpdispca import (
@@ -36,6 +35,7 @@ from dpcore.papers.dpdispca import (
 )
 from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.teaching.tutorials import CODE, TUTORIALS, tutorial_notebook
 from pages.server import background_jobs, family_caches
 from pages.server.background_jobs import SWEEPS, SweepProgress, Sweeps
 from pages.shell.controls import Selection

@@ -25,11 +25,7 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, local_problem
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
-from dpcore.privacy import Adversary
-from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.privacy.label import label_page
-from dpcore.spectra import captured_energy
-from dpcore.study.hub import (
+from dpcore.federated.hub import (
     RESULT,
     HubState,
     count_in_words,
@@ -37,8 +33,12 @@ from dpcore.study.hub import (
     study_certificate,
     study_label,
 )
-from dpcore.study.plan import StudyPlan
-from dpcore.study.rehearsal import Demo, demo_study, digits_plan
+from dpcore.federated.plan import StudyPlan
+from dpcore.federated.rehearsal import Demo, demo_study, digits_plan
+from dpcore.privacy import Adversary
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
+from dpcore.privacy.label import label_page
+from dpcore.spectra import captured_energy
 from pages.shell.navigation import linked_page
 from pages.shell.page import page
 from pages.shell.parameters import ask

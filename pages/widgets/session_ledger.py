@@ -20,7 +20,7 @@ from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.releases.project import Project
+from dpcore.release.project import Project
 from pages.server import caches
 from pages.shell.controls import Selection
 from pages.shell.navigation import linked_page

@@ -19,9 +19,9 @@ import time
 import numpy as np
 from scipy import stats
 
-from dpcore.experiments.audit.attack import audit_cases
-from dpcore.experiments.audit.noise_cases import N_FEATURES, second_moment_case
-from dpcore.experiments.audit.pca_cases import cape_cases
+from dpcore.audit_cases.attack import audit_cases
+from dpcore.audit_cases.noise_cases import N_FEATURES, second_moment_case
+from dpcore.audit_cases.pca_cases import cape_cases
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import PrivacyBudget
 from dpcore.privacy.audit import audit

@@ -27,8 +27,8 @@ from scipy import stats
 from dpcore.arrays import IntArray
 from dpcore.data import load_dataset
 from dpcore.privacy import gaussian_epsilon
-from dpcore.releases import Column, Dictionary, calibrated
-from dpcore.releases.exact import LENGTH, diagonal_sigma, noisy_second_moment, rounded_normal
+from dpcore.release import Column, Dictionary, calibrated
+from dpcore.release.exact import LENGTH, diagonal_sigma, noisy_second_moment, rounded_normal
 from dpcore.spectra import leading_eigenpairs
 
 _SMALL, _N_SMALL = 3, 200_000

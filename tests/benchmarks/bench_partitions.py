@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpcore.releases import Column, Dictionary, Reading, Table, calibrated
-from dpcore.releases.measurement import moment_around, sum_and_count
+from dpcore.release import Column, Dictionary, Reading, Table, calibrated
+from dpcore.release.measurement import moment_around, sum_and_count
 
 _ROW_GROUP = 1 << 16
 

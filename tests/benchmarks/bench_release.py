@@ -21,9 +21,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from dpcore.data import load_dataset
-from dpcore.releases import Column, Dictionary, Reading, Table, calibrated
-from dpcore.releases.exact import GRID, LENGTH, noisy_second_moment
-from dpcore.releases.measurement import moment_around, noisy_centre, sum_and_count
+from dpcore.release import Column, Dictionary, Reading, Table, calibrated
+from dpcore.release.exact import GRID, LENGTH, noisy_second_moment
+from dpcore.release.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.spectra import captured_energy, leading_eigenpairs
 
 DELTA, REPETITIONS = 1e-5, 3

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpcore.releases import Column, Dictionary, Reading, Table
-from dpcore.releases.publication import PublicationSettings, write_release
+from dpcore.release import Column, Dictionary, Reading, Table
+from dpcore.release.publication import PublicationSettings, write_release
 
 D, BLOCK = 784, 1 << 15
 NAMES = tuple(f"pixel {i}" for i in range(D))

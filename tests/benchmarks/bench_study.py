@@ -29,14 +29,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.project import Project
-from dpcore.study.hub import Hub, centre_and_count, components
-from dpcore.study.hub_server import serving
-from dpcore.study.identity import hub_identity, init_study, read_join_file
-from dpcore.study.plan import StudyPlan, plan_from
-from dpcore.study.rehearsal import LOOPBACK, _free_port, start_guard
-from dpcore.study.wire_messages import MOMENT, SUM, Request, values_from
+from dpcore.federated.hub import Hub, centre_and_count, components
+from dpcore.federated.hub_server import serving
+from dpcore.federated.identity import hub_identity, init_study, read_join_file
+from dpcore.federated.plan import StudyPlan, plan_from
+from dpcore.federated.rehearsal import LOOPBACK, _free_port, start_guard
+from dpcore.federated.wire_messages import MOMENT, SUM, Request, values_from
+from dpcore.release.dictionary import Column, Dictionary
+from dpcore.release.project import Project
 
 ROUND_SECONDS = 60.0
 

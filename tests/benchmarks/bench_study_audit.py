@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.federated.guard import Guard
+from dpcore.federated.plan import StudyPlan
+from dpcore.federated.wire_messages import MOMENT, SUM, Request, masked, values_from
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, judge
-from dpcore.releases.dictionary import Column, Dictionary
-from dpcore.releases.exact import LENGTH
-from dpcore.releases.project import Project
-from dpcore.study.guard import Guard
-from dpcore.study.plan import StudyPlan
-from dpcore.study.wire_messages import MOMENT, SUM, Request, masked, values_from
+from dpcore.release.dictionary import Column, Dictionary
+from dpcore.release.exact import LENGTH
+from dpcore.release.project import Project
 
 SITES, EPSILON, DELTA = ("one", "two", "three"), 3.0, 1e-3
 # What a ledger with the largest cap admits.

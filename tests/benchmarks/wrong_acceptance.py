@@ -26,7 +26,7 @@ from scipy import stats
 from scipy.special import betaln, logsumexp
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.audit.flawed import envelope_scale
+from dpcore.audit_cases.flawed import envelope_scale
 
 Pair = tuple[tuple[float, float], tuple[float, float]]
 # How many people there are along the first and the second of the axes, before and after.

@@ -9,7 +9,11 @@ import pytest
 from scipy import stats
 
 from dpcore.data import load_dataset
-from dpcore.experiments.teaching.algorithm1 import (
+from dpcore.pca import Draw, aggregate, site_message
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import gaussian_epsilon
+from dpcore.streams import Purpose, Repetition
+from dpcore.teaching.algorithm1 import (
     INTERMEDIATE_DIM,
     MIDDLE,
     N_COMPONENTS,
@@ -18,11 +22,7 @@ from dpcore.experiments.teaching.algorithm1 import (
     promise_of,
     settings_of,
 )
-from dpcore.experiments.teaching.quiz import Phase
-from dpcore.pca import Draw, aggregate, site_message
-from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy import gaussian_epsilon
-from dpcore.streams import Purpose, Repetition
+from dpcore.teaching.quiz import Phase
 from pages.learn.classroom.page import counts_of
 from pages.learn.classroom.rooms import (
     MOST_STUDENTS,

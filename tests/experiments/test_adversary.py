@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.adversary_test import (
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.params import DELTAS, EPSILONS
+from dpcore.privacy import PrivacyBudget, best_guess, gaussian_trade_off, guarantee_mu
+from dpcore.teaching.adversary_test import (
     ANGLES,
     N_PEOPLE,
     belief_columns,
@@ -23,9 +26,6 @@ from dpcore.experiments.teaching.adversary_test import (
     trade_off_rows,
     turned,
 )
-from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.params import DELTAS, EPSILONS
-from dpcore.privacy import PrivacyBudget, best_guess, gaussian_trade_off, guarantee_mu
 
 budgets = st.builds(PrivacyBudget, st.sampled_from(EPSILONS), st.sampled_from(DELTAS))
 

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.command_line import main
-from dpcore.errors import ParameterError
-from dpcore.experiments.audit.attack import (
+from dpcore.audit_cases.attack import (
     CaseAttack,
     attackers,
     cases_by_family,
     named_cases,
     verdict,
 )
+from dpcore.command_line import main
+from dpcore.errors import ParameterError
 from dpcore.privacy import Adversary
 
 SOUND, FLAWED, LEARNT = (

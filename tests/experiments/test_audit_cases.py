@@ -13,16 +13,14 @@ from scipy import stats
 from sklearn.base import ClassifierMixin
 
 from dpcore import cca, classification, statistics
-from dpcore.cca import PrivateCCA, bound_views, distributed_cca
-from dpcore.cca.canonical import noisy_joint_moment
-from dpcore.experiments.audit.attack import audit_cases, cases_by_family, named_cases, slug_of
-from dpcore.experiments.audit.flawed import (
+from dpcore.audit_cases.attack import audit_cases, cases_by_family, named_cases, slug_of
+from dpcore.audit_cases.flawed import (
     bingham_by_wrong_acceptance,
     envelope_scale,
     flawed_cases,
     wrongly_accepted,
 )
-from dpcore.experiments.audit.pca_cases import (
+from dpcore.audit_cases.pca_cases import (
     DENOISED,
     SETTINGS,
     along,
@@ -31,6 +29,8 @@ from dpcore.experiments.audit.pca_cases import (
     protocol_case,
     sphere_cases_of,
 )
+from dpcore.cca import PrivateCCA, bound_views, distributed_cca
+from dpcore.cca.canonical import noisy_joint_moment
 from dpcore.pca import Draw, ReleaseSettings, site
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom, kstest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.adversary_test import (
+from dpcore.privacy import PrivacyBudget, best_guess, guarantee_mu
+from dpcore.teaching.adversary_test import (
     drawn_digits,
     play_rounds,
     promise_to_all,
     row_of,
     seat_person,
 )
-from dpcore.privacy import PrivacyBudget, best_guess, guarantee_mu
 from tests.conftest import FALSE_ALARM
 
 DIGITS = drawn_digits()

@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.quiz import (
+from dpcore.teaching.quiz import (
     BY_NAME,
     QUESTIONS,
     UNKNOWN,

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem, run_repetitions
-from dpcore.experiments.teaching.algorithm1 import STEPS, Walk, walk
 from dpcore.pca import Draw, aggregate, aggregator, draw, encode_message, site, site_message
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.streams import Purpose, Repetition
+from dpcore.teaching.algorithm1 import STEPS, Walk, walk
 
 SPECS = {
     "published": RunSpec(protocols=("dpdis",), sites=4, preparation="published"),

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.tutorials import (
+from dpcore.teaching.tutorials import (
     CODE,
     TEXT,
     TUTORIALS,

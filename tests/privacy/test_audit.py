@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.audit_cases.noise_cases import second_moment_case
+from dpcore.audit_cases.pca_cases import worst_second_moments
 from dpcore.errors import ParameterError
-from dpcore.experiments.audit.noise_cases import second_moment_case
-from dpcore.experiments.audit.pca_cases import worst_second_moments
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import (
     PrivacyBudget,
@@ -234,7 +234,7 @@ def test_the_museum_is_fenced_off():
         for path in (root / folder).rglob("*.py")
         if "audit.flawed" in path.read_text(encoding="utf-8")
     }
-    assert importers == {"dpcore/experiments/audit/attack.py"}
+    assert importers == {"dpcore/audit_cases/attack.py"}
 
 
 @pytest.mark.parametrize(

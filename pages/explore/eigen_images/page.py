@@ -19,7 +19,6 @@ from dpcore.data.loading import CATALOG
 from dpcore.experiments.export import recipe_of
 from dpcore.experiments.pca import FREQUENCIES, Problem, RunSpec, knowledge_cost, sources_for
 from dpcore.experiments.summaries import counted, percent
-from dpcore.experiments.teaching.adversary_test import rebuild
 from dpcore.figures.components import picture_strip, scree
 from dpcore.figures.energy import knowledge_cost_curves
 from dpcore.params import EPSILONS
@@ -29,6 +28,7 @@ from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
+from dpcore.teaching.adversary_test import rebuild
 from pages.learn.classroom.page import own_digit
 from pages.server import caches, turns
 from pages.server.caches import Frame, Pictures

@@ -15,7 +15,8 @@ from dpcore.arrays import IntArray
 from dpcore.data import DatasetStatus
 from dpcore.experiments.pca import INK, NO_KNOWLEDGE, RunSpec
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.experiments.teaching.algorithm1 import (
+from dpcore.figures.components import ink_strip, spectrum
+from dpcore.teaching.algorithm1 import (
     AT_AGGREGATOR,
     AT_SITE,
     ON_THE_WIRE,
@@ -23,7 +24,6 @@ from dpcore.experiments.teaching.algorithm1 import (
     Panel,
     Walk,
 )
-from dpcore.figures.components import ink_strip, spectrum
 from pages.server import caches, family_caches
 from pages.server.family_caches import StepPictures
 from pages.shell.controls import Selection

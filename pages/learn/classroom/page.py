@@ -20,24 +20,6 @@ import streamlit as st
 from dpcore.arrays import FloatArray
 from dpcore.data import load_dataset
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
-from dpcore.experiments.teaching.adversary_test import rebuild
-from dpcore.experiments.teaching.algorithm1 import (
-    DELTA,
-    MIDDLE,
-    PICTURES,
-    REACH,
-    SHAPE,
-    components_of,
-    promise_of,
-)
-from dpcore.experiments.teaching.quiz import (
-    QUESTIONS,
-    UNKNOWN,
-    Phase,
-    analyse_quiz,
-    is_right,
-    quiz_csv,
-)
 from dpcore.figures.components import ink_strip, picture_strip
 from dpcore.figures.privacy import draw_between_svg
 from dpcore.figures.style import look_of
@@ -47,6 +29,24 @@ from dpcore.params import EPSILONS
 from dpcore.privacy import icon_counts
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.teaching.adversary_test import rebuild
+from dpcore.teaching.algorithm1 import (
+    DELTA,
+    MIDDLE,
+    PICTURES,
+    REACH,
+    SHAPE,
+    components_of,
+    promise_of,
+)
+from dpcore.teaching.quiz import (
+    QUESTIONS,
+    UNKNOWN,
+    Phase,
+    analyse_quiz,
+    is_right,
+    quiz_csv,
+)
 from pages.learn.classroom.rooms import (
     ATTACK_DELTA,
     AWAY_SECONDS,

@@ -32,19 +32,19 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.adversary_test import promise, single_draw
-from dpcore.experiments.teaching.algorithm1 import (
-    ClassOfHospitals,
-    message_of,
-    together,
-    weighed_together,
-)
-from dpcore.experiments.teaching.quiz import Phase, Question, check_answer, shuffled_quiz
 from dpcore.mechanisms import estimated_counts
 from dpcore.pca import SiteMessage
 from dpcore.privacy import Bound, Cap, PrivacyBudget, best_guess, guarantee_mu
 from dpcore.statistics import private_mean
 from dpcore.streams import Purpose, stream
+from dpcore.teaching.adversary_test import promise, single_draw
+from dpcore.teaching.algorithm1 import (
+    ClassOfHospitals,
+    message_of,
+    together,
+    weighed_together,
+)
+from dpcore.teaching.quiz import Phase, Question, check_answer, shuffled_quiz
 
 # One room: who has joined, what goes on, and who may do what.
 

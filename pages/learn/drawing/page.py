@@ -11,14 +11,6 @@ import streamlit as st
 
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.teaching.adversary_test import (
-    DATASET,
-    drawn_digits,
-    play_rounds,
-    promise_to_all,
-    row_of,
-    seat_person,
-)
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,
@@ -29,6 +21,14 @@ from dpcore.privacy import (
     icon_counts,
 )
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
+from dpcore.teaching.adversary_test import (
+    DATASET,
+    drawn_digits,
+    play_rounds,
+    promise_to_all,
+    row_of,
+    seat_person,
+)
 from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import plain

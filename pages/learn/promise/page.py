@@ -13,8 +13,6 @@ import streamlit as st
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import percent
-from dpcore.experiments.teaching import adversary_test
-from dpcore.experiments.teaching.adversary_test import promise, turned
 from dpcore.figures.privacy import accused_svg, beliefs, trade_off_plot, two_densities
 from dpcore.privacy import (
     ASSUMED,
@@ -30,6 +28,8 @@ from dpcore.privacy import (
     posterior_bounds,
 )
 from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.teaching import adversary_test
+from dpcore.teaching.adversary_test import promise, turned
 from pages.shell.controls import Selection
 from pages.shell.fragments import in_browser
 from pages.shell.parameters import ask, plain

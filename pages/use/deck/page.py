@@ -27,13 +27,13 @@ from dpcore.experiments.export import recipe_of, recipe_of_sweeps
 from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
 from dpcore.experiments.sweep import Sweep
 from dpcore.experiments.targets import value_in_words
-from dpcore.experiments.teaching.adversary_test import promise
 from dpcore.figures.privacy import icon_array_svg
 from dpcore.figures.style import GREY, INK_LIGHT, look_of
 from dpcore.figures.svg import energy_curves_svg, energy_thumbnail
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, icon_counts
 from dpcore.privacy.guarantee_in_words import say_delta
+from dpcore.teaching.adversary_test import promise
 from pages.explore.tradeoffs import (
     TARGET,
     asked_sweeps,

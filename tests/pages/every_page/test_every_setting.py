@@ -10,8 +10,8 @@ import os
 
 import pytest
 
+from dpcore.audit_cases.attack import cases_by_family, slug_of
 from dpcore.data.loading import CATALOG
-from dpcore.experiments.audit.attack import cases_by_family, slug_of
 from dpcore.experiments.cca_runs import SYNTHETIC
 from pages.learn import audit as audit_panels
 from pages.shell.navigation import PAGES

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dpcore.experiments.teaching.algorithm1 import STEP_TITLES, STEPS
+from dpcore.teaching.algorithm1 import STEP_TITLES, STEPS
 
 
 def headings(at) -> list[str]:

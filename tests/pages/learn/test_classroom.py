@@ -9,7 +9,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.teaching.quiz import (
+from dpcore.teaching.quiz import (
     QUESTIONS,
     Phase,
     analyse_quiz,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.teaching.adversary_test import DATASET
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.teaching.adversary_test import DATASET
 from pages.widgets.session_ledger import _ACCOUNTANTS
 from tests.pages.learn.test_promise import component
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpcore.experiments.teaching.adversary_test import promise, rounds_of_game
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, best_guess, gaussian_mu, guarantee_mu
 from dpcore.privacy.guarantee_in_words import gaussian_exceedance
+from dpcore.teaching.adversary_test import promise, rounds_of_game
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.experiments.teaching.tutorials import TUTORIALS
+from dpcore.teaching.tutorials import TUTORIALS
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from dpcore.data.dataset import HeldTable, held_name
 from dpcore.experiments.cca_runs import CcaProblem
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.releases import Project
-from dpcore.releases.released_pca import verify
+from dpcore.release import Project
+from dpcore.release.released_pca import verify
 from pages.server import background_jobs
 from pages.shell import own_table
 from pages.use import own_data

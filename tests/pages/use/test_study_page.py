@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dpcore.study.rehearsal import digits_plan
+from dpcore.federated.rehearsal import digits_plan
 from pages.use import study as studies
 
 

@@ -1,0 +1,295 @@
+"""An audit that grows: an attack drawn batch by batch, judged as often as one likes.
+
+The same case, seed and number of trials give the same scores on a page, where they come in slices
+of time, and on the command line.
+
+The mechanisms stand on their worst neighbours, ready to be audited. Sound cases claim what they
+hold exactly; the museum's claim more. Protocols of PCA are attacked as their entries in the
+register say. Any other mechanism is one function that returns an `AuditCase` in its family's
+file, listed in `_sound`; `covers` says which entry of which register it attacks, and a test asks
+for one for every private entry.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from functools import cache
+from itertools import chain
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.audit_cases.flawed import flawed_cases
+from dpcore.audit_cases.noise_cases import message_cases, second_moment_cases
+from dpcore.audit_cases.pca_cases import (
+    cases_of,
+    ppca_by_chains_case,
+    private_mean_cases_of,
+    sphere_cases_of,
+)
+from dpcore.errors import ParameterError
+from dpcore.params import LARGEST_SEED
+from dpcore.pca.protocols.protocol import Protocol
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import Adversary, trade_off
+from dpcore.privacy.audit import (
+    BATCH,
+    FEWEST_TRIALS,
+    AuditCase,
+    AuditResult,
+    judge,
+    learn_discriminant,
+    paired_scores,
+)
+from dpcore.privacy.guarantee_in_words import say_delta
+from dpcore.streams import Purpose, stream
+
+# Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
+# should not see one break by bad luck.
+CONFIDENCE = 0.999
+# The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
+_FIRST_CHECKPOINT = 200
+_N_BARS = 60
+_MOST_TRIALS = 10_000_000
+
+
+class CaseAttack:
+    """Scores of one mechanism under D and D', as they come.
+
+    n_trials: Releases to be drawn under each of D and D', as many as the case asks for by default;
+        half of them train the score where the case brings none.
+    confidence: In [0.5, 1), of each judgement on its own.
+    Raises `ParameterError` if `n_trials` or `confidence` is out of range.
+    """
+
+    def __init__(
+        self,
+        case: AuditCase,
+        *,
+        n_trials: int | None = None,
+        confidence: float = CONFIDENCE,
+        seed: int = 0,
+    ):
+        n_trials = case.n_trials if n_trials is None else n_trials
+        if not FEWEST_TRIALS <= n_trials <= _MOST_TRIALS:
+            raise ParameterError("trials", f"from {FEWEST_TRIALS} to {_MOST_TRIALS:,}", n_trials)
+        if not 0 <= seed <= LARGEST_SEED:
+            raise ParameterError("seed", f"from 0 to {LARGEST_SEED}", seed)
+        if not 0.5 <= confidence < 1:
+            raise ParameterError("confidence", "in [0.5, 1)", confidence)
+        self.case = case
+        self.n_trials = n_trials
+        self.confidence = confidence
+        self._rng = stream(seed, Purpose.AUDIT, zlib.crc32(case.name.encode()))
+        self._statistic = case.statistic
+        self._n_training = 0 if case.statistic is not None else n_trials // 2
+        self._scores: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+        self._n_scored = 0
+        self._judged: dict[int, AuditResult] = {}
+
+    @property
+    def n_done(self) -> int:
+        """Trials drawn so far, the training ones included."""
+        return self._n_scored + (self._n_training if self._statistic is not None else 0)
+
+    @property
+    def finished(self) -> bool:
+        return self.n_done >= self.n_trials
+
+    def advance(self) -> None:
+        """One batch of trials, or all the training ones."""
+        if self._statistic is None:
+            self._statistic = learn_discriminant(self.case, self._n_training, rng=self._rng)
+            return
+        n = min(BATCH, self.n_trials - self.n_done)
+        batch = paired_scores(self.case, self._statistic, n, rng=self._rng)
+        for scores, new in zip(self._scores, batch, strict=True):
+            scores.append(new)
+        self._n_scored += n
+
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Scores so far under D and under D'."""
+        d, d_prime = (np.concatenate(scores or [np.zeros(0)]) for scores in self._scores)
+        return d, d_prime
+
+    def judged(self, n_scored: int) -> AuditResult:
+        """What the first `n_scored` scores prove; each number of them is judged once."""
+        if n_scored not in self._judged:
+            d, d_prime = self.scores()
+            self._judged[n_scored] = judge(
+                self.case,
+                d[:n_scored],
+                d_prime[:n_scored],
+                n_trials=n_scored + self._n_training,
+                confidence=self.confidence,
+            )
+        return self._judged[n_scored]
+
+    def growth(self) -> list[AuditResult]:
+        """Judgements at numbers of trials that grow by about a third, up to those there are."""
+        checkpoints = []
+        step = count = _FIRST_CHECKPOINT
+        while count < self._n_scored:
+            checkpoints.append(count)
+            count = max(count + step, int(count * 4 / 3) // step * step)
+        if self._n_scored:
+            checkpoints.append(self._n_scored)
+        return [self.judged(count) for count in checkpoints]
+
+    def threshold(self) -> float:
+        """The score at which the two error rates add up to least."""
+        d, d_prime = (np.sort(scores) for scores in self.scores())
+        values = np.union1d(d, d_prime)
+        gap = np.searchsorted(d_prime, values, side="right") - np.searchsorted(
+            d, values, side="right"
+        )
+        return float(values[np.argmax(gap)])
+
+    def histogram(self) -> dict[str, FloatArray]:
+        """Columns "centre", "with_you" and "without_you" (shares of the trials), and "width"."""
+        d, d_prime = self.scores()
+        everything = np.concatenate((d, d_prime))
+        # The outermost few would squeeze all others into one bar.
+        low, high = np.quantile(everything, [0.001, 0.999])
+        if not high > low:
+            low, high = low - 0.5, high + 0.5
+        edges = np.linspace(low, high, _N_BARS + 1)
+        shares = (
+            np.histogram(np.clip(scores, low, high), edges)[0] / len(scores)
+            for scores in (d, d_prime)
+        )
+        columns = dict(zip(("with_you", "without_you"), shares, strict=True))
+        centre = (edges[1:] + edges[:-1]) / 2
+        return {"centre": centre, "width": np.diff(edges), **columns}
+
+    def error_rates(self) -> list[dict[str, object]]:
+        """Rows for a trade-off plot: what the claim allows, and what this attack achieves."""
+        result = self.judged(self._n_scored)
+        type_one = np.linspace(0, 1, 201)
+        claim = trade_off(type_one, self.case.epsilon, self.case.delta)
+        return [
+            {"curve": "blind", "type_one": type_one, "type_two": 1 - type_one},
+            {"curve": "approximate", "type_one": type_one, "type_two": claim},
+            {"curve": "gaussian", "type_one": result.type_one, "type_two": result.type_two},
+        ]
+
+    def errors_at(self, threshold: float) -> tuple[float, float]:
+        """Shares of false alarms and of misses, counted."""
+        d, d_prime = self.scores()
+        return float(np.mean(d_prime > threshold)), float(np.mean(d <= threshold))
+
+    def run(self) -> AuditResult:
+        """All trials, and what they prove."""
+        while not self.finished:
+            self.advance()
+        return self.judged(self._n_scored)
+
+
+def named_cases() -> dict[str, AuditCase]:
+    """Every case that can be audited, by a name fit for a command line or an address.
+
+    The first adversary of a mechanism goes by its name alone, the others add their own.
+    """
+    named: dict[str, AuditCase] = {}
+    for case in audit_cases():
+        name = slug_of(case.name)
+        named[f"{name}-{case.adversary}" if name in named else name] = case
+    return named
+
+
+def cases_by_family() -> dict[str, dict[str, AuditCase]]:
+    """Every mechanism under its first adversary, grouped: family, then name.
+
+    The flawed ones come first, as a page begins with them.
+    """
+    families: dict[str, dict[str, AuditCase]] = {}
+    for case in sorted(audit_cases(), key=lambda case: case.is_sound):
+        families.setdefault(case.family, {}).setdefault(slug_of(case.name), case)
+    return families
+
+
+def attackers(mechanism: str) -> dict[Adversary, AuditCase]:
+    """Who attacks the mechanism of this name, in the order in which adversaries are listed."""
+    found = {each.adversary: each for each in audit_cases() if slug_of(each.name) == mechanism}
+    return {adversary: found[adversary] for adversary in Adversary if adversary in found}
+
+
+def slug_of(name: str) -> str:
+    """ "second moment, analytic" as "second-moment-analytic"."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower().replace("ε", "epsilon")).strip("-")
+
+
+def claim_of(case: AuditCase) -> str:
+    """What a mechanism claims: "ε = 1 at δ = 0.01", or "pure ε = 1" where δ is 0."""
+    claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
+    return f"{claim} at δ\u00a0=\u00a0{say_delta(case.delta)}" if case.delta else f"pure {claim}"
+
+
+def basis_of(case: AuditCase) -> str:
+    """Where the claim comes from, in a few words."""
+    if not case.is_sound:
+        return "as it was published or shipped"
+    return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
+
+
+def nominally(result: AuditResult) -> str:
+    """The closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" where it is exact."""
+    found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
+    return f"{found} nominally" if result.is_nominal else found
+
+
+def verdict(result: AuditResult) -> str:
+    """What an attack found, as one sentence: proved by an exact bound, or else pointed to."""
+    case = result.case
+    found = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
+    claim = claim_of(case)
+    if result.proves_breach:
+        return f"The attack proves {found} and breaks through: the claim of {claim} is false."
+    if result.breaks_claim:
+        return (
+            f"The attack points to {nominally(result)}, above the claim of {claim}, and proves "
+            f"no more than {found}: more trials would tell."
+        )
+    if not case.is_sound:
+        return (
+            f"The attack proves no more than {found}: so few trials do not catch this flaw, "
+            f"and the claim of {claim} is false all the same."
+        )
+    if result.epsilon == result.epsilon_exact == 0:
+        return f"The attack cannot tell the two data sets apart: nothing against {claim}."
+    return f"The attack proves no more than {found}, which stays below the promised {claim}."
+
+
+def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
+    """Every mechanism that can be audited, by family: the sound ones first, then the museum."""
+    sound = _sound(tuple(PROTOCOLS.values()))
+    return sound + (_flawed() if include_flawed else ())
+
+
+_flawed = cache(flawed_cases)
+
+
+@cache
+def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
+    # These stand on scikit-learn, which takes longer to import than all of dpcore.
+    from dpcore.audit_cases.classification_cases import classification_cases
+    from dpcore.audit_cases.noise_cases import composed_cases, statistics_cases
+    from dpcore.audit_cases.pca_cases import cape_cases, cca_cases
+
+    return (
+        *second_moment_cases(),
+        *chain.from_iterable(map(_of_protocol, protocols)),
+        ppca_by_chains_case(),
+        *message_cases(),
+        *cca_cases(),
+        *cape_cases(),
+        *statistics_cases(),
+        *classification_cases(),
+        *composed_cases(),
+    )
+
+
+@cache
+def _of_protocol(entry: Protocol) -> tuple[AuditCase, ...]:
+    return (*cases_of(entry), *private_mean_cases_of(entry), *sphere_cases_of(entry))

@@ -1,0 +1,354 @@
+"""A museum of mechanisms that break their promise. Nothing here may protect anybody.
+
+Every one was published or shipped. They are kept to be audited: each is an `AuditCase` with the
+neighbours on which it fails.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from functools import partial
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from dpcore.arrays import FloatArray
+from dpcore.audit_cases.pca_cases import BUDGET, TURN, along, under_both, worst_second_moments
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.privacy import (
+    Adversary,
+    PrivacyBudget,
+    gaussian_epsilon,
+    gaussian_sigma,
+    l2_sensitivity_of_second_moment,
+    published_sigma,
+)
+from dpcore.privacy.audit import AuditCase
+
+FAMILY = "Flawed"
+_N_SAMPLES = 20
+_MOMENT, _MOMENT_PRIME = worst_second_moments(3, _N_SAMPLES)
+_OTHER_SITE = np.eye(3) / 3
+_score = along(_MOMENT - _MOMENT_PRIME)
+
+
+def flawed_cases() -> tuple[AuditCase, ...]:
+    """Every exhibit, in the order a page shows them."""
+    exhibits = (
+        published_noise_at_its_asked_epsilon(),
+        wishart_noise(),
+        one_seed_for_all_sites(),
+        masks_that_forget_the_sites(),
+        one_noise_at_two_epsilons(),
+        lower_triangle_left_bare(),
+        scaling_by_the_largest_norm(),
+        one_budget_for_two_releases(),
+        bingham_by_wrong_acceptance(),
+        solver_that_stops_early(),
+    )
+    return tuple(replace(exhibit, family=FAMILY) for exhibit in exhibits)
+
+
+def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
+    """sigma of Algorithm 1 (Imtiaz & Sarwate 2018), judged by the epsilon that was asked."""
+    budget = PrivacyBudget(epsilon, 0.01)
+    moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
+    noisy = partial(_additive, published_sigma(budget, _N_SAMPLES))
+    return AuditCase(
+        name=f"published noise, asked ε = {epsilon:g}",
+        **asdict(budget),
+        **under_both(noisy, moment, moment_prime),
+        statistic=along(moment - moment_prime),
+        is_gaussian=True,
+        neighbours=TURN,
+        flaw="The formula is proven up to ε = 1 only, and takes a sensitivity √2 too small.",
+    )
+
+
+def wishart_noise() -> AuditCase:
+    """n A + W, W from a Wishart law with D + 1 degrees and scale 3 / (2 epsilon).
+
+    Jiang, Xie & Zhang (2016), "Wishart mechanism for differentially private principal components
+    analysis", claims pure epsilon. One person alone: D = 2, A the outer product of the row.
+    """
+    scale = math.sqrt(1.5)
+
+    def draws(row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        factors = scale * rng.standard_normal((n, 3, 2))
+        return np.outer(row, row) + factors.swapaxes(1, 2) @ factors
+
+    first, second = np.eye(2)
+
+    def least_eigenvalue_of_the_rest(releases: FloatArray) -> FloatArray:
+        return np.linalg.eigvalsh(releases - np.outer(first, first))[:, 0]
+
+    return AuditCase(
+        name="Wishart noise",
+        epsilon=1.0,
+        delta=0.0,
+        **under_both(draws, first, second),
+        statistic=least_eigenvalue_of_the_rest,
+        neighbours="The only row turns from the first axis to the second.",
+        flaw="The noise is never negative, so a release below your outer product rules you out.",
+    )
+
+
+def one_seed_for_all_sites() -> AuditCase:
+    """Two sites add noise from one seed; whoever reads both messages subtracts it."""
+
+    def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        noise = symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n)
+        return np.stack((first_site + noise, _OTHER_SITE + noise), axis=1)
+
+    return AuditCase(
+        name="one seed for all sites",
+        **asdict(BUDGET),
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda messages: _score(messages[:, 0] - messages[:, 1]),
+        adversary=Adversary.AGGREGATOR,
+        sees="both sites' messages",
+        neighbours="One person's row at the first site turns from the first axis to the second.",
+        flaw="Both sites draw the same noise, so it cancels in the difference of their messages.",
+    )
+
+
+def masks_that_forget_the_sites() -> AuditCase:
+    """CAPE of two sites, noise just enough against an aggregator who reads both messages.
+
+    With masks without bound he learns the sum, and each site adds half of the variance that hides
+    it. The other site takes its own half off again.
+    """
+    sigma = _sigma() / math.sqrt(2)
+
+    def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        noises = symmetric_gaussian_noise(3, sigma, rng=rng, size=2 * n).reshape(n, 2, 3, 3)
+        result = (first_site + _OTHER_SITE + noises.sum(axis=1)) / 2
+        return np.stack((result, noises[:, 1]), axis=1)
+
+    return AuditCase(
+        name="masks that forget the sites",
+        **asdict(BUDGET),
+        adversary=Adversary.SITE,
+        sees="the result, its own rows and its own noise",
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda views: _score(2 * views[:, 0] - views[:, 1]),
+        is_gaussian=True,
+        neighbours="One person's row at the first site turns from the first axis to the second.",
+        flaw="A site knows its own noise, so only the others' hides you: the real ε is 1.586.",
+    )
+
+
+def one_noise_at_two_epsilons() -> AuditCase:
+    """A release at epsilon = 1 and another at 2 from one seed, called the sum of the two."""
+    sensitivity = l2_sensitivity_of_second_moment(_N_SAMPLES)
+    budgets = BUDGET, PrivacyBudget(2.0, 0.01)
+    wide, narrow = (gaussian_sigma(budget, sensitivity) for budget in budgets)
+    mu = math.hypot(sensitivity / wide, sensitivity / narrow)
+
+    def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
+        return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
+
+    return AuditCase(
+        name="one noise at two epsilons",
+        epsilon=gaussian_epsilon(BUDGET.delta, 1.0, mu),
+        delta=BUDGET.delta,
+        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        statistic=lambda both: _score(wide * both[:, 1] - narrow * both[:, 0]),
+        neighbours=TURN,
+        flaw="Both scale the same noise, so two equations give the matrix without any.",
+    )
+
+
+def lower_triangle_left_bare() -> AuditCase:
+    """Noise on the upper triangle only, and nobody mirrors it."""
+    rest = np.diag([0.2, 0.2, 0.5])
+
+    def draws(row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        moment = rest + np.outer(row, row) / _N_SAMPLES
+        return moment + np.triu(symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n))
+
+    return AuditCase(
+        name="lower triangle without noise",
+        **asdict(BUDGET),
+        **under_both(
+            draws,
+            np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0),
+            np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0),
+        ),
+        neighbours="One person's second feature changes sign.",
+        flaw="The matrix is symmetric, so its lower triangle gives away the upper one.",
+    )
+
+
+def scaling_by_the_largest_norm() -> AuditCase:
+    """Rows divided by the largest norm among them, then noise for a bound of 1."""
+    short, long = np.array([0.0, 0.1]), np.array([1.0, 0.0])
+
+    def draws(last_row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        rows = np.vstack([np.tile(short, (_N_SAMPLES - 1, 1)), last_row])
+        rows = rows / np.linalg.norm(rows, axis=1).max()
+        return _additive(_sigma(), rows.T @ rows / _N_SAMPLES, rng, n)
+
+    return AuditCase(
+        name="scaling by the largest norm",
+        **asdict(BUDGET),
+        **under_both(draws, long, short),
+        neighbours="One person ten times larger than the rest becomes like the rest.",
+        flaw="The divisor is read from the private rows, so one person moves everybody's.",
+    )
+
+
+def one_budget_for_two_releases() -> AuditCase:
+    """Components and eigenvalues from two draws, each with the whole budget."""
+    twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (_MOMENT, _MOMENT_PRIME))
+    return AuditCase(
+        name="one ε spent on two plots",
+        **asdict(BUDGET),
+        **under_both(partial(_additive, _sigma()), twice, twice_prime),
+        statistic=lambda pairs: _score(pairs[:, 0] + pairs[:, 1]),
+        sees="both releases",
+        is_gaussian=True,
+        neighbours=TURN,
+        flaw="Two releases of the same data compose, and only one of them is counted.",
+    )
+
+
+def bingham_by_wrong_acceptance(
+    n_features: int = 10, n_others: int = 200, epsilon: float = 1.0
+) -> AuditCase:
+    """The exponential mechanism for one direction, by a rejection sampler that accepts wrongly.
+
+    Kent, Ganeiber & Mardia (2018) propose x from the angular central Gaussian of precision Omega
+    and accept with chance proportional to exp(-x^T A x) (x^T Omega x)^(D/2). Two libraries divide
+    by that power, with A = epsilon / 4 (lambda_max I - X^T X), where epsilon / 2 would be proven:
+    so nothing breaks at D = 2, and the more the higher D. `docs/algorithms/wrong-acceptance.md`
+    says which pairs of data sets break it, by how much, and how that was checked.
+
+    Here, `n_others` + 1 people lie along the first axis, `n_others` along the second, and one of
+    the first turns to the second. The two data sets are each other's mirror image, the law's
+    constant is the same, and the largest ratio of densities is
+    epsilon / 4 + D log(1 + epsilon / (2 b)).
+    """
+    spectrum = epsilon / 4 * np.array([0.0, 1.0, *[n_others + 1.0] * (n_features - 2)])
+    b = envelope_scale(spectrum)
+
+    def draws(axis: int, rng: np.random.Generator, n: int) -> FloatArray:
+        squares = wrongly_accepted(spectrum, n, rng=rng)
+        squares[:, [0, axis]] = squares[:, [axis, 0]]
+        return squares
+
+    def log_density(squares: FloatArray) -> FloatArray:
+        t = squares @ spectrum
+        density: FloatArray = -t - n_features * np.log1p(2 * t / b)
+        return density
+
+    def log_ratio(squares: FloatArray) -> FloatArray:
+        mirrored = squares.copy()
+        mirrored[:, [0, 1]] = squares[:, [1, 0]]
+        return log_density(squares) - log_density(mirrored)
+
+    return AuditCase(
+        name="Bingham by wrong acceptance",
+        epsilon=epsilon,
+        delta=0.0,
+        **under_both(draws, 0, 1),
+        statistic=log_ratio,
+        neighbours=f"Of {2 * n_others + 1} people on two axes of {n_features}, one turns from the "
+        "first, which has one more, to the second.",
+        flaw="The sampler divides where it should multiply, and draws from a sharper law.",
+    )
+
+
+def envelope_scale(spectrum: FloatArray) -> float:
+    """b of Kent, Ganeiber & Mardia, with sum_i 1 / (b + 2 a_i) = 1, for A's eigenvalues a_i >= 0
+    of which the least is 0.
+    """
+    n_features = len(spectrum)
+    if not spectrum.any():
+        return float(n_features)
+    scale: float = brentq(lambda b: np.sum(1 / (b + 2 * spectrum)) - 1, 1 - 1e-12, n_features)
+    return scale
+
+
+def wrongly_accepted(spectrum: FloatArray, n: int, *, rng: np.random.Generator) -> FloatArray:
+    """Squared coordinates of unit vectors with density proportional to exp(-t) (1 + 2 t / b)^-D.
+
+    That is what is accepted where t = x^T A x and the chance is divided by (1 + 2 t / b)^(D/2).
+    With the proposals of the paper's own envelope it may take thousands for one draw; the same law
+    is drawn here from an envelope (c + t)^(-D/2) that is nearer to it.
+
+    spectrum: Eigenvalues of A, the least of them 0.
+    Returns: ndarray of shape (n, n_features)
+    """
+    n_features, b = len(spectrum), envelope_scale(spectrum)
+    c, log_peak = _nearest_envelope(spectrum, b)
+    kept, n_kept = [], 0
+    while n_kept < n:
+        squares = rng.standard_normal((4 * n, n_features)) ** 2 / (c + spectrum)
+        squares /= squares.sum(axis=1, keepdims=True)
+        log_chance = _log_over_envelope(squares @ spectrum, n_features, b, c) - log_peak
+        kept.append(squares[np.log1p(-rng.random(4 * n)) < log_chance])
+        n_kept += len(kept[-1])
+    return np.concatenate(kept)[:n]
+
+
+def _nearest_envelope(spectrum: FloatArray, b: float) -> tuple[float, float]:
+    """The c of the envelope that is kept most often, and the largest log ratio of law to it."""
+
+    def log_peak(c: float) -> float:
+        # Where the derivative in t vanishes: 4 t^2 + linear t + constant = 0.
+        d = len(spectrum)
+        linear, constant = 2 * b + 4 * c + 2 * d, 2 * b * c + 4 * d * c - d * b
+        root = (math.sqrt(max(0.0, linear**2 - 16 * constant)) - linear) / 8
+        return float(_log_over_envelope(np.asarray(max(0.0, root)), d, b, c))
+
+    def log_cost(log_c: float) -> float:
+        c = math.exp(log_c)
+        return log_peak(c) - float(np.log(c + spectrum).sum()) / 2
+
+    c = math.exp(minimize_scalar(log_cost, bounds=(-12, 6), method="bounded").x)
+    return c, log_peak(c)
+
+
+def _log_over_envelope(t: FloatArray, n_features: int, b: float, c: float) -> FloatArray:
+    ratio: FloatArray = -t - n_features * np.log1p(2 * t / b) + n_features / 2 * np.log(c + t)
+    return ratio
+
+
+def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
+    """Output perturbation whose noise is made for exact minimisers, and a solver with a tolerance.
+
+    A support vector machine of four million people and one feature, Lambda = 1. Near 0, where the
+    solver starts, the hinge is straight, and the minimiser is the mean of label times row.
+    """
+    n_samples, tolerance = 4_000_000, 1e-6
+
+    def draws(total: float, rng: np.random.Generator, n: int) -> FloatArray:
+        minimiser = total / n_samples
+        found = minimiser if minimiser > tolerance else 0.0
+        return found + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
+
+    return AuditCase(
+        name="a solver that stops early",
+        epsilon=epsilon,
+        delta=0.0,
+        **under_both(draws, 5.0, 3.0),
+        statistic=lambda weights: weights,
+        neighbours="One person's row turns around, and the gradient falls below the tolerance.",
+        flaw="One person decides whether the solver stops at once, and no noise is made for that.",
+    )
+
+
+def _sigma() -> float:
+    """Noise that keeps the budget for one second moment."""
+    return gaussian_sigma(BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
+
+
+def _additive(sigma: float, moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+    """Independent noise on a matrix, or on each of a stack of them."""
+    n_features = moment.shape[-1]
+    n_matrices = moment.size // n_features**2
+    noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)
+    return moment + noise.reshape(n, *moment.shape)

@@ -1,0 +1,391 @@
+"""Noise, statistics and composed releases under audit.
+
+Several releases about the same people, to be audited: what the ledger adds up to is the claim.
+
+Every release has noise of its own. The attack weighs them as their joint likelihood ratio does.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.audit_cases.pca_cases import (
+    BUDGET,
+    DISTRIBUTED,
+    N_SAMPLES,
+    PROTOCOL_TRIALS,
+    TURN,
+    along,
+    among_others,
+    claim,
+    laplace_ratio,
+    one_by_one,
+    rebuilt,
+    under_both,
+    worst_second_moments,
+)
+from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
+from dpcore.pca import Draw, ReleaseSettings, site_message
+from dpcore.pca.protocols.distributed import promised_by_sites
+from dpcore.pca.protocols.register import protocol
+from dpcore.privacy import (
+    CALIBRATIONS,
+    Accountant,
+    Adversary,
+    Charge,
+    Guarantee,
+    PrivacyBudget,
+    Release,
+    gaussian_epsilon,
+    l2_sensitivity_of_second_moment,
+    second_moment_sigma,
+)
+from dpcore.privacy.audit import AuditCase, Sampler
+from dpcore.spectra import SiteMoments, site_moments
+from dpcore.statistics import (
+    MECHANISMS,
+    PrivateStatistic,
+    private_histogram,
+    private_mean,
+    private_variance,
+)
+from dpcore.streams import Purpose, Repetition
+
+# Noise on second moments, on messages of sites and on statistics, on their worst neighbours.
+
+SECOND_MOMENT = "Second moment"
+N_FEATURES = 20
+
+
+def second_moment_cases() -> tuple[AuditCase, ...]:
+    """Every calibration in every shape."""
+    return tuple(
+        second_moment_case(*kind) for kind in itertools.product(CALIBRATIONS, NOISE_SHAPES)
+    )
+
+
+def message_cases() -> tuple[AuditCase, ...]:
+    """What an aggregator reads, before anything is averaged."""
+    return site_message_case("svd"), site_message_case("psd")
+
+
+def second_moment_case(
+    calibration: str,
+    shape: str,
+    *,
+    budget: PrivacyBudget = BUDGET,
+    n_features: int = N_FEATURES,
+    n_samples: int = N_SAMPLES,
+) -> AuditCase:
+    """One site's noisy second moment, judged by its exact epsilon."""
+    moment, moment_prime = worst_second_moments(n_features, n_samples)
+    sigma = second_moment_sigma(budget, n_samples, calibration=calibration)
+
+    def draws(matrix: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return matrix + symmetric_gaussian_noise(n_features, sigma, shape=shape, rng=rng, size=n)
+
+    return AuditCase(
+        name=f"second moment, {calibration}, {shape}",
+        family=SECOND_MOMENT,
+        epsilon=gaussian_epsilon(budget.delta, sigma, l2_sensitivity_of_second_moment(n_samples)),
+        delta=budget.delta,
+        sees="the noisy second moment",
+        **under_both(draws, moment, moment_prime),
+        statistic=along(moment - moment_prime),
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
+    """What a DPdisPCA site really sends, truncation included; scored by P P^T along the change.
+
+    Truncation can only hide, so the bound may stay well below the promise.
+    """
+    settings = ReleaseSettings(
+        BUDGET, n_components=2, intermediate_dim=3, noise="triangle", truncation=truncation
+    )
+    moment, moment_prime = worst_second_moments(n_features, N_SAMPLES)
+    score = along(moment - moment_prime)
+
+    def draws(matrix: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return np.stack(
+            [site_message(matrix, N_SAMPLES, settings, rng=rng).values for _ in range(n)]
+        )
+
+    return AuditCase(
+        name=f"DPdisPCA site message, {truncation}",
+        family=DISTRIBUTED,
+        covers="pca.dpdis",
+        n_trials=PROTOCOL_TRIALS,
+        **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
+        sees="every site's message",
+        **under_both(draws, moment, moment_prime),
+        statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+STATISTICS_FAMILY = "Statistics"
+_N = 50
+# Outside the bounds [0, 1], so that clipping has its part.
+_FAR = 7.0
+
+
+def statistics_cases() -> tuple[AuditCase, ...]:
+    """Every statistic under both kinds of noise; means of several columns too."""
+    everybody_low, one_high = np.zeros(_N), np.zeros(_N)
+    everybody_low[0], one_high[0] = -_FAR, _FAR
+    one_high_in_all, low_in_all = np.zeros((_N, 3)), np.zeros((_N, 3))
+    one_high_in_all[0] = _FAR
+    mean = partial(private_mean, bounds=(0.0, 1.0))
+    variance = partial(private_variance, bounds=(0.0, 1.0))
+    histogram = partial(private_histogram, edges=[0.0, 0.25, 0.5, 1.0])
+    changes = (
+        ("mean", mean, one_high, everybody_low),
+        ("mean of three columns", mean, one_high_in_all, low_in_all),
+        ("variance", variance, one_high, everybody_low),
+        ("histogram", histogram, one_high, everybody_low),
+    )
+    return tuple(
+        statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, one, other)
+        for name, function, one, other in changes
+        for mechanism in MECHANISMS
+    )
+
+
+def statistic_case(
+    name: str,
+    function: partial[PrivateStatistic],
+    mechanism: str,
+    values: FloatArray,
+    values_prime: FloatArray,
+) -> AuditCase:
+    """One of the three statistics, released by the function that users call."""
+
+    def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+        return function(values, epsilon=epsilon, delta=BUDGET.delta, mechanism=mechanism, rng=rng)
+
+    def draws(values: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return np.stack(
+            [np.atleast_1d(release(values, BUDGET.epsilon, rng).value) for _ in range(n)]
+        )
+
+    rng = np.random.default_rng(0)
+    exact, exact_prime = (
+        np.atleast_1d(release(rows, math.inf, rng).value) for rows in (values, values_prime)
+    )
+    released = release(values, BUDGET.epsilon, rng)
+    guarantee = released.guarantee
+    is_gaussian = mechanism == "gaussian"
+    # One number orders releases as its likelihood ratio does, and makes the better picture.
+    projects = is_gaussian or exact.size == 1
+    return AuditCase(
+        name=name,
+        family=STATISTICS_FAMILY,
+        covers=f"statistics.{function.func.__name__}.{mechanism}",
+        **claim(guarantee),
+        sees="the released statistic",
+        **under_both(draws, values, values_prime),
+        statistic=along(exact - exact_prime)
+        if projects
+        else laplace_ratio(exact, exact_prime, np.atleast_1d(released.noise_scale)),
+        is_gaussian=is_gaussian,
+        neighbours="One person's value drops from far above the bounds to the lower one; all "
+        "others are there.",
+    )
+
+
+# Several releases about the same people, to be audited: what the ledger adds up to is the claim.
+
+COMPOSED_FAMILY = "Composed releases"
+_DATASET = "audit"
+_COMPOSED_D = 3
+_SETTINGS = ReleaseSettings(BUDGET, _COMPOSED_D, _COMPOSED_D, truncation="svd")
+_EVERYTHING = "all results"
+
+
+def composed_cases() -> tuple[AuditCase, ...]:
+    """Gaussian with Gaussian, which add up exactly; with Laplace; and Laplace with Laplace."""
+    return (
+        components_case("components twice", (1.0, 1.0)),
+        components_case("components at two epsilons", (0.5, 1.0)),
+        components_and_mean_case(),
+        mean_and_variance_case("gaussian"),
+        mean_and_variance_case("laplace"),
+    )
+
+
+def components_case(name: str, epsilons: Sequence[float]) -> AuditCase:
+    """All components of everybody's rows, once for each epsilon."""
+    settings = [replace(_SETTINGS, budget=replace(BUDGET, epsilon=each)) for each in epsilons]
+    moments, moments_prime = _worst_moments()
+
+    def sampler(moments: SiteMoments) -> Sampler:
+        return one_by_one(
+            lambda repetition: np.stack(
+                [
+                    _components(moments, each, replace(repetition, index=index))[0]
+                    for index, each in enumerate(settings)
+                ]
+            )
+        )
+
+    guarantees, sigmas = zip(
+        *(_components(moments, each, Repetition(0))[1:] for each in settings), strict=True
+    )
+    score = along(moments.second_moments[0] - moments_prime.second_moments[0])
+    weights = np.array(sigmas) ** -2.0
+    return AuditCase(
+        name=name,
+        family=COMPOSED_FAMILY,
+        n_trials=PROTOCOL_TRIALS,
+        epsilon=_total(guarantees, BUDGET.delta),
+        delta=BUDGET.delta,
+        sees=_EVERYTHING,
+        sampler_d=sampler(moments),
+        sampler_d_prime=sampler(moments_prime),
+        statistic=lambda releases: score(np.tensordot(releases, weights, axes=(1, 0))),
+        is_gaussian=True,
+        neighbours=TURN,
+    )
+
+
+def components_and_mean_case() -> AuditCase:
+    """All components under Gaussian noise, and one column's mean under Laplace noise.
+
+    The turn moves both as far as one person can: the column's value falls from 1 to 0.
+    """
+    # The others' lower half lies outside the bounds, so that clipping has its part.
+    rows, rows_prime = (among_others(axis) for axis in np.eye(_COMPOSED_D)[:2])
+    exact, exact_prime = (np.clip(data[:, 0], 0.0, 1.0).mean() for data in (rows, rows_prime))
+    moments, moments_prime = _worst_moments()
+
+    def mean(rows: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+        return private_mean(rows[:, 0], bounds=(0.0, 1.0), epsilon=epsilon, rng=rng)
+
+    def sampler(moments: SiteMoments, rows: FloatArray) -> Sampler:
+        def both(repetition: Repetition) -> FloatArray:
+            matrix = _components(moments, _SETTINGS, repetition)[0]
+            rng = repetition.rng(Purpose.STATISTIC)
+            return np.append(matrix.ravel(), mean(rows, BUDGET.epsilon, rng).value)
+
+        return one_by_one(both)
+
+    _, guarantee, sigma = _components(moments, _SETTINGS, Repetition(0))
+    released = mean(rows, BUDGET.epsilon, np.random.default_rng(0))
+    change = (moments.second_moments[0] - moments_prime.second_moments[0]).ravel()
+    middle = (moments.second_moments[0] + moments_prime.second_moments[0]).ravel() / 2
+
+    def likelihood_ratio(releases: FloatArray) -> FloatArray:
+        matrices, means = releases[:, :-1], releases[:, -1]
+        gaussian: FloatArray = (matrices - middle) @ change / sigma**2
+        nearer: FloatArray = np.abs(means - exact_prime) - np.abs(means - exact)
+        return gaussian + nearer / released.noise_scale
+
+    return AuditCase(
+        name="components and a mean, Laplace noise",
+        family=COMPOSED_FAMILY,
+        n_trials=PROTOCOL_TRIALS,
+        epsilon=_total((guarantee, released.guarantee), BUDGET.delta),
+        delta=BUDGET.delta,
+        sees=_EVERYTHING,
+        sampler_d=sampler(moments, rows),
+        sampler_d_prime=sampler(moments_prime, rows_prime),
+        statistic=likelihood_ratio,
+        neighbours=TURN,
+    )
+
+
+def mean_and_variance_case(mechanism: str, *, n: int = 50) -> AuditCase:
+    """Of one column, each from a stream of its own.
+
+    One person at the upper bound and all others at the lower one: both statistics move as far as
+    one person can move them.
+    """
+    values, values_prime = np.zeros(n), np.zeros(n)
+    values[0] = 1.0
+    functions: tuple[Callable[..., PrivateStatistic], ...] = (private_mean, private_variance)
+
+    def released(
+        values: FloatArray, epsilon: float, repetition: Repetition
+    ) -> list[PrivateStatistic]:
+        return [
+            function(
+                values,
+                bounds=(0.0, 1.0),
+                epsilon=epsilon,
+                delta=BUDGET.delta,
+                mechanism=mechanism,
+                rng=repetition.rng(Purpose.STATISTIC, index),
+            )
+            for index, function in enumerate(functions)
+        ]
+
+    def sampler(values: FloatArray) -> Sampler:
+        return one_by_one(
+            lambda repetition: np.array(
+                [float(each) for each in released(values, BUDGET.epsilon, repetition)]
+            )
+        )
+
+    exact, exact_prime = (
+        np.array([float(each) for each in released(data, math.inf, Repetition(0))])
+        for data in (values, values_prime)
+    )
+    drawn = released(values, BUDGET.epsilon, Repetition(0))
+    scales = np.array([each.noise_scale for each in drawn])
+    is_gaussian = mechanism == "gaussian"
+    delta = BUDGET.delta if is_gaussian else 0.0
+    return AuditCase(
+        name=f"mean and variance, {mechanism.capitalize()} noise",
+        family=COMPOSED_FAMILY,
+        n_trials=PROTOCOL_TRIALS,
+        epsilon=_total([each.guarantee for each in drawn], delta),
+        delta=delta,
+        sees=_EVERYTHING,
+        sampler_d=sampler(values),
+        sampler_d_prime=sampler(values_prime),
+        statistic=along((exact - exact_prime) / scales**2)
+        if is_gaussian
+        else laplace_ratio(exact, exact_prime, scales),
+        is_gaussian=is_gaussian,
+        neighbours="One person's value drops from the upper bound to the lower one; all others "
+        "are there.",
+    )
+
+
+def _total(guarantees: Sequence[Guarantee], delta: float) -> float:
+    """What an accountant says of these releases about one data set, all draws different."""
+    accountant = Accountant(_DATASET)
+    for index, guarantee in enumerate(guarantees):
+        accountant.charge(
+            Charge(
+                Release.of(guarantee, key=str(index), label=guarantee.mechanism, dataset=_DATASET)
+            )
+        )
+    return accountant.total(delta)
+
+
+def _components(
+    moments: SiteMoments, settings: ReleaseSettings, repetition: Repetition
+) -> tuple[FloatArray, Guarantee, float]:
+    """The matrix that a pooled release with K = D gives back, its guarantee and its sigma."""
+    released = protocol("pooled").release(
+        Draw(moments, settings, repetition, proxies=False, average=False)
+    )
+    return rebuilt(released), released.guarantee, float(released.sigma[0])
+
+
+def _worst_moments() -> tuple[SiteMoments, SiteMoments]:
+    at_both = (among_others(axis) for axis in np.eye(_COMPOSED_D)[:2])
+    first, second = (site_moments(rows, (np.arange(len(rows)),)) for rows in at_both)
+    return first, second

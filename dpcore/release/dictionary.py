@@ -1,0 +1,472 @@
+"""A data dictionary: what is public about a table, written down without looking at its rows.
+
+Limits, levels and how many rows a person may have decide the sensitivity; they are the holder's to
+know from the domain (units, a scale's ends, a questionnaire), and are never suggested from values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import ParameterError
+from dpcore.release.tables import DATE_ORDERS, Marks, name_of_text
+
+# Integer rows of more features would leave the range in which their lengths are exact.
+MOST_FEATURES = 10_000
+MOST_ROWS_PER_PERSON = 1_000_000
+# So that no difference or quotient of limits overflows.
+_FARTHEST, _NEAREST = 1e150, 1e-150
+_LARGEST_FILE = 1 << 24
+_TOP, _ROWS, _COLUMN = (
+    {"title", "rows", "cells", "columns"},
+    {"person", "at_most", "site", "label", "norm_bound"},
+    {"lower", "upper", "middle", "levels", "missing", "decimal", "thousands", "unit", "days_since",
+     "date_order"},
+)  # fmt: skip
+_CELLS = ("missing", "decimal", "thousands", "date_order")
+DECIMALS, THOUSANDS = (".", ","), (".", ",", " ", "'", "\u2019", "_")
+_LONGEST_UNIT = 16
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers between public limits, or of public levels.
+
+    Parameters
+    ----------
+    name : str
+        As in the table's header.
+    lower, upper : float
+        Public limits of a column of numbers: values beyond are clipped to them.
+    middle : float, optional
+        What counts as zero, and stands for what is missing; halfway between the limits.
+    levels : tuple of str
+        In place of limits: a feature for each, one where the row has that level. A row with none
+        of them has zeros.
+    missing : tuple of str, optional
+        Cells that stand for nothing, as they are written: -999, NA. Those of the dictionary if
+        not given, as with the next two and the last.
+    decimal, thousands : str, optional
+        Marks in numbers.
+    unit : str
+        A text before or after each number: %, $.
+    days_since : date, optional
+        Cells are dates, and become the days since this public one, as whole limits do.
+    date_order : {"ymd", "dmy", "mdy"}, optional
+        Of dates that are no ISO dates.
+
+    Raises
+    ------
+    ParameterError
+        If there are neither limits nor levels, or both, or they make no sense.
+    """
+
+    name: str
+    lower: float = math.nan
+    upper: float = math.nan
+    middle: float = math.nan
+    levels: tuple[str, ...] = ()
+    missing: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    unit: str = ""
+    days_since: date | None = None
+    date_order: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check_cells()
+        for key in ("lower", "upper", "middle"):
+            limit = getattr(self, key)
+            if isinstance(limit, date) and self.days_since is not None:
+                limit = (date(limit.year, limit.month, limit.day) - self.days_since).days
+            if not isinstance(limit, Real) or isinstance(limit, bool):
+                raise ParameterError(f"{key} of column {self.name!r}", "a number", limit)
+            try:
+                object.__setattr__(self, key, float(limit))
+            except OverflowError as error:
+                raise ParameterError(
+                    f"{key} of column {self.name!r}", "a number that a double can hold", limit
+                ) from error
+        check = self._check_levels if self.levels else self._check_limits
+        check()
+
+    def _check_cells(self) -> None:
+        where = f"column {self.name!r}"
+        if isinstance(self.days_since, str):
+            try:
+                object.__setattr__(self, "days_since", date.fromisoformat(self.days_since))
+            except ValueError as error:
+                wish = "a date, as in 2000-01-31"
+                raise ParameterError(f"days_since of {where}", wish, self.days_since) from error
+        elif isinstance(self.days_since, datetime):
+            object.__setattr__(self, "days_since", self.days_since.date())
+        elif self.days_since is not None and not isinstance(self.days_since, date):
+            raise ParameterError(f"days_since of {where}", "a date", self.days_since)
+        if not isinstance(self.unit, str) or len(self.unit) > _LONGEST_UNIT:
+            raise ParameterError(f"unit of {where}", "a short text", self.unit)
+        object.__setattr__(self, "unit", self.unit.strip())
+        if any(each.isdigit() or each in "+-.," for each in self.unit):
+            raise ParameterError(f"unit of {where}", "a text without digits and signs", self.unit)
+        _check_marks(self, where)
+        of_numbers = {"unit": self.unit, "decimal": self.decimal, "thousands": self.thousands,
+                      "days_since": self.days_since, "date_order": self.date_order}  # fmt: skip
+        for key, value in of_numbers.items():
+            if value and (self.levels or (self.days_since and key in ("unit", "decimal"))):
+                of = "levels" if self.levels else "dates"
+                raise ParameterError(where, f"without {key}, as a column of {of}", value)
+
+    def _check_levels(self) -> None:
+        if not all(map(math.isnan, (self.lower, self.upper, self.middle))):
+            raise ParameterError(f"column {self.name!r}", "given limits or levels", "both")
+        names = [name_of_text(level) for level in self.levels]
+        if len(set(names)) < len(names):
+            raise ParameterError(
+                f"levels of {self.name!r}", "all different as cells (1, 1.0 and True are one)",
+                self.levels,
+            )  # fmt: skip
+
+    def _check_limits(self) -> None:
+        for key in ("lower", "upper"):
+            if not abs(getattr(self, key)) <= _FARTHEST:
+                raise ParameterError(
+                    f"column {self.name!r}", f"given a finite public limit {key!r}", "none"
+                )
+        if not self.upper - self.lower >= _NEAREST:
+            raise ParameterError(
+                f"limits of {self.name!r}", "a lower below an upper", [self.lower, self.upper]
+            )
+        if math.isnan(self.middle):
+            object.__setattr__(self, "middle", self.lower / 2 + self.upper / 2)
+        if not self.lower <= self.middle <= self.upper:
+            raise ParameterError(f"middle of {self.name!r}", "between the limits", self.middle)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of what it becomes."""
+        return tuple(f"{self.name}={level}" for level in self.levels) or (self.name,)
+
+    @property
+    def reach(self) -> float:
+        """Distance from the middle to the farther limit, which becomes the length 1."""
+        return max(self.upper - self.middle, self.middle - self.lower)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in a file."""
+        cells = {
+            **_marks_of_file(self),
+            **({"unit": self.unit} if self.unit else {}),
+            **({"days_since": self.days_since.isoformat()} if self.days_since else {}),
+        }
+        if self.levels:
+            return {"levels": list(self.levels), **cells}
+        return {"lower": self.lower, "upper": self.upper, "middle": self.middle, **cells}
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """What is public about a table.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Those that are read; all others of the table are left out.
+    title : str
+    person : str or None
+        Column that names the person; None where every row is another person.
+    at_most : int
+        Rows kept of one person, the first of them; rows without a person are left out.
+    site, label : str or None
+        Columns for the laboratory; a release does not read them.
+    norm_bound : float or None
+        Public bound on a row's length, where each column reaches to 1 around its middle; longer
+        rows are shortened. The root of the number of columns if not given, which none exceeds.
+    missing, decimal, thousands, date_order
+        As in `Column`, for all columns that say nothing of it. Cells that are `missing` name no
+        person either.
+
+    Raises
+    ------
+    ParameterError
+        If there are no columns, or too many, or two of one name, or a value is out of range.
+    """
+
+    columns: tuple[Column, ...]
+    title: str = ""
+    person: str | None = None
+    at_most: int = 1
+    site: str | None = None
+    label: str | None = None
+    norm_bound: float | None = None
+    missing: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    date_order: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_marks(self, "cells")
+        names = [column.name for column in self.columns]
+        if not names:
+            raise ParameterError("columns", "one or more columns with limits or levels", names)
+        self._check_names(names)
+        self._check_rows()
+        for column in self.columns:
+            marks = self.marks_of(column)
+            if marks.thousands == marks.decimal and not column.levels:
+                raise ParameterError(
+                    f"thousands of {column.name!r}", "another mark than decimal", marks.thousands
+                )
+            levels = frozenset(map(name_of_text, column.levels))
+            if both := sorted(filter(None, levels & marks.missing_names)):
+                raise ParameterError(f"missing of {column.name!r}", "no level", both[0])
+
+    def _check_names(self, names: list[str]) -> None:
+        if len(self.features) > MOST_FEATURES:
+            raise ParameterError("columns", f"at most {MOST_FEATURES} features", len(self.features))
+        for text in ("title", "person", "site", "label"):
+            if not isinstance(getattr(self, text), str | None):
+                raise ParameterError(text, "a text", getattr(self, text))
+        others = [name for name in (self.person, self.site, self.label) if name is not None]
+        for name in {*names, *others}:
+            if names.count(name) + others.count(name) > 1:
+                raise ParameterError("column", "named once in a dictionary", name)
+        if len(set(self.features)) < len(self.features):
+            raise ParameterError("columns", "such that no two features have one name", names)
+
+    def _check_rows(self) -> None:
+        if type(self.at_most) is not int or not 1 <= self.at_most <= MOST_ROWS_PER_PERSON:
+            raise ParameterError("at_most", f"from 1 to {MOST_ROWS_PER_PERSON}", self.at_most)
+        if self.at_most > 1 and self.person is None:
+            raise ParameterError("at_most", "1 without a person column", self.at_most)
+        bound = self.norm_bound
+        if bound is not None and not (
+            isinstance(bound, Real) and 1e-3 <= bound <= math.sqrt(MOST_FEATURES)
+        ):
+            raise ParameterError("norm_bound", "from 0.001 to 100", bound)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, in the order of the columns."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    def marks_of(
+        self, column: Column | None, decimal: str | None = None, thousands: str | None = None
+    ) -> Marks:
+        """How a column's cells are written; of none those of people's names.
+
+        decimal, thousands: Of a file whose holder says so; before what is said of all columns.
+        """
+        plain = Column("", 0, 1) if column is None else column
+        return Marks(
+            decimal=plain.decimal or decimal or self.decimal or ".",
+            thousands=_first(plain.thousands, thousands, self.thousands, ""),
+            unit=plain.unit,
+            missing=_first(plain.missing, self.missing, ()),
+            days_since=plain.days_since,
+            date_order=plain.date_order or self.date_order or "ymd",
+        )
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns of the table that a release reads."""
+        names = tuple(column.name for column in self.columns)
+        return names if self.person is None else (*names, self.person)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As in a file, with all that was left to default."""
+        rows = {"person": self.person, "at_most": self.at_most, "site": self.site,
+                "label": self.label, "norm_bound": self.norm_bound}  # fmt: skip
+        return {
+            "title": self.title,
+            "rows": {key: value for key, value in rows.items() if value is not None},
+            **({"cells": cells} if (cells := _marks_of_file(self)) else {}),
+            "columns": {column.name: column.as_dict() for column in self.columns},
+        }
+
+    def toml(self) -> str:
+        """The text of a file that `read_dictionary` reads as this dictionary."""
+        content = self.as_dict()
+        lines = [f"title = {_quoted(self.title)}", "", "[rows]", *_pairs(content["rows"])]
+        if cells := content.get("cells"):
+            lines += ["", "[cells]", *_pairs(cells)]
+        for name, column in content["columns"].items():
+            lines += ["", f"[columns.{_quoted(name)}]", *_pairs(column)]
+        return "\n".join(lines) + "\n"
+
+
+def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
+    """A dictionary from what a TOML or JSON file holds.
+
+    Parameters
+    ----------
+    content : mapping
+        With `columns`, a table for each, and perhaps `title` and `rows`.
+
+    Raises
+    ------
+    ParameterError
+        If something is missing, unknown or out of range.
+    """
+    rows, columns = content.get("rows", {}), content.get("columns", {})
+    cells = content.get("cells", {})
+    _refuse_unknown("dictionary", content, _TOP)
+    _refuse_unknown("rows", rows, _ROWS)
+    _refuse_unknown("cells", cells, set(_CELLS))
+    if not isinstance(columns, Mapping):
+        raise ParameterError("columns", "a table for each column", columns)
+    return Dictionary(
+        tuple(_column(name, values) for name, values in columns.items()),
+        title=content.get("title", ""),
+        **rows,
+        **_with_codes("cells", cells),
+    )
+
+
+def read_dictionary(path: Path | str) -> Dictionary:
+    """The dictionary in a TOML file.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ParameterError
+        If it is no TOML, or as in `dictionary_from`.
+    OSError
+        If it cannot be read.
+    """
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST_FILE + 1)
+    return parsed_dictionary(text, str(path))
+
+
+def parsed_dictionary(text: bytes, where: str) -> Dictionary:
+    """The dictionary in the text of a TOML file, and where it comes from, for the sentence.
+
+    Raises `ParameterError` if it is no TOML or too long, or as in `dictionary_from`.
+    """
+    if len(text) > _LARGEST_FILE:
+        raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
+    try:
+        content = tomllib.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # Python reads no 5,000 digits
+        raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
+    return dictionary_from(content)
+
+
+def template(names: Sequence[str], title: str = "") -> str:
+    """The text of a dictionary that is to be filled in, from the names of columns alone.
+
+    names: Of a table's header. Those that cannot be told apart are left out.
+    """
+    counts = Counter(names)
+    lines = [
+        "# A dictionary to be filled in, from the names of the columns alone: no row was read.",
+        "# Between which limits does a value lie, whoever takes part? Take them from the question,",
+        "# the unit or the sensor, and not from the rows. Take out the columns that are not used.",
+        f"title = {_quoted(title)}",
+        "",
+        "[rows]",
+        '# person = "..."  # the column that names the person, where one may have several rows',
+        "# at_most = 1     # rows that are kept of one person",
+        "",
+        "[cells]",
+        '# missing = ["", "NA", -999]  # what stands for nothing',
+        '# decimal = ","',
+        '# thousands = "."',
+    ]
+    for name in names:
+        if name and counts[name] == 1:
+            lines += [
+                "",
+                f"[columns.{_quoted(name)}]",
+                "# lower = 0           # either public limits,",
+                "# upper = 100",
+                '# levels = ["a", "b"]  # or the answers there are',
+                '# unit = "%"          # written beside each number',
+                "# days_since = 2000-01-01  # of dates, whose limits are days",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _column(name: str, values: Any) -> Column:
+    _refuse_unknown(f"column {name!r}", values, _COLUMN)
+    levels = values.get("levels", [])
+    if not isinstance(levels, list) or not all(isinstance(each, str | int) for each in levels):
+        raise ParameterError(f"levels of {name!r}", "a list of texts", levels)
+    others = {key: value for key, value in values.items() if key != "levels"}
+    others = _with_codes(f"column {name!r}", others)
+    return Column(name, levels=tuple(str(each) for each in levels), **others)
+
+
+def _with_codes(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with codes of what is missing as texts: a file may have them as numbers."""
+    if "missing" not in values:
+        return dict(values)
+    codes = values["missing"]
+    if not isinstance(codes, list) or not all(
+        isinstance(each, str | int | float) and not isinstance(each, bool) for each in codes
+    ):
+        raise ParameterError(f"missing of {where}", "a list of texts or numbers", codes)
+    return {**values, "missing": tuple(str(each) for each in codes)}
+
+
+def _check_marks(said: Column | Dictionary, where: str) -> None:
+    """What is said of cells, by a column or of all of them."""
+    choices = {
+        "decimal": DECIMALS, "thousands": ("", *THOUSANDS), "date_order": DATE_ORDERS,
+    }  # fmt: skip
+    for key, allowed in choices.items():
+        value = getattr(said, key)
+        if value is not None and value not in allowed:
+            shown = ", ".join(map(repr, filter(None, allowed)))
+            raise ParameterError(f"{key} of {where}", f"one of {shown}", value)
+    if said.missing is not None and not all(isinstance(each, str) for each in said.missing):
+        raise ParameterError(f"missing of {where}", "texts", said.missing)
+
+
+def _marks_of_file(said: Column | Dictionary) -> dict[str, Any]:
+    """What was said of cells, as in a file."""
+    marks = {key: getattr(said, key) for key in _CELLS if getattr(said, key) is not None}
+    return marks | ({"missing": list(marks["missing"])} if "missing" in marks else {})
+
+
+def _first(*values: Any) -> Any:
+    """The first that is said."""
+    return next(value for value in values if value is not None)
+
+
+def _refuse_unknown(parameter: str, given: Any, known: set[str]) -> None:
+    if not isinstance(given, Mapping):
+        raise ParameterError(parameter, f"a table with {', '.join(sorted(known))}", given)
+    if unknown := sorted(set(given) - known):
+        raise ParameterError(parameter, f"made of {', '.join(sorted(known))}", unknown[0])
+
+
+def _pairs(values: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_written(value)}" for key, value in values.items()]
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    # A JSON string is a TOML string, save for this one character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,143 @@
+"""The tutorials of `dpcore.teaching.tutorial_cells`, shown cell by cell, run live, or
+taken home."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+
+from dpcore.errors import require_one_of
+from dpcore.experiments.export import notebook
+from dpcore.privacy import Guarantee
+
+TEXT, CODE = "markdown", "code"
+_CELL = re.compile(r"^ *# %%(.*)\n", re.MULTILINE)
+# What ends a cell here, and is no part of it where it is shown.
+_END = re.compile(r"^yield (?:None)?", re.MULTILINE)
+_SOURCE = Path(__file__).with_name("tutorial_cells.py")
+
+Print = Callable[..., None]
+Cells = Iterator[object]
+
+
+@dataclass(frozen=True)
+class Tutorial:
+    """Cells in order, and what they are about.
+
+    about: One sentence.
+    imports: What its code needs.
+    cells: tuple of (kind, source). Kind is "markdown" or "code".
+    """
+
+    key: str
+    title: str
+    about: str
+    imports: str
+    cells: tuple[tuple[str, str], ...]
+
+    def filled(self, epsilon: float) -> list[tuple[str, str]]:
+        """The cells as a notebook has them: the first of code says what epsilon is."""
+        cells = list(self.cells)
+        first = [kind for kind, _ in cells].index(CODE)
+        line = f"epsilon = {float(epsilon)!r}"
+        cells[first] = (CODE, f"{self.imports}\n\n{line}\n{cells[first][1]}")
+        return cells
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one code cell printed, the value of its last line, a figure or None, and what the
+    private results it named promise."""
+
+    printed: str
+    value: object = None
+    promises: dict[str, Guarantee] = field(default_factory=dict)
+
+
+def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
+    """Outputs of a tutorial's code cells at this epsilon, in order."""
+    lines: list[str] = []
+    # Standard output belongs to the whole server; a print of its own belongs to this run.
+    cells = import_module(f"{__package__}.{_SOURCE.stem}")
+    running = getattr(cells, tutorial(key).key)(
+        epsilon, lambda *words: lines.append(" ".join(map(str, words)))
+    )
+    outputs, known = [], set[str]()
+    for value in running:
+        named = inspect.getgeneratorlocals(running)
+        # Results carry a guarantee, fitted estimators a guarantee_.
+        found = {
+            name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
+            for name, result in named.items()
+            if name not in known
+        }
+        promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
+        outputs.append(Output("\n".join(lines), value, promises))
+        lines.clear()
+        known |= set(named)
+    return tuple(outputs)
+
+
+def tutorial_notebook(key: str, epsilon: float) -> str:
+    """A tutorial as a Jupyter notebook."""
+    chosen = tutorial(key)
+    intro = (
+        f"# {chosen.title}\n\n{chosen.about}\n\nRun it from the folder that holds `dpcore`, with "
+        "its `requirements.txt` installed."
+    )
+    return notebook([(TEXT, intro), *chosen.filled(epsilon)])
+
+
+def tutorial(key: str) -> Tutorial:
+    """The tutorial of this name.
+
+    Raises `ParameterError` naming the known ones.
+    """
+    require_one_of("tutorial", key, TUTORIALS)
+    return TUTORIALS[key]
+
+
+def _read() -> Iterator[Tutorial]:
+    # Read as text: the cells bring what few visitors need.
+    source = _SOURCE.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            title, _, about = (ast.get_docstring(function) or "").partition("\n\n")
+            _, *parts = _CELL.split(ast.get_source_segment(source, function) or "")
+            yield Tutorial(
+                function.name,
+                title.removesuffix("."),
+                about.replace("\n", " ").strip(),
+                "\n".join(_imports_for(function, tree)),
+                tuple(map(_cell, parts[::2], parts[1::2])),
+            )
+
+
+def _imports_for(function: ast.FunctionDef, tree: ast.Module) -> Iterator[str]:
+    """Import lines for the names that the body of a function reads."""
+    body = (node for statement in function.body for node in ast.walk(statement))
+    read = {node.id for node in body if isinstance(node, ast.Name)}
+    for line in tree.body:
+        if isinstance(line, ast.Import | ast.ImportFrom):
+            needed = copy(line)
+            needed.names = [alias for alias in line.names if (alias.asname or alias.name) in read]
+            if needed.names:
+                yield ast.unparse(needed)
+
+
+def _cell(marker: str, source: str) -> tuple[str, str]:
+    source = dedent(source).strip()
+    if "[markdown]" not in marker:
+        return CODE, _END.sub("", source).strip()
+    return TEXT, " ".join(line.removeprefix("#").strip() for line in source.splitlines())
+
+
+TUTORIALS: dict[str, Tutorial] = {each.key: each for each in _read()}

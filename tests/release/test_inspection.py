@@ -1,0 +1,107 @@
+"""What a dictionary makes of a table, counted for its holder: on the terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.command_line import main
+from dpcore.errors import ParameterError
+from dpcore.release import Column, Dictionary, Project, inspect_table, release
+
+TABLE = """\
+who;age;sex;cost
+a;10;f;1,5 €
+a;-999;m;20 €
+a;300;?;
+b;-5;;x
+;soon;f;
+"""
+DICTIONARY = """\
+[rows]
+person = "who"
+at_most = 2
+[cells]
+missing = [-999]
+[columns.age]
+lower = 0
+upper = 100
+[columns.sex]
+levels = ["f", "m"]
+[columns.cost]
+lower = 0
+upper = 10
+unit = "€"
+"""
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
+    (tmp_path / "d.toml").write_text(DICTIONARY, encoding="utf-8")
+    return tmp_path
+
+
+def test_what_is_missing_unknown_and_clipped_is_counted_by_column(files):
+    from dpcore.release import TableFile, read_dictionary
+
+    found = inspect_table(TableFile("t.csv", decimal=","), read_dictionary("d.toml"))
+    counted = {
+        name: (each.missing, each.unknown, each.below, each.above)
+        for name, each in found.columns.items()
+    }
+    assert counted == {"age": (1, 1, 1, 1), "sex": (1, 1, 0, 0), "cost": (2, 1, 0, 1)}
+    assert (found.n_rows, found.n_people, found.n_nameless, found.n_beyond) == (5, 2, 1, 1)
+    assert found.empty_columns == ()
+
+
+def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
+    asked = ["check", "--data", "t.csv", "--dictionary", "d.toml"]
+    assert main(asked) == 2
+    assert "decimal must be said, as a point or a comma" in capsys.readouterr().err
+    assert main([*asked, "--decimal", "comma"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("For you alone: these counts are exact, and no release. Nothing is ")
+    assert "5 rows; names in line 1, semicolons between cells, utf-8" in out
+    assert "age       20.0 %    20.0 %    20.0 %    20.0 %" in out
+    assert "2 people; left out: 1 rows without a person, 1 beyond 2 of one" in out
+    assert {each.name for each in files.iterdir()} == {"t.csv", "d.toml"}
+
+
+def test_without_a_dictionary_it_prints_one_from_the_header_alone(files, capsys):
+    (files / "t.csv").write_bytes(TABLE.encode("utf-16").replace(b"f\0", b"\0\xd8"))
+    assert main(["check", "--data", "t.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "no row was read" in out and '[columns."cost"]' in out
+
+
+RELEASE = [
+    "release", "--data", "t.csv", "--dictionary", "d.toml", "--epsilon", "1", "--delta", "1e-6",
+    "--components", "1", "--project", "p", "--name", "first", "--cap", "1", "1e-6",
+]  # fmt: skip
+
+
+def test_a_column_of_which_nothing_is_read_is_said_before_anything_is_charged(files, capsys):
+    """`--epsilon 1 --cap 1 1e-6`, of which a release with an unread column would take all."""
+    (files / "t.csv").write_text("who;age;sex;cost\na;1;f;1 $\nb;2;m;2 $\n")
+    asked = [*RELEASE, "--decimal", "comma"]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    assert "no row has a number, or a known level, in 'cost'" in said and "for you alone" in said
+    assert said.count("\n") == 1 and not (files / "p").exists()
+    assert main([*asked, "--with-empty-columns"]) == 0
+    assert "no row has a number" in capsys.readouterr().err
+    assert len(Project("p").releases()) == 1
+
+
+def test_no_cell_makes_a_release_of_python_fail_unless_that_is_wanted(tmp_path):
+    asked = dict(epsilon=1.0, delta=1e-6, n_components=1, project=tmp_path, cap=(2.0, 1e-6))
+    one = Dictionary((Column("a", 0, 1),))
+    assert release({"a": ["x", None]}, one, name="a", **asked).components_.shape == (1, 1)
+
+    def confirm(reading) -> None:
+        raise ParameterError("data", "read", reading.empty_columns)
+
+    with pytest.raises(ParameterError, match="read, got \\('a',\\)"):
+        release({"a": ["x", None]}, one, name="b", confirm=confirm, **asked)
+    assert len(Project(tmp_path).releases()) == 1

@@ -1,0 +1,178 @@
+"""Known attacks on noise: each is found where floats are drawn, and not where whole numbers are.
+
+A finder that finds nothing proves little unless it finds something where there is something, so
+every test has both sides. Neighbours differ by one sensitivity.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.release import exact
+from dpcore.release.exact import _cells_of, noisy_second_moment, noisy_sum, rounded_normal
+
+FALSE_ALARM = 1e-9
+SIGMA = 67_558_650_598
+# What one person moves, as large as the noise: mu = 1.
+MOVED = SIGMA
+
+
+def _float_laplace(value: float, u: float, sign: int) -> float:
+    return value + sign * math.log(u)
+
+
+def _is_possible(output: float, value: float) -> bool:
+    """Whether a naive float Laplace around the value can give this output, from u = k / 2^53."""
+    near = round(math.exp(-abs(output - value)) * 2**53)
+    sign = -1 if output > value else 1
+    return any(
+        _float_laplace(value, k / 2**53, sign) == output
+        for k in range(max(near - 12, 1), min(near + 12, 2**53) + 1)
+    )
+
+
+def test_float_laplace_has_gaps_that_tell_neighbours_apart():
+    """Mironov (2012): of two neighbours one alone can have given such an output."""
+    outputs = [
+        _float_laplace(0.0, 1 - random.random(), random.choice((1, -1))) for _ in range(1000)
+    ]
+    outputs = [output for output in outputs if abs(output) < 4]
+    assert all(_is_possible(output, 0.0) for output in outputs)
+    betrayed = sum(not _is_possible(output, 1.0) for output in outputs)
+    # Two thirds of them; a half is 11 standard deviations below.
+    assert betrayed > 500
+
+
+def test_every_release_of_one_is_a_possible_release_of_the_other():
+    """Of the gaps' counterpart: the entropy that gives a neighbour the same output is written down
+    and put into the sampler."""
+    total = np.zeros(2000, dtype=np.int64)
+    for moved in (MOVED, -MOVED, 1):
+        needed = noisy_sum(total, SIGMA) - (total + moved)
+        drawn = rounded_normal(needed.size, SIGMA, entropy=_entropy_that_gives(needed))
+        np.testing.assert_array_equal(drawn, needed)
+
+
+def _entropy_that_gives(noise: np.ndarray) -> Callable[[int], bytes]:
+    """The bytes from which `rounded_normal` draws this noise: cells, places with signs, and words
+    that accept."""
+    cells = _cells_of(SIGMA)
+    fine = np.abs(noise) << cells.fraction_bits
+    cell = fine >> cells.width_bits
+    leading = cells.leading.astype(object)
+    first = [(int(leading[c - 1]) if c else 0) // 2 + int(leading[c]) // 2 for c in cell]
+    place = (fine - (cell << cells.width_bits)).astype(np.uint64)
+    word = (place << np.uint64(64 - cells.width_bits)) | (noise < 0).astype(np.uint64)
+    answers = iter((np.array(first, dtype=np.uint64), word, ~np.zeros_like(word)))
+    # Nothing is refused: the last words asked for are none.
+    return lambda n_bytes: next(answers).tobytes() if n_bytes else b""
+
+
+def test_the_laboratory_s_last_digits_tell_neighbours_apart():
+    """Haney and others (2022): a sum is only as fine as its larger addend.
+
+    Around 1 every output is a multiple of 2^-53. Around 0 a small one is finer. So an output that
+    is no such multiple shows whose it is: that is the laboratory, which says so.
+    """
+    noise = symmetric_gaussian_noise(1, 1.0, rng=np.random.default_rng(), size=10_000).ravel()
+
+    def n_told(value: float) -> int:
+        scaled = (value + noise) * 2.0**53
+        return int((scaled != np.rint(scaled)).sum())
+
+    assert n_told(1.0) == 0
+    # A quarter of them; a fifth is 12 standard deviations below.
+    assert n_told(0.0) > 2000
+
+
+@pytest.mark.parametrize("value", [0, MOVED, 1 << 45])
+def test_a_release_s_last_digits_tell_nothing(value):
+    noisy = noisy_sum(np.full(40_000, value, dtype=np.int64), SIGMA)
+    last = np.bincount(noisy & 63, minlength=64)
+    assert stats.chisquare(last).pvalue > FALSE_ALARM
+    # How many zeros a number ends with is its precision. Seven shares, each within 6.5 standard
+    # deviations: 6e-10.
+    zeros = [((noisy & ((1 << k) - 1)) == 0).mean() for k in range(1, 8)]
+    np.testing.assert_allclose(zeros, 0.5 ** np.arange(1, 8), atol=6.5 / 2 / math.sqrt(40_000))
+
+
+def _operations(run: Callable[[], object]) -> list[tuple[str, int]]:
+    """Every line that Python executes, in order, within this project and this file."""
+    lines: list[tuple[str, int]] = []
+
+    def look(frame, event, _):
+        name = frame.f_code.co_filename
+        if "dpcore" not in name and name != __file__:
+            return None
+        if event == "line":
+            lines.append((frame.f_code.co_name, frame.f_lineno))
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def _redrawn_into_limits(value: float, rng: random.Random) -> float:
+    """Laplace noise drawn again until the sum lies in [0, 1], as bounded mechanisms do."""
+    while True:
+        noisy = _float_laplace(value, 1 - rng.random(), rng.choice((1, -1)))
+        if 0 <= noisy <= 1:
+            return noisy
+
+
+def test_drawing_until_it_fits_takes_as_long_as_the_value_says():
+    """The timing attack's victim, at the same entropy for both neighbours: what is to be found."""
+
+    def steps(value: float) -> int:
+        rng = random.Random(1)
+        return len(_operations(lambda: [_redrawn_into_limits(value, rng) for _ in range(400)]))
+
+    assert steps(0.0) > 1.1 * steps(0.5)
+
+
+def test_the_noise_of_a_release_takes_the_same_steps_whatever_the_data(monkeypatch):
+    """Not the clock, which others share, but every line and every byte asked for; at one entropy.
+
+    So that draws are made again, the entropy refuses some.
+    """
+    asked: list[int] = []
+    calls = count()
+
+    def entropy(n_bytes: int) -> bytes:
+        asked.append(n_bytes)
+        words = np.random.default_rng(next(calls)).integers(0, 2**64, n_bytes // 8, dtype=np.uint64)
+        words[::50] >>= np.uint64(20)
+        return words.tobytes()
+
+    monkeypatch.setattr(exact, "rounded_normal", partial(rounded_normal, entropy=entropy))
+    rows = np.random.default_rng().integers(-(2**16), 2**16, (40, 12))
+    longest = (1 << 27) * rows.T @ rows // np.abs(rows.T @ rows).max()
+    _cells_of(SIGMA), _cells_of(exact.diagonal_sigma(SIGMA))
+
+    def steps(moment: np.ndarray) -> tuple[list[tuple[str, int]], list[int]]:
+        nonlocal calls
+        calls = count()
+        asked.clear()
+        lines = _operations(
+            lambda: (noisy_sum(moment[0], SIGMA), noisy_second_moment(moment, SIGMA))
+        )
+        return lines, list(asked)
+
+    nobody, somebody = steps(np.zeros_like(longest)), steps(longest)
+    assert nobody == somebody
+    assert len(nobody[1]) > 3 * 3

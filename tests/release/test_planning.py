@@ -1,0 +1,69 @@
+"""Made-up tables fit their dictionary, and a plan tries on them what a release would do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.release import Column, Dictionary, Reading, Table, look_alike, plan
+from dpcore.release.measurement import grid_blocks
+from dpcore.release.simulation import example
+
+ONE = Column("one", 0, 1)
+WHO = Dictionary(
+    (ONE, Column("age", 0, 120, 40), Column("sex", levels=("f", "m", "x"))),
+    person="who", at_most=3, site="where", label="ill",
+)  # fmt: skip
+
+
+def test_a_look_alike_fits_its_dictionary():
+    table = look_alike(WHO, 500, seed=3)
+    assert set(table) == {"one", "age", "sex", "who", "where", "ill"}
+    rows_of = Counter(table["who"].tolist())
+    assert set(rows_of.values()) == {1, 2, 3}
+    assert len(set(zip(table["who"].tolist(), table["where"].tolist(), strict=True))) == len(
+        rows_of
+    )
+    reading = Reading()
+    blocks = list(grid_blocks(Table(table, WHO.keys), WHO, reading))
+    assert sum(map(len, blocks)) == reading.n_rows == 500 and reading.n_left_out == 0
+    assert not sum(reading.missing.values()) and not sum(reading.clipped.values())
+    assert set(table["sex"]) == {"f", "m", "x"} and set(table["ill"]) == {"yes", "no"}
+    again = look_alike(WHO, 500, seed=3)
+    assert all((table[name] == again[name]).all() for name in table)
+
+
+def test_a_plan_tells_noise_from_none():
+    """At a generous epsilon the best components come out; at a small one no better than chance."""
+    _, dictionary = example("breast-cancer")
+    asked = dict(n_rows=20_000, delta=1e-6, n_components=3, n_factors=3)
+    good = plan(dictionary, epsilon=8.0, **asked)
+    assert good.captured.shape == good.best.shape == (3, 3) and good.epsilon <= 8
+    np.testing.assert_allclose(good.captured, good.best, atol=1e-3)
+    assert good.best[0, 2] > 0.6 and good.visible_share < 0.001
+    poor = plan(dictionary, epsilon=0.01, **asked | dict(n_rows=300))
+    assert poor.visible_share > 1 and (poor.captured[:, 2] < poor.best[:, 2] - 0.2).any()
+
+
+def test_more_people_are_less_noise_and_more_rows_a_person_more():
+    asked = dict(epsilon=1.0, delta=1e-6, n_components=1, n_draws=1)
+    few, many = (plan(WHO, n_rows=n, **asked).visible_share for n in (1000, 10_000_000))
+    assert few == pytest.approx(10_000 * many)
+    alone = plan(replace(WHO, at_most=1), n_rows=1000, **asked)
+    assert few == pytest.approx(3 * alone.visible_share)
+
+
+@pytest.mark.parametrize(("changed", "named"), [
+    (dict(n_rows=0), "n_rows"), (dict(n_rows=2**30), "n_rows"), (dict(n_factors=0), "n_factors"),
+    (dict(n_factors=9), "n_factors"), (dict(n_components=9), "n_components"),
+    (dict(epsilon=0.0), "epsilon"), (dict(preparation="published"), "preparation"),
+    (dict(denoise="wiener"), "denoise"),
+])  # fmt: skip
+def test_a_plan_that_cannot_be_is_one_sentence(changed, named):
+    asked = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)
+    with pytest.raises(ParameterError, match=named):
+        plan(WHO, **asked | changed)

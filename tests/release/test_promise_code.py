@@ -1,0 +1,60 @@
+"""The programs that a release's promise rests on are listed, all of them, and may be read."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from dpcore.command_line import main
+from dpcore.release import Column, Dictionary, release
+from dpcore.release.certificate import AFTER_THE_NOISE, promise_code, software
+
+PEOPLE = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
+
+
+def test_whatever_a_release_calls_is_listed_or_comes_after_the_noise(tmp_path):
+    """By a profile of a real release: no function of ours runs that is in neither list."""
+    called = set()
+
+    def look(frame, event, _):
+        if event == "call":
+            module = frame.f_globals.get("__name__", "")
+            if module.startswith("dpcore."):
+                called.add(module)
+
+    rows = np.random.default_rng(0).uniform(size=(60, 2))
+    sys.setprofile(look)
+    try:
+        release(
+            rows, dictionary=PEOPLE, epsilon=1.0, delta=1e-6, n_components=1,
+            project=tmp_path / "project", name="first", cap=(2.0, 1e-5),
+        )  # fmt: skip
+    finally:
+        sys.setprofile(None)
+    listed = {name.removesuffix(".py").replace("/", ".") for name in promise_code()}
+    after = {
+        each for each in called if f"{each}.".startswith(tuple(f"{a}." for a in AFTER_THE_NOISE))
+    }
+    # Of noise in floating point, by which the assessment draws its own.
+    made_by_these = {"dpcore.mechanisms.noise", "dpcore.streams", "dpcore.pca.messages"}
+    assert {"dpcore.release.exact", "dpcore.release.tables"} <= called & listed
+    assert called - listed - after <= made_by_these
+
+
+def test_the_list_is_printed_with_its_lines(capsys):
+    assert main(["verify", "--code"]) == 0
+    said = capsys.readouterr().out
+    files = promise_code()
+    assert "dpcore/release/exact.py" in files and "dpcore/privacy/accountant.py" in files
+    assert all(name in said for name in files)
+    assert f"{sum(files.values()):,}  lines in {len(files)} files" in said
+    assert software()["code"] in said
+    assert main(["verify"]) == 2
+
+
+def test_nothing_that_draws_or_charges_is_called_after_the_noise():
+    for module in AFTER_THE_NOISE:
+        assert not any(f"{name}.".startswith(f"{module}.") for name in (
+            "dpcore.release.exact", "dpcore.release.measurement", "dpcore.release.project",
+            "dpcore.privacy.accountant", "dpcore.privacy.gaussian"))  # fmt: skip

@@ -1,0 +1,199 @@
+"""The rounded normal law: its table against high precision, its draws against exact chances.
+
+A chi-squared test cries wolf with probability 1e-9 for a correct sampler, whatever the entropy.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from bisect import bisect_left
+
+import numpy as np
+import pytest
+from mpmath import mp
+from scipy import stats
+
+from dpcore.errors import ParameterError
+from dpcore.release import exact as module
+from dpcore.release.exact import DISTANCE, rounded_normal
+
+FALSE_ALARM = 1e-9
+LARGE = 67_558_650_598
+
+
+def _chance_up_to(x: float, sigma: int) -> float:
+    """P(round(Z) <= x) for whole x."""
+    return stats.norm.cdf((x + 0.5) / sigma)
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 2**14 + 1, 2**57 - 1])
+def test_draws_have_the_law(sigma):
+    n = 100_000
+    draws = rounded_normal(n, sigma)
+    edges = np.unique(np.rint(np.linspace(-3, 3, 25) * sigma))
+    observed = np.histogram(draws, [-np.inf, *(edges + 0.5), np.inf])[0]
+    chances = np.diff([0.0, *_chance_up_to(edges, sigma), 1.0])
+    assert stats.chisquare(observed, n * chances / chances.sum()).pvalue > FALSE_ALARM
+
+
+def test_small_numbers_have_their_exact_chances():
+    n, sigma = 200_000, 2
+    draws = rounded_normal(n, sigma)
+    values = np.arange(-7, 8)
+    observed = [(draws < -7).sum(), *[(draws == v).sum() for v in values], (draws > 7).sum()]
+    inner = _chance_up_to(values, sigma) - _chance_up_to(values - 1, sigma)
+    chances = np.array([_chance_up_to(-8, sigma), *inner, stats.norm.sf(7.5 / sigma)])
+    assert stats.chisquare(observed, n * chances / chances.sum()).pvalue > FALSE_ALARM
+
+
+def test_the_last_digits_are_uniform():
+    """At a large sigma the low bits of a draw are as good as coin tosses: no gaps, no grid."""
+    draws = rounded_normal(100_000, LARGE)
+    for digit in range(20):
+        ones = int(((draws >> digit) & 1).sum())
+        assert stats.binomtest(ones, len(draws), 0.5).pvalue > FALSE_ALARM / 20
+
+
+@pytest.mark.parametrize("sigma", [3, LARGE])
+def test_the_table_is_the_normal_law(sigma):
+    """Total variation between the table's cells and the law of |Z|, in 300 bits: below 2^-112."""
+    cells = module._cells_of(sigma)
+    assert cells.cumulative[-1] == 2**128
+    with mp.workprec(300):
+        width = mp.mpf(1 << cells.width_bits) / (sigma << cells.fraction_bits)
+        assert 2**-11 < width <= 2**-10
+        assert cells.squared_width == float(width**2)
+        ends = [mp.erf(width * k / mp.sqrt(2)) for k in range(len(cells.cumulative) + 1)]
+        table = [mp.mpf(each) / 2**128 for each in (0, *cells.cumulative)]
+        pairs = zip(np.diff(ends), np.diff(table), strict=True)
+        distance = (sum(abs(a - b) for a, b in pairs) + 1 - ends[-1]) / 2
+        assert distance < mp.mpf(2) ** -112
+
+
+def test_the_chance_of_rejection_is_that_of_the_density():
+    """1 - e^-g in doubles, against high precision: relative error below 2^-50, as the proof has it.
+
+    The chance is read off the words that are refused and accepted around it.
+    """
+    sigma = 2**30 + 12_345
+    cells = module._cells_of(sigma)
+    rng = np.random.default_rng(0)
+    cell = rng.integers(0, len(cells.cumulative), 300)
+    word = rng.integers(0, 2**64, 300, dtype=np.uint64)
+    position = module._position(word, cells)
+    with mp.workprec(200):
+        h2 = mp.mpf(1 << 2 * cells.width_bits) / (sigma << cells.fraction_bits) ** 2
+        for c, w, j in zip(cell, word, position, strict=True):
+            u = (mp.mpf(int(j)) + 0.5) / (1 << cells.width_bits)
+            chance = -mp.expm1(-h2 * (u * int(c) + u * u / 2)) * 2**64
+            slack = chance * mp.mpf(2) ** -50 + 1
+            below, above = int(chance - slack), int(chance + slack) + 1
+            for threshold, is_rejected in ((max(below, 0), True), (above, False)):
+                if threshold == 0 and is_rejected:
+                    continue
+                given = (threshold - is_rejected).to_bytes(8, "little")
+                found = module._is_rejected(
+                    np.array([c]), np.array([w]), cells, lambda n, g=given: g
+                )
+                assert bool(found[0]) is is_rejected
+
+
+def test_a_word_too_near_its_chance_is_decided_by_the_next():
+    """Where doubles cannot tell, 128 bits do; at no word is what they say another."""
+    sigma = 2**30 + 12_345
+    cells, rng = module._cells_of(sigma), np.random.default_rng()
+    for cell in rng.integers(0, len(cells.cumulative), 30):
+        word = rng.integers(0, 2**64, 1, dtype=np.uint64)
+        position = int(module._position(word, cells)[0])
+        first, second = divmod(module._chance_of_rejection(int(cell), position, cells), 2**64)
+        for bits, is_rejected in ((second - 1, True), (second, False)):
+            if not 0 <= bits < 2**64:
+                continue
+            answers = iter([first, bits])
+            found = module._is_rejected(
+                np.array([cell]), word, cells, lambda n, a=answers: next(a).to_bytes(n, "little")
+            )
+            assert bool(found[0]) is is_rejected and next(answers, None) is None
+    # Far from it one word is enough, and of two thousand words none was near.
+    many = rng.integers(0, 2**64, 2000, dtype=np.uint64)
+    asked = []
+    module._is_rejected(np.zeros(2000, dtype=int), many, cells,
+                        lambda n: asked.append(n) or os.urandom(n))  # fmt: skip
+    assert asked == [16_000]
+
+
+def test_the_exact_chance_is_the_mean_density_of_a_unit():
+    """Two units of a cell are accepted as the normal law has them, to 2^-118 of themselves."""
+    sigma = 2**30 + 12_345
+    cells, rng = module._cells_of(sigma), np.random.default_rng()
+    with mp.workprec(400):
+        root = (sigma << cells.fraction_bits) * mp.sqrt(2)
+
+        def mass(unit: int) -> mp.mpf:
+            return mp.erf((unit + 1) / root) - mp.erf(unit / root)
+
+        for cell in rng.integers(0, len(cells.cumulative), 30).tolist():
+            first, second = rng.integers(0, 1 << cells.width_bits, 2).tolist()
+            start = cell << cells.width_bits
+            accepted = [
+                2**128 - module._chance_of_rejection(cell, position, cells)
+                for position in (first, second)
+            ]
+            wanted = mass(start + first) / mass(start + second)
+            assert abs(mp.mpf(accepted[0]) / accepted[1] / wanted - 1) < mp.mpf(2) ** -118
+
+
+def test_a_word_that_leaves_the_cell_open_is_decided_by_the_next():
+    cells = module._cells_of(5)
+    # Beyond, cells have less than 2^-128 and are not told apart.
+    far = bisect_left(cells.cumulative, 2**128 - 2**30)
+    for cell in (0, 700, far):
+        first, second = divmod(cells.cumulative[cell], 2**64)
+        for bits, expected in ((second, cell + 1), (second - 1, cell)):
+            if not 0 <= bits < 2**64:
+                continue
+            found = module._drawn_cells(
+                np.array([first], dtype=np.uint64), cells, lambda n, b=bits: b.to_bytes(n, "little")
+            )
+            assert found[0] == expected
+    last = module._drawn_cells(np.array([2**64 - 1], dtype=np.uint64), cells, lambda n: b"\xff" * n)
+    assert last[0] == len(cells.cumulative) - 1
+
+
+def test_it_reads_the_operating_system_and_nothing_that_is_seeded(monkeypatch):
+    asked = []
+    real = os.urandom
+
+    def counted(n: int) -> bytes:
+        asked.append(n)
+        return real(n)
+
+    np.random.seed(0)  # noqa: NPY002, what must not matter
+    one = rounded_normal(1000, 2**40, entropy=counted)
+    np.random.seed(0)  # noqa: NPY002
+    assert (one != rounded_normal(1000, 2**40)).any()
+    assert rounded_normal.__kwdefaults__["entropy"] is os.urandom
+    assert sum(asked) >= 24 * 1000
+
+
+def test_the_distance_of_a_release_of_784_features_is_within_its_bound():
+    """A million of them would take 10^-13 of the delta of a cap of 20."""
+    distance = (784 * 785 // 2 + 785) * DISTANCE
+    assert distance <= 2.0**-91 and 1e6 * (1 + math.exp(20)) * distance < 1.5e-13
+
+
+@pytest.mark.parametrize("sigma", [0, -1, 2**57])
+def test_a_sigma_out_of_range_is_refused(sigma):
+    with pytest.raises(ParameterError, match="sigma"):
+        rounded_normal(1, sigma)
+
+
+def test_the_proof_adds_up():
+    """The terms of the bound on one draw, as in docs/algorithms/exact-release.md."""
+    table = 2.0**-112
+    of_the_unit = 2.0**-160
+    acceptance = 2 * 2.0**-128 / 0.99
+    assert table + of_the_unit + acceptance <= DISTANCE
+    # Of the chance in doubles, in units of 2^-64: what may be wrong is looked at once more.
+    assert 0.01 * 2.0**64 * 2.0**-50 + 1 <= module._UNSURE
