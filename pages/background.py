@@ -1,0 +1,153 @@
+"""Long computations in the background: one executor, progress with a count, cancel.
+
+A job is identified by its key, so that two visitors who ask for the same result share one
+computation, and a page that is reloaded finds its job again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import streamlit as st
+
+from dpcore.errors import DataUnavailable, ParameterError
+from pages.components.notices import escape_markdown
+
+# BLAS uses one thread per job, so two jobs use both processors of a small server.
+_WORKERS = 2
+_MAX_FINISHED = 32
+_POLL_SECONDS = 0.5
+_SECONDS_UNSEEN = 60.0
+
+
+class Job:
+    """Computation whose results arrive one by one.
+
+    key: Identity of the computation.
+    total: Number of results that will arrive; None if it is not known.
+    """
+
+    def __init__(self, key: Hashable, total: int | None):
+        self.key = key
+        self.total = total
+        self.results: list[Any] = []
+        self.cancelled = threading.Event()
+        self.future: Future[None] | None = None
+        self.watchers: set[str] = set()
+        self.last_look = time.monotonic()
+
+    @property
+    def is_running(self) -> bool:
+        """True until the last result has arrived, an error occurred, or the job was cancelled."""
+        return self.future is None or not self.future.done()
+
+    @property
+    def error(self) -> BaseException | None:
+        """Exception that ended the job, or None."""
+        return None if self.is_running or self.future is None else self.future.exception()
+
+    def run(self, make: Callable[[], Iterable[Any]]) -> None:
+        """Collect the results of `make()` until it ends or the job is cancelled."""
+        for result in make():
+            self.results.append(result)
+            if self.cancelled.is_set() or time.monotonic() - self.last_look > _SECONDS_UNSEEN:
+                return
+
+
+_executor = ThreadPoolExecutor(_WORKERS, thread_name_prefix="job")
+_jobs: OrderedDict[Hashable, Job] = OrderedDict()
+_lock = threading.Lock()
+
+
+def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = None) -> Job:
+    """Start a computation, or join one that has the same key.
+
+    key: Identity of the computation: everything that its results depend on.
+    make: Returns an iterable of results; it runs in another thread and must not draw.
+    total: Number of results, for the progress bar.
+    """
+    with _lock:
+        job = _jobs.get(key)
+        failed = (
+            job is not None
+            and not job.is_running
+            and (job.error is not None or (job.total is not None and len(job.results) < job.total))
+        )
+        if job is None or failed:
+            job = _jobs[key] = Job(key, total)
+            job.future = _executor.submit(job.run, make)
+        _jobs.move_to_end(key)
+        finished = [each for each in _jobs.values() if not each.is_running]
+        for old in finished[:-_MAX_FINISHED]:
+            del _jobs[old.key]
+        job.watchers.add(_session())
+        job.last_look = time.monotonic()
+        return job
+
+
+def find(key: Hashable) -> Job | None:
+    """Return the job with this key, if this session started or joined it."""
+    with _lock:
+        job = _jobs.get(key)
+        return job if job is not None and _session() in job.watchers else None
+
+
+def cancel(key: Hashable) -> None:
+    """Stop watching a job; it ends when no session watches it."""
+    with _lock:
+        job = _jobs.get(key)
+        if job is None:
+            return
+        job.watchers.discard(_session())
+        if not job.watchers:
+            job.cancelled.set()
+
+
+def watch(job: Job, draw: Callable[[list[Any]], None], noun: str) -> None:
+    """Draw the results of a job, again and again while they arrive, with progress and Cancel.
+
+    draw: Draws the results that have arrived; called with an empty list at first.
+    noun: Plural name of the results, as in "12 of 40 runs".
+    """
+    # The page is drawn anew once the job has ended: a fragment keeps its interval for good.
+    if job.is_running:
+        st.fragment(_watch, run_every=_POLL_SECONDS)(job, draw, noun)
+    else:
+        _watch(job, draw, noun)
+
+
+def _watch(job: Job, draw: Callable[[list[Any]], None], noun: str) -> None:
+    was_running = job.is_running
+    job.last_look = time.monotonic()
+    results = list(job.results)
+    # The bar keeps its place when the job has ended, so that nothing below it moves.
+    with st.container(height=42, border=False, horizontal=True, vertical_alignment="center"):
+        if was_running:
+            total = job.total
+            share = min(len(results) / total, 1.0) if total else 0.0
+            st.progress(share, f"{len(results)} of {total or '?'} {noun}")
+            st.button("Cancel", key=f"cancel_{hash(job.key)}", on_click=cancel, args=(job.key,))
+        elif job.error is not None:
+            _raise_unexpected(job.error)
+            st.error(escape_markdown(str(job.error)))
+        elif job.cancelled.is_set():
+            st.caption(f"Cancelled after {len(results)} {noun}.")
+    draw(results)
+    if was_running and not job.is_running:
+        st.rerun()
+
+
+def _raise_unexpected(error: BaseException) -> None:
+    if not isinstance(error, ParameterError | DataUnavailable | OSError):
+        raise error
+
+
+def _session() -> str:
+    name: str = st.session_state.setdefault("_session_name", uuid4().hex)
+    return name

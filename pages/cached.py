@@ -1,0 +1,209 @@
+"""Cached computations that pages show, shared by all sessions.
+
+Keys are names and numbers, never arrays, and every cache is bounded. Streamlit's own caches are not
+used for shared results, because one browser message empties them for all visitors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial, wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+import streamlit as st
+
+from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.data.dataset import limits_of, read_limits
+from dpcore.data.loading import entry_of
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.pca import (
+    Assessed,
+    PcaRow,
+    Problem,
+    ProblemKey,
+    Problems,
+    RunSpec,
+    ShownPeople,
+    assessed,
+    draw_subspaces,
+    kept_or_made,
+    load_prepared,
+    rebuilt,
+    rebuilt_about,
+    run_repetitions,
+    shown_people,
+)
+from dpcore.params import EPSILONS
+from dpcore.pca import Subspace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_MEGABYTE = 1024**2
+
+
+def cached(
+    keep: int, megabytes: int = 24, message: str = ""
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Cache a function of hashable arguments for all sessions; concurrent callers share a call.
+
+    keep: Maximum number of results.
+    megabytes: Maximum size of all results together.
+    message: Text next to a spinner while a visitor waits; empty for quick functions and for
+        functions that run in background jobs.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        cache: OnceCache[T] = OnceCache(function, keep, megabytes * _MEGABYTE)
+        bind = signature(function).bind
+
+        @wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> T:
+            bound = bind(*args, **named)
+            bound.apply_defaults()
+            if message and cache.peek(*bound.args) is None:
+                with st.spinner(message):
+                    return cache(*bound.args)
+            return cache(*bound.args)
+
+        call.peek = cache.peek  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+# ---- data sets and moments
+
+problems = Problems(
+    partial(load_prepared, download=False),
+    keep_data=2,
+    keep=64,
+    most_bytes=256 * _MEGABYTE,
+    shelf=kept_or_made,
+)
+
+
+def prepared(*data: str | float | None) -> Prepared:
+    """Return a prepared data set, by `ProblemKey.data`."""
+    if problems.prepared.peek(*data) is not None:
+        return problems.prepared(*data)
+    with st.spinner("Reading the data set"):
+        return problems.prepared(*data)
+
+
+def problem_of(key: ProblemKey) -> Problem:
+    """Return the sites' moments and the exact answer for one key."""
+    if problems.peek(key) is not None:
+        return problems(key)
+    with st.spinner("Computing the second moments of the sites"):
+        return problems(key)
+
+
+def feature_names(spec: RunSpec) -> tuple[str, ...]:
+    """Return the column names of the data set of a specification."""
+    return problem_of(spec.problem_key()).about.feature_names
+
+
+def dataset_statuses() -> tuple[DatasetStatus, ...]:
+    """Return the catalogue's data sets with their state, read at most every other second."""
+    return _statuses(int(time.monotonic() // 2))
+
+
+@cached(1)
+def _statuses(_: int) -> tuple[DatasetStatus, ...]:
+    return list_datasets()
+
+
+# ---- private PCA
+
+
+def rows(spec: RunSpec) -> list[PcaRow]:
+    """Return all rows of a specification, one per protocol and repetition."""
+    problem_of(spec.problem_key())
+    with st.spinner("Running", show_time=True):
+        return [row for n in range(spec.repetitions) for row in rows_of_run(single(spec), n)]
+
+
+def rows_so_far(spec: RunSpec) -> list[PcaRow]:
+    """Return the rows of those repetitions that are in the cache."""
+    found = (rows_of_run.peek(single(spec), n) for n in range(spec.repetitions))  # type: ignore[attr-defined]
+    return [row for each in found if each is not None for row in each]
+
+
+def single(spec: RunSpec) -> RunSpec:
+    """Return the specification with one repetition: the key of the caches of single runs."""
+    return replace(spec, repetitions=1)
+
+
+@cached(20_000, megabytes=8)
+def rows_of_run(spec: RunSpec, repetition: int) -> list[PcaRow]:
+    """Run one repetition; its components are kept for the pictures."""
+
+    def keep(found: list[dict[str, Subspace]]) -> None:
+        _subspaces(spec, repetition, make=lambda: found[0])
+
+    problem = problems(spec.problem_key(repetition))
+    return run_repetitions([spec], problem, repetition, watch=keep)[0]
+
+
+def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
+    """Return the subspace of each protocol in one repetition."""
+    return _subspaces(single(spec), repetition)
+
+
+def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
+    return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
+
+
+_subspaces = OnceCache(_draw, keep=256, most_bytes=48 * _MEGABYTE)
+
+
+@cached(256, message="Estimating the captured energy from the release")
+def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
+    """Return the estimates that the first run's releases give of themselves."""
+    return assessed(single(spec), problem_of(spec.problem_key()))
+
+
+def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
+    """Yield the specification at every ε of the control, the present one first, then outwards."""
+    most = 1.0 if spec.calibration == "classic" else EPSILONS[-1]
+    offered = [epsilon for epsilon in EPSILONS if epsilon <= most]
+    here = np.log(spec.epsilon)
+    for epsilon in sorted(offered, key=lambda each: abs(np.log(each) - here)):
+        yield replace(spec, epsilon=epsilon)
+
+
+# ---- pictures
+
+
+@cached(64, megabytes=8)
+def shown_rows(spec: RunSpec) -> ShownPeople:
+    """Return the ten rows that pages rebuild from components."""
+    key = spec.problem_key()
+    limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
+    return shown_people(problems.prepared(*key.data), limits, np.diag(problems(key).reference))
+
+
+@cached(20_000, megabytes=32)
+def rebuilt_rows(spec: RunSpec, repetition: int) -> bytes:
+    """Return the ten rows rebuilt from one private run of the first protocol, as grey levels."""
+    shown = shown_rows(spec)
+    found = subspaces(spec, repetition)[spec.protocols[0]]
+    return shown.levels(rebuilt(shown.rows, found, problems(spec.problem_key()))).tobytes()
+
+
+def original_rows(spec: RunSpec) -> bytes:
+    """Return the ten original rows as grey levels."""
+    shown = shown_rows(spec)
+    return shown.levels(shown.rows).tobytes()
+
+
+def rows_rebuilt_exactly(spec: RunSpec) -> bytes:
+    """Return the ten rows rebuilt from exact components, as grey levels."""
+    shown, problem = shown_rows(spec), problems(spec.problem_key())
+    k = spec.settings(problem.n_features, problem.default_components).n_components
+    exact = rebuilt_about(shown.rows, problem.exact_components[:k], problem.centre)
+    return shown.levels(exact).tobytes()

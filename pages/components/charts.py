@@ -1,0 +1,35 @@
+"""Plotly figures on pages: readable in both themes, with an alternative text and PNG/SVG export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.figures.style import ink
+
+
+def is_dark() -> bool:
+    """Return whether the visitor's theme is dark."""
+    return st.context.theme.type == "dark"
+
+
+def show_figure(figure: go.Figure, *, key: str, alt: str, **options: Any) -> None:
+    """Draw a figure whose modebar saves it as SVG.
+
+    key: Key of the element; also the name of the saved file.
+    alt: Finding of the figure in one sentence, for screen readers.
+    """
+    if figure.layout.xaxis.tickfont.color is None:
+        # Streamlit's chart theme draws axis labels in a grey with less than AA contrast.
+        colour = ink(is_dark())
+        figure.update_layout(font={"color": colour}, legend={"font": {"color": colour}})
+        for update in (figure.update_xaxes, figure.update_yaxes):
+            update(tickfont={"color": colour}, title={"font": {"color": colour}})
+    config = {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": f"dp-pca-lab-{key}"},
+    }
+    st.plotly_chart(figure, key=key, alt=alt, config=config, **options)

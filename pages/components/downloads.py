@@ -1,0 +1,48 @@
+"""Downloads of a page: rows as CSV, a script, a notebook, the command line, a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import streamlit as st
+
+from dpcore.experiments.engine import Row
+from dpcore.experiments.export import csv_of
+
+
+def offer_downloads(
+    name: str,
+    rows: Sequence[Row],
+    *,
+    script: Callable[[], str] | None = None,
+    notebook: Callable[[], str] | None = None,
+    commands: Sequence[str] = (),
+) -> None:
+    """Draw a menu of downloads. Each file is made when a visitor asks for it.
+
+    name: Beginning of the file names.
+    script, notebook: Return the text of a Python script and of a notebook that give the same rows;
+        None for a visitor's own table, which stays on the server.
+    commands: Command lines that print the same rows.
+    """
+    files: list[tuple[str, Callable[[], str], str, str]] = []
+    if rows:
+        files.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))
+    if script is not None:
+        files.append(("Script (Python)", script, "run.py", "text/x-python"))
+    if notebook is not None:
+        files.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
+    with st.popover("Download and share"):
+        for label, data, ending, kind in files:
+            file = f"{name}-{ending}"
+            st.download_button(label, data, file, kind, on_click="ignore", key=f"save_{file}")
+        if st.context.url:
+            st.caption("The address of this page restores this view:")
+            query = "&".join(f"{key}={value}" for key, value in st.query_params.to_dict().items())
+            st.code(
+                f"{st.context.url}{'?' if query else ''}{query}", language=None, wrap_lines=True
+            )
+        if commands:
+            st.caption("The same rows from the command line:")
+            st.code("\n".join(commands), language=None, wrap_lines=True)

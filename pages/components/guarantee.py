@@ -1,0 +1,48 @@
+"""Guarantees on pages: two sentences with a link, and the full card where something is released."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from dpcore.privacy import EXPLANATIONS, Guarantee, describe, explained
+from pages.navigation import link
+
+_COLOURS = {"good": "green", "bad": "red", "neutral": "gray"}
+
+
+def summarize(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
+    """Write a guarantee in one sentence, with a link to the page that explains it."""
+    st.markdown(_headline(guarantee, reads_rows_first))
+    st.page_link(link("promise"), label="What ε promises")
+
+
+def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
+    """Draw the card of one release: requested and exact ε, δ, noise, adversaries, assumptions."""
+    card = describe(guarantee)
+    badges = " ".join(f":{_COLOURS[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
+    with st.container(border=True):
+        st.markdown(f"{badges} {_headline(guarantee, reads_rows_first)}")
+        entries = "".join(
+            f'<div><dt style="display:inline" title="{escape(EXPLANATIONS[row.explanation])}">'
+            f"{escape(row.label)}: </dt>"
+            f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
+            for row in card.rows
+        )
+        columns = "repeat(auto-fit,minmax(min(20rem,100%),1fr))"
+        st.html(
+            f'<dl style="display:grid;gap:.5rem 2rem;margin:0;grid-template-columns:{columns}">'
+            f"{entries}</dl>"
+        )
+        if card.assumptions:
+            with st.expander("Assumptions"):
+                lines = [f"- **{explained(each).title}**: {each}" for each in card.assumptions]
+                st.markdown("\n".join(lines + [f"- {sight}" for sight in card.sights]))
+
+
+def _headline(guarantee: Guarantee, reads_rows_first: bool) -> str:
+    headline = describe(guarantee).headline
+    if reads_rows_first and guarantee.is_private:
+        return f"Centring and scaling are not private. After them: {headline}"
+    return headline

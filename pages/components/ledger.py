@@ -1,0 +1,161 @@
+"""Session ledger: what the results of this visit would have cost real people, per data set.
+
+A page charges a result before it shows it. The accountant merges charges of the same noise, so a
+result that is shown again costs nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from dpcore.experiments.engine import Row, Spec, charges_of
+from dpcore.experiments.pca import COMPONENTS, RunSpec, charges_of_rows, reads_rows_first
+from dpcore.experiments.summaries import counted
+from dpcore.pca.protocols.protocol import Kind
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
+from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.release.project import Project
+from pages import cached
+
+_ACCOUNTANTS, _CAP, _PROJECTS = "_accountants", "_cap", "_projects"
+
+
+def accountant(dataset: str) -> Accountant:
+    """Return this session's accountant of a data set."""
+    found: dict[str, Accountant] = st.session_state.setdefault(_ACCOUNTANTS, {})
+    return found.setdefault(dataset, Accountant(dataset, cap=cap()))
+
+
+def accountants() -> dict[str, Accountant]:
+    """Return the accountants of all data sets of which something was shown."""
+    found: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
+    return {name: each for name, each in found.items() if each.charges or each.uncovered}
+
+
+def cap() -> Cap | None:
+    """Return the visitor's cap on what may be spent per data set, or None."""
+    return st.session_state.get(_CAP)
+
+
+def set_cap(chosen: Cap | None) -> None:
+    """Set or remove the cap, from a button."""
+    st.session_state[_CAP] = chosen
+    for each in st.session_state.get(_ACCOUNTANTS, {}).values():
+        each.set_cap(chosen)
+
+
+def clear(dataset: str) -> None:
+    """Empty the accountant of a data set, from a button."""
+    st.session_state[_ACCOUNTANTS].pop(dataset, None)
+
+
+def rename(before: str, now: str) -> None:
+    """Keep what was charged when the same people's table is read in another way."""
+    found: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
+    if (earlier := found.pop(before, None)) is not None:
+        found[now] = earlier.goes_on_as(now)
+
+
+def add_project(project: Project) -> None:
+    """Remember a project in which this visit released something; its ledger is on disk."""
+    st.session_state.setdefault(_PROJECTS, {})[project.folder] = project
+
+
+def projects() -> tuple[Project, ...]:
+    """Return the projects in which this visit released something."""
+    found: dict[Path, Project] = st.session_state.get(_PROJECTS, {})
+    return tuple(found.values())
+
+
+def charge(charges: Iterable[Charge]) -> None:
+    """Charge results before they are shown.
+
+    Raises `BeyondCap` if a cap would be exceeded; the results must not be shown then.
+    """
+    by_dataset: dict[str, list[Charge]] = {}
+    for each in charges:
+        by_dataset.setdefault(each.release.dataset, []).append(each)
+    for dataset, theirs in by_dataset.items():
+        accountant(dataset).require(*theirs)
+    for dataset, theirs in by_dataset.items():
+        accountant(dataset).charge(*theirs)
+
+
+def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:
+    """Charge all repetitions of a PCA specification; noise that protocols share counts once."""
+    problem = cached.problem_of(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    sites = problem.moments.n_samples.tolist()
+    guarantees = {
+        key: PROTOCOLS[key].promise(settings, sites, problem.moments.n_features)
+        for key in spec.protocols
+    }
+    charge(spec.charges(guarantees, spec.repetitions, what))
+    _record_raw_reads(spec.dataset, spec.reads_rows_first)
+
+
+def charge_specs(specs: Iterable[Spec]) -> None:
+    """Charge specifications of any family before they run."""
+    charge(charges_of(specs))
+
+
+def charge_rows(rows: Sequence[Row]) -> None:
+    """Charge the runs behind PCA rows, as they arrive from a background job."""
+    without_guarantee = [row for row in rows if _has_lost_guarantee(row)]
+    if cap() is not None and without_guarantee:
+        raise BeyondCap("one of these releases has no guarantee, which no cap admits")
+    charge(charges_of_rows(rows))
+    for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
+        _record_raw_reads(dataset, first)
+    for row in without_guarantee:
+        record_uncovered(
+            row["dataset"], PROTOCOLS[row["protocol"]].title, "a run without guarantee"
+        )
+
+
+def _has_lost_guarantee(row: Row) -> bool:
+    is_private = PROTOCOLS[row["protocol"]].kind is not Kind.NONE
+    requested = is_private and math.isfinite(row["epsilon"])
+    return requested and math.isinf(row["exact_epsilon"])
+
+
+def record_uncovered(dataset: str, what: str, why: str) -> None:
+    """Record something shown that no guarantee covers."""
+    accountant(dataset).uncovered[what] = why
+
+
+def may_show_curves(dataset: str) -> bool:
+    """Return whether curves may be drawn that the visitor did not request.
+
+    They are recorded as not covered. Under a cap they are left out.
+    """
+    if cap() is not None:
+        st.caption("Curves are left out under a cap: each of their runs would be a release.")
+        return False
+    record_uncovered(dataset, "Curves next to the result", "each of their runs would be a release")
+    return True
+
+
+def total_sentence(dataset: str, title: str, delta: float) -> str:
+    """Return what this visit's results of a data set would have cost, as one sentence."""
+    account = accountant(dataset)
+    if not account.charges:
+        return f"Nothing private has been shown of {title} yet."
+    total = account.composed()
+    epsilon = total.added_up(delta) if total.is_mixed else total.epsilon(delta)
+    most = "at most " if total.is_mixed else ""
+    releases = counted(account.n_releases, "release")
+    return f"On real data, {releases} so far would cost {most}ε = {say_number(epsilon)}."
+
+
+def _record_raw_reads(dataset: str, reads_first: bool) -> None:
+    record_uncovered(
+        dataset, "Exact components, lines and energies", "they read rows without noise"
+    )
+    if reads_first:
+        record_uncovered(dataset, "Published centring and scaling", "they read every row")

@@ -1,0 +1,425 @@
+"""Shared controls of the sidebar, bound to the address, and the specification that they select.
+
+A control is declared once, as a field of `RunSpec` (`dpcore.params`). Each page lists the controls
+that it shows in its constant `CONTROLS`. Values of controls that a page does not show stay in the
+session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpcore.data import DatasetStatus, list_datasets
+from dpcore.data.dataset import read_limits, written_limits
+from dpcore.data.loading import CATALOG
+from dpcore.data.splits import MOST_SITES
+from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.pca import (
+    FREQUENCIES,
+    GIVEN,
+    NO_KNOWLEDGE,
+    SPLITS,
+    Knowledge,
+    RunSpec,
+    check_knowledge,
+    kept_features,
+)
+from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
+from dpcore.pca.protocols.register import PROTOCOLS
+
+# The six controls of every analysis, in the order of the sidebar.
+MAIN = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
+ADVANCED = (
+    "people", "components", "compare", "repetitions", "seed", "calibration", "noise", "truncation",
+    "denoise", "preparation", "split", "concentration", "masks", "dropped_sites", "knowledge",
+)  # fmt: skip
+ALL = (*MAIN, *ADVANCED)
+ALL_SAMPLES = "all"
+_FIELDS = {(each.address or name): name for name, each in params(RunSpec).items()}
+_LABELS = {
+    "epsilon": "ε (privacy budget)",
+    "delta": "δ (failure probability)",
+    "sites": "Sites S",
+    "intermediate": "Directions R",
+    "components": "Components K",
+}
+_LINK, _REJECTED, _SELECTION = "_link", "_rejected", "_selection"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Settings of the sidebar in one run of the script.
+
+    spec: Specification of the runs. Its first protocol is the chosen algorithm.
+    dataset: Status of the chosen data set.
+    notes: Sentences about settings that could not be met as they are.
+    """
+
+    spec: RunSpec
+    dataset: DatasetStatus
+    notes: tuple[str, ...] = ()
+
+
+# ---- links
+
+
+def read_link() -> None:
+    """Read the address of a new session before any widget is drawn.
+
+    Streamlit drops bound values that it cannot use. The raw values are needed to report them and
+    to accept spellings of earlier versions.
+    """
+    if _LINK in st.session_state:
+        return
+    link = {name: st.query_params.get_all(name) for name in st.query_params}
+    if "protocols" in link:  # earlier versions had one list of protocols
+        first, *others = link.pop("protocols")
+        link |= {"algorithm": [first], "compare": others}
+        del st.query_params["protocols"]
+    st.session_state[_LINK] = link
+    st.session_state[_REJECTED] = {}
+
+
+def report_rejected_values() -> None:
+    """Write one sentence for each value of the link that no control could take."""
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    rejected: dict[str, str] = st.session_state.get(_REJECTED, {})
+    for name, values in list(link.items()):
+        # Streamlit removes a bound parameter whose value it rejects from the address.
+        value = st.session_state.get(name)
+        if name in st.session_state and name not in st.query_params:
+            if ", ".join(values).casefold() not in _spellings(value):
+                rejected[name] = f"{name} cannot be {', '.join(values)}"
+        del link[name]
+    for name, sentence in list(rejected.items()):
+        st.warning(f"The link asks for a value that does not exist: {sentence}. {_shown(name)}")
+    st.session_state[_REJECTED] = {}
+
+
+def _spellings(value: Any) -> set[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return {str(value).casefold(), ", ".join(map(str, values)).casefold(), f"{value!r}".casefold()}
+
+
+def _shown(name: str) -> str:
+    value = st.session_state.get(name)
+    return f"The default {value} is shown." if value is not None else "The default is shown."
+
+
+def _accept_link(
+    name: str, options: Sequence[Any], label: Callable[[Any], str], several: bool
+) -> None:
+    """Set a control of options from the link, by value or by label, in any case."""
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    if name not in link:
+        return
+    written = link.pop(name)
+    found = [option for text in written if (option := _option(text, options, label)) is not None]
+    if len(found) < len(written) or not found:
+        offered = ", ".join(label(option) for option in options[:8])
+        texts = ", ".join(written)
+        st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
+    if found:
+        st.session_state[name] = found if several else found[-1]
+
+
+def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> Any:
+    for option in options:
+        if text.casefold() in (str(option).casefold(), label(option).casefold()):
+            return option
+        if isinstance(option, int | float) and _number(text) == option:
+            return option
+    return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+# ---- the sidebar
+
+
+def draw_sidebar(names: Sequence[str]) -> None:
+    """Draw the shared controls of a page and store the selection for this run.
+
+    names: Names of the controls, in any order; they are drawn in the order of `MAIN`, and those
+        of `ADVANCED` in an expander.
+    """
+    side = st.sidebar
+    dataset = _dataset(side if "dataset" in names else None)
+    values: dict[str, Any] = {}
+    for name in MAIN[1:]:
+        values[name] = _draw(name, side if name in names else None, dataset, values)
+    advanced = [name for name in ADVANCED if name in names]
+    place = side.expander("Advanced") if advanced else None
+    for name in ADVANCED:
+        values[name] = _draw(name, place if name in names else None, dataset, values)
+    st.session_state[_SELECTION] = select(dataset, values)
+
+
+def selection() -> Selection:
+    """Return the selection of this run of the script."""
+    found: Selection = st.session_state[_SELECTION]
+    return found
+
+
+def set_controls(**values: Any) -> None:
+    """Set controls from a callback. Controls that are not named keep their values."""
+    for name, value in values.items():
+        st.session_state[name] = value
+
+
+def reset_controls(**values: Any) -> None:
+    """Set controls from a callback. Controls that are not named get their defaults."""
+    dataset = _status(values.get("dataset", DEFAULTS["dataset"]))
+    set_controls(**(defaults(dataset) | values))
+
+
+def new_noise() -> None:
+    """Draw the noise again, from a callback: the next seed follows from the present one."""
+    previous = st.session_state.get("seed", 0)
+    st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
+
+
+def defaults(dataset: DatasetStatus) -> dict[str, Any]:
+    """Return the default of every control; δ, K and R depend on the data set."""
+    components = dataset.default_components or 1
+    return DEFAULTS | {
+        "delta": usual_delta(dataset.n_samples),
+        "components": components,
+        "intermediate": min(2 * components, dataset.n_features),
+    }
+
+
+def numeric_datasets() -> tuple[DatasetStatus, ...]:
+    """Return the data sets on which PCA can run, including the visitor's own table."""
+    found = tuple(each for each in list_datasets() if each.default_components is not None)
+    own = st.session_state.get("_own_status")
+    return found if own is None else (*found, own)
+
+
+def _status(name: str) -> DatasetStatus:
+    return next(each for each in numeric_datasets() if each.name == name)
+
+
+def _dataset(place: DeltaGenerator | None) -> DatasetStatus:
+    statuses = {each.name: each for each in numeric_datasets()}
+    name = st.session_state.get("dataset", DEFAULTS["dataset"])
+    if name not in statuses:
+        st.session_state["dataset"] = name = DEFAULTS["dataset"]
+    if place is not None:
+        _accept_link("dataset", tuple(statuses), _dataset_label, several=False)
+        name = place.selectbox(
+            "Data set",
+            list(statuses),
+            index=list(statuses).index(DEFAULTS["dataset"]),
+            key="dataset",
+            format_func=_dataset_label,
+            on_change=_follow_dataset,
+            bind="query-params",
+            persist_state="session",
+        )
+    return statuses[name]
+
+
+def _dataset_label(name: str) -> str:
+    return name if name in CATALOG else "your-table"
+
+
+def _follow_dataset() -> None:
+    """Set δ, K and R to the defaults of the data set that was chosen."""
+    usual = defaults(_status(st.session_state["dataset"]))
+    set_controls(**{name: usual[name] for name in ("delta", "components", "intermediate")})
+
+
+def _draw(
+    name: str, place: DeltaGenerator | None, dataset: DatasetStatus, values: Mapping[str, Any]
+) -> Any:
+    """Draw one control, or return its value if the page does not show it."""
+    usual = defaults(dataset)[name]
+    if place is None:
+        _accept_hidden(name, usual)
+        return st.session_state.get(name, usual)
+    declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else Param(title=name)
+    label = _LABELS.get(name) or dataset.unit.name_in(declared.title)
+    common: dict[str, Any] = {
+        "label": label,
+        "key": name,
+        "help": declared.help or None,
+        "bind": "query-params",
+        "persist_state": "session",
+    }
+    if name == "algorithm":
+        return _choose(place.selectbox, common | {"label": "Algorithm"}, protocols(), usual, _title)
+    if name == "compare":
+        return _choose(
+            place.multiselect, common | {"label": "Compare with"}, protocols(), usual, _title
+        )
+    if name == "people":
+        offered = (
+            *(n for n in PEOPLE_PER_SITE if n * values["sites"] <= dataset.n_samples),
+            ALL_SAMPLES,
+        )
+        return _choose(
+            place.select_slider, common | {"label": "Samples per site"}, offered, usual, str
+        )
+    if declared.steps:
+        return _choose(
+            place.select_slider, common, tuple(declared.steps), usual, declared.label or plain
+        )
+    if name == "split":
+        splits = tuple(each for each in SPLITS if dataset.site_sizes or each != GIVEN)
+        return _choose(place.selectbox, common, splits, usual, str)
+    offered = tuple(declared.offered or declared.choices)
+    if offered:
+        return _choose(place.selectbox, common, offered, usual, declared.label or str)
+    kind = kind_of(RunSpec, _FIELDS[name])
+    low, high = declared.low or 0, declared.up_to or declared.high
+    if name in ("components", "intermediate"):
+        high = max(2, min(dataset.n_features, 100 if name == "components" else dataset.n_features))
+    if name == "sites":
+        high = MOST_SITES
+    number = {"min_value": kind(low), "max_value": kind(high), "value": kind(usual)}
+    if (present := st.session_state.get(name)) is not None and not low <= present <= high:
+        st.session_state[name] = kind(min(max(present, low), high))
+    if declared.control == "number_input":
+        return place.number_input(**common, **number)
+    return place.slider(**common, **number)
+
+
+def _choose(
+    widget: Callable[..., Any],
+    common: dict[str, Any],
+    options: Sequence[Any],
+    usual: Any,
+    label: Callable[[Any], str],
+) -> Any:
+    name, several = common["key"], isinstance(usual, list)
+    _accept_link(name, options, label, several)
+    present = st.session_state.get(name)
+    if present is not None and not (set(present) if several else {present}) <= set(options):
+        st.session_state[name] = usual
+    kind = widget.__name__
+    given: dict[str, Any] = {"options": list(options), "format_func": label}
+    if kind == "selectbox":
+        given["index"] = list(options).index(usual)
+    elif kind == "select_slider":
+        given["value"] = usual
+    else:
+        given["default"] = usual
+    return widget(**common, **given)
+
+
+def _accept_hidden(name: str, usual: Any) -> None:
+    """Take a control's value from the link although the page does not show the control."""
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    if name not in link:
+        return
+    if name in ("algorithm", "compare"):
+        _accept_link(name, protocols(), _title, isinstance(usual, list))
+        return
+    declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else None
+    if declared is not None and (options := declared.steps or declared.offered or declared.choices):
+        _accept_link(name, tuple(options), declared.label or plain_or_text, several=False)
+        return
+    value = _number(link.pop(name)[-1])
+    if value is not None:
+        st.session_state[name] = int(value) if float(value).is_integer() else value
+
+
+# ---- from values to a specification
+
+
+def select(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
+    """Return the selection that the values of all shared controls make."""
+    notes: list[str] = []
+    fields = dict(values)
+    algorithm, others = fields.pop("algorithm"), fields.pop("compare")
+    fields["protocols"] = tuple(dict.fromkeys((algorithm, *others)))
+    sites, people = fields["sites"], fields.pop("people")
+    if people != ALL_SAMPLES:
+        if sites * people > dataset.n_samples:
+            notes.append(
+                f"{sites} sites with {people:,} rows need {sites * people:,}; {dataset.title} has "
+                f"{dataset.n_samples:,}. Each site gets {dataset.n_samples // sites:,}."
+            )
+        fields["samples"] = sites * min(people, dataset.n_samples // sites)
+    fields["intermediate_dim"] = fields.pop("intermediate")
+    if fields["intermediate_dim"] < fields["components"]:
+        notes.append(
+            f"R = {fields['intermediate_dim']} is below K = {fields['components']}: each site "
+            "sends fewer directions than the result needs."
+        )
+    if fields["dropped_sites"] >= sites:
+        notes.append(f"At most {sites - 1} of {sites} sites can drop out.")
+        fields["dropped_sites"] = sites - 1
+    fields["knowledge"], objection = _usable_knowledge(fields, dataset)
+    notes += objection
+    limits = st.session_state.get("limits", "")
+    try:
+        fields["limits"] = written_limits(read_limits(limits, dataset.ranges), dataset.ranges)
+    except ParameterError as error:
+        notes.append(f"The limits of the data set are used: {error}.")
+    n_kept = kept_features(fields["knowledge"], dataset.n_features)
+    fields["intermediate_dim"] = min(fields["intermediate_dim"], n_kept)
+    return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes))
+
+
+def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tuple[str, list[str]]:
+    name = fields["knowledge"]
+    try:
+        check_knowledge(name, dataset.name)
+        knowledge = Knowledge.parse(name)
+        if knowledge is not None and knowledge.source != FREQUENCIES:
+            if not _status(knowledge.source).ready:
+                raise ParameterError("knowledge", "a data set on this machine", name)
+        n_kept, needed = kept_features(name, dataset.n_features), fields["components"]
+        if n_kept < needed:
+            raise ParameterError("knowledge", f"of at least K = {needed} directions", n_kept)
+    except (ParameterError, DataUnavailable) as error:
+        return NO_KNOWLEDGE, [f"No public knowledge is used: {error}."]
+    return name, []
+
+
+def protocols() -> tuple[str, ...]:
+    """Return the keys of the protocols that start from rows at sites."""
+    return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
+
+
+def plain(number: float) -> str:
+    """Format a number without exponent and trailing zeros."""
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
+
+
+def plain_or_text(value: Any) -> str:
+    """Format an option of a control."""
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+def _title(key: str) -> str:
+    return PROTOCOLS[key].title
+
+
+def _usual(declared: Param, name: str) -> Any:
+    return getattr(RunSpec, name) if declared.usual is None else declared.usual
+
+
+DEFAULTS: dict[str, Any] = {
+    "dataset": "mnist-small",
+    "algorithm": "dpdis",
+    "compare": ["pooled", "local"],
+    "people": ALL_SAMPLES,
+} | {
+    address: _usual(params(RunSpec)[name], name)
+    for address, name in _FIELDS.items()
+    if address in ALL and address not in ("people",)
+}

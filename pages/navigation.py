@@ -1,0 +1,139 @@
+"""Pages of the dashboard: addresses, titles, menus and modules.
+
+To add a page, write one module with a function `show(selection)` and add one entry to `ENTRIES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from pages import controls
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One page of the dashboard.
+
+    name: Address below the server's own; also the name of the module in its folder.
+    title: Title in the menu and on the page.
+    folder: Folder below `pages`.
+    menu: Menu that lists the page; empty for a link in the bar itself.
+    part_of: Name of the entry that links to this page, if the menus do not list it.
+    former_names: Addresses of earlier versions that lead here.
+    """
+
+    name: str
+    title: str
+    folder: str
+    menu: str = ""
+    part_of: str = ""
+    former_names: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """Full name of the page's module."""
+        return f"pages.{self.folder}.{self.name}"
+
+
+ENTRIES = (
+    Entry(
+        "explore",
+        "Explore",
+        "explore",
+        former_names=("play", "playground", "eigen_images", "bytes"),
+    ),
+    Entry("tradeoffs", "Trade-offs", "explore", part_of="explore"),
+    Entry("promise", "What ε promises", "learn", "Learn"),
+    Entry("drawing", "Draw yourself in", "learn", part_of="promise"),
+    Entry("how_it_works", "How it works", "learn", "Learn", former_names=("algorithm",)),
+    Entry("audit", "Break it", "learn", "Learn"),
+    Entry("stories", "Stories", "learn", "Learn", former_names=("start",)),
+    Entry("classroom", "Classroom", "learn", "Learn"),
+    Entry("decide", "Decide", "use", former_names=("deck", "best", "plan")),
+    Entry("own_table", "Your table", "use", former_names=("own_data", "study")),
+    Entry("release", "Release", "use", part_of="own_table"),
+    Entry("ledger", "What was spent", "use", part_of="own_table"),
+    Entry("statistics", "Other analyses", "explore", "More"),
+    Entry("classification", "Classification", "explore", part_of="statistics"),
+    Entry("cca", "Two views (CCA)", "explore", part_of="statistics"),
+    Entry(
+        "compare",
+        "Algorithms compared",
+        "explore",
+        "More",
+        former_names=("central", "sample_complexity", "sampler"),
+    ),
+    Entry(
+        "papers",
+        "Papers and code",
+        "use",
+        "More",
+        former_names=("reproduce", "reproduce_2012"),
+    ),
+    Entry("tutorials", "Tutorials", "learn", part_of="papers"),
+)
+# Titles of pages in the row of links between the parts of one page, where the menu title differs.
+PART_TITLES = {"statistics": "Statistics", "papers": "Papers", "own_table": "Table"}
+_BY_NAME = {entry.name: entry for entry in ENTRIES}
+_BY_ADDRESS = {name: entry for entry in ENTRIES for name in (entry.name, *entry.former_names)}
+
+
+def menu() -> dict[str, list[StreamlitPage]]:
+    """Return all pages by menu, as `st.navigation` takes them."""
+    menus: dict[str, list[StreamlitPage]] = {}
+    for entry in ENTRIES:
+        for address in (entry.name, *entry.former_names):
+            menus.setdefault(entry.menu, []).append(_page(entry, address))
+    return menus
+
+
+def entry_of(page: StreamlitPage) -> Entry:
+    """Return the entry of the page that `st.navigation` selected."""
+    return _BY_ADDRESS[page.url_path or ENTRIES[0].name]
+
+
+def controls_of(entry: Entry) -> Sequence[str]:
+    """Return the names of the shared controls that a page declares as `CONTROLS`."""
+    return getattr(import_module(entry.module), "CONTROLS", ())
+
+
+def link(name: str) -> StreamlitPage:
+    """Return a page as `st.page_link` and `st.switch_page` take it."""
+    return _page(_BY_NAME[name], name)
+
+
+def link_to_parts(name: str) -> None:
+    """Draw links between the parts of the page that `name` belongs to."""
+    entry = _BY_NAME[name]
+    first = entry.part_of or entry.name
+    parts = [each for each in ENTRIES if first in (each.name, each.part_of)]
+    with st.container(horizontal=True, gap="small", key="parts"):
+        for part in parts:
+            title = PART_TITLES.get(part.name, part.title)
+            st.page_link(link(part.name), label=title, disabled=part.name == name)
+
+
+def _page(entry: Entry, address: str) -> StreamlitPage:
+    is_listed = address == entry.name and not entry.part_of
+    return st.Page(
+        _show(entry),
+        title=entry.title,
+        url_path=address,
+        default=address == ENTRIES[0].name,
+        visibility="visible" if is_listed else "hidden",
+    )
+
+
+def _show(entry: Entry) -> Callable[[], None]:
+    return partial(_run, entry)
+
+
+def _run(entry: Entry) -> None:
+    show = import_module(entry.module).show
+    show(controls.selection())
