@@ -39,6 +39,7 @@ class Job:
         self.results: list[Any] = []
         self.cancelled = threading.Event()
         self.future: Future[None] | None = None
+        self.is_complete = False
         self.watchers: set[str] = set()
         self.last_look = time.monotonic()
 
@@ -58,6 +59,7 @@ class Job:
             self.results.append(result)
             if self.cancelled.is_set() or time.monotonic() - self.last_look > _SECONDS_UNSEEN:
                 return
+        self.is_complete = True
 
 
 _executor = ThreadPoolExecutor(_WORKERS, thread_name_prefix="job")
@@ -74,12 +76,8 @@ def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = 
     """
     with _lock:
         job = _jobs.get(key)
-        failed = (
-            job is not None
-            and not job.is_running
-            and (job.error is not None or (job.total is not None and len(job.results) < job.total))
-        )
-        if job is None or failed:
+        ended_early = job is not None and not job.is_running and not job.is_complete
+        if job is None or ended_early:
             job = _jobs[key] = Job(key, total)
             job.future = _executor.submit(job.run, make)
         _jobs.move_to_end(key)
@@ -109,35 +107,44 @@ def cancel(key: Hashable) -> None:
             job.cancelled.set()
 
 
-def watch(job: Job, draw: Callable[[list[Any]], None], noun: str) -> None:
+def watch(
+    job: Job,
+    draw: Callable[[list[Any]], None],
+    noun: str,
+    count: Callable[[list[Any]], int] = len,
+) -> None:
     """Draw the results of a job, again and again while they arrive, with progress and Cancel.
 
     draw: Draws the results that have arrived; called with an empty list at first.
-    noun: Plural name of the results, as in "12 of 40 runs".
+    noun: Plural name of what is counted, as in "12 of 40 runs".
+    count: Number of them in the results that have arrived.
     """
     # The page is drawn anew once the job has ended: a fragment keeps its interval for good.
     if job.is_running:
-        st.fragment(_watch, run_every=_POLL_SECONDS)(job, draw, noun)
+        st.fragment(_watch, run_every=_POLL_SECONDS)(job, draw, noun, count)
     else:
-        _watch(job, draw, noun)
+        _watch(job, draw, noun, count)
 
 
-def _watch(job: Job, draw: Callable[[list[Any]], None], noun: str) -> None:
+def _watch(
+    job: Job, draw: Callable[[list[Any]], None], noun: str, count: Callable[[list[Any]], int]
+) -> None:
     was_running = job.is_running
     job.last_look = time.monotonic()
     results = list(job.results)
+    n_done = count(results)
     # The bar keeps its place when the job has ended, so that nothing below it moves.
     with st.container(height=42, border=False, horizontal=True, vertical_alignment="center"):
         if was_running:
             total = job.total
-            share = min(len(results) / total, 1.0) if total else 0.0
-            st.progress(share, f"{len(results)} of {total or '?'} {noun}")
+            share = min(n_done / total, 1.0) if total else 0.0
+            st.progress(share, f"{n_done} of {total or '?'} {noun}")
             st.button("Cancel", key=f"cancel_{hash(job.key)}", on_click=cancel, args=(job.key,))
         elif job.error is not None:
             _raise_unexpected(job.error)
             st.error(escape_markdown(str(job.error)))
         elif job.cancelled.is_set():
-            st.caption(f"Cancelled after {len(results)} {noun}.")
+            st.caption(f"Cancelled after {n_done} {noun}.")
     draw(results)
     if was_running and not job.is_running:
         st.rerun()

@@ -1,0 +1,77 @@
+"""Sweeps of experiments as background jobs of a page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dpcore.experiments.engine import Row
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.store import Store, cache_folder
+from dpcore.experiments.sweep import Grid, SweepEvent, cost_of_sweeps, in_order, run_sweep
+from pages import background, cached
+
+SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
+Sweeps = tuple[Grid, ...]
+# Rows of each sweep, in the order of its grid.
+RowsOfSweeps = tuple[tuple[Row, ...], ...]
+_Result = tuple[int, SweepEvent]
+
+
+def watch(
+    sweeps: Sweeps, draw: Callable[[RowsOfSweeps], None], *, by_button: str = ""
+) -> background.Job | None:
+    """Run sweeps in the background and draw their rows as they arrive.
+
+    sweeps: Frozen and hashable; they are the identity of the job.
+    draw: Draws the rows that have arrived; called with empty tuples at first.
+    by_button: Label of a button that starts the job; it starts by itself if the label is empty.
+    Returns the job, or None before the button was pressed.
+    """
+    key = (sweeps, scheduler(), str(cache_folder()))
+    job = background.find(key)
+    if by_button and job is None and not st.button(by_button, type="primary"):
+        draw(tuple(() for _ in sweeps))
+        return None
+    if job is None or not job.is_running:
+        total = cost_of_sweeps(sweeps).draws
+        job = background.start(key, lambda: _run(sweeps), total)
+    background.watch(job, lambda results: draw(rows_of(results, len(sweeps))), "runs", count_runs)
+    return job
+
+
+def rows_of(results: Sequence[_Result], n_sweeps: int) -> RowsOfSweeps:
+    """Return the rows that have arrived, one tuple per sweep."""
+    finished: list[list[Any]] = [[] for _ in range(n_sweeps)]
+    for number, event in results:
+        finished[number] += event.finished
+    return tuple(in_order(each) for each in finished)
+
+
+def skipped_rows(results: Sequence[_Result]) -> tuple[Row, ...]:
+    """Return the cells that cannot run, with their reasons."""
+    return tuple(row for _, event in results for row in event.skipped)
+
+
+def count_runs(results: Sequence[_Result]) -> int:
+    """Return the number of runs in the results of a job."""
+    return sum(len(event.finished) for _, event in results)
+
+
+def scheduler() -> str | None:
+    """Return the address of the Dask cluster that computes sweeps, or None for this machine.
+
+    The owner of the server sets it; visitors cannot.
+    """
+    return os.environ.get(SCHEDULER_VARIABLE) or None
+
+
+def _run(sweeps: Iterable[Grid]) -> Iterator[_Result]:
+    for number, sweep in enumerate(sweeps):
+        problems = cached.problems if sweep.family == RunSpec.experiment else None
+        options: dict[str, Any] = {"workers": 1, "store": Store(), "scheduler": scheduler()}
+        for event in run_sweep(sweep, problems=problems, **options):
+            yield number, event
