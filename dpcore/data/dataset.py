@@ -268,6 +268,7 @@ class RowUnit:
 _ROW = re.compile(r"\b([Rr])ow(s?)\b")
 ROWS = RowUnit("row", "rows")
 PEOPLE = RowUnit("person", "people")
+PATIENTS = RowUnit("patient", "patients")
 PICTURES = RowUnit("picture", "pictures")
 
 

@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpcore.data import breast_cancer, pictures
 from dpcore.data import catalog_tables as tables
-from dpcore.data import pictures
 from dpcore.data.catalog_tables import ranges_of
 from dpcore.data.dataset import (
+    PATIENTS,
     PEOPLE,
     PICTURES,
     ROWS,
@@ -122,6 +123,16 @@ _ENTRIES = (
         # scikit-learn's description: each a count of set bits in a block of 4 x 4.
         ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
         unit=PICTURES,
+    ),
+    Entry(
+        "breast-cancer",
+        "Breast cancer (569 patients)",
+        breast_cancer.N_ROWS,
+        len(breast_cancer.RANGES),
+        5,
+        (Source(breast_cancer.load_breast_cancer),),
+        ranges=breast_cancer.RANGES,
+        unit=PATIENTS,
     ),
     Entry(
         "patches",

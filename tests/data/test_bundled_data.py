@@ -14,6 +14,7 @@ from dpcore.streams import Purpose, stream
 CATALOGUE = (
     ("mnist-small", 10_000, 196, 20),
     ("digits", 1_797, 64, 10),
+    ("breast-cancer", 569, 30, 5),
     ("patches", 60_000, 784, 50),
     ("synthetic", 60_000, 200, 50),
     ("synthetic-2012", 5_000, 10, 2),
@@ -26,7 +27,7 @@ CATALOGUE = (
     ("census", 199_523, 513, 8),
     ("mfeat", 2_000, 649, None),
 )
-BUNDLED = ("mnist-small", "digits", "patches", "synthetic", "synthetic-2012")
+BUNDLED = ("mnist-small", "digits", "breast-cancer", "patches", "synthetic", "synthetic-2012")
 
 
 def test_the_catalogue_is_the_designs(tmp_path):
@@ -100,6 +101,19 @@ def test_bundled_data_need_no_file(name, tmp_path):
     dataset = load_dataset(name, tmp_path, download=False)
     assert_agrees_with_the_catalogue(dataset, status)
     assert np.array_equal(dataset.X, load_dataset(name, tmp_path).X)
+
+
+def test_patients_are_scikit_learns_scaled_by_limits_that_few_values_exceed():
+    from sklearn.datasets import load_breast_cancer
+
+    dataset, bunch = load_dataset("breast-cancer"), load_breast_cancer()
+    assert list(dataset.feature_names) == bunch.feature_names.tolist()
+    assert list(dataset.label_names) == bunch.target_names.tolist()
+    assert np.array_equal(dataset.labels, bunch.target)
+    upper = bunch.data[0] / dataset.X[0]
+    assert np.mean(np.isclose(dataset.X * upper, bunch.data)) > 0.999
+    # Limits that were read from the rows would be reached exactly.
+    assert not np.isclose(upper, bunch.data.max(axis=0)).any()
 
 
 def test_digits_are_scikit_learns():

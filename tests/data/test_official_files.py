@@ -196,9 +196,24 @@ def test_a_folder_that_may_not_be_read_holds_nothing(tmp_path, write_idx, monkey
 
     monkeypatch.setattr(os, "stat", refusing)
     ready = {status.name for status in list_datasets(tmp_path) if status.ready}
-    assert ready == {"mnist-small", "digits", "patches", "synthetic", "synthetic-2012", "covtype"}
+    assert ready == {
+        "mnist-small",
+        "digits",
+        "breast-cancer",
+        "patches",
+        "synthetic",
+        "synthetic-2012",
+        "covtype",
+    }
 
 
 def test_a_data_home_of_an_impossible_name_holds_nothing(tmp_path):
     ready = [status.name for status in list_datasets(tmp_path / ("x" * 300)) if status.ready]
-    assert ready == ["mnist-small", "digits", "patches", "synthetic", "synthetic-2012"]
+    assert ready == [
+        "mnist-small",
+        "digits",
+        "breast-cancer",
+        "patches",
+        "synthetic",
+        "synthetic-2012",
+    ]
