@@ -1,7 +1,7 @@
 """Sweeps: a grid of frozen specs in, tidy rows out, on threads or a Dask cluster.
 
 Threads, not processes: the work is LAPACK, BLAS and NumPy's generators, which release the
-interpreter lock (`dpcore.spectra.eigen` sees to the first), so that two threads measure 1.88
+interpreter lock (`dpcore.spectra.lapack` sees to the first), so that two threads measure 1.88
 to 1.90 times one on MNIST's panel of nine cells a draw, and two processes 1.92 to 1.96, hardly
 more (tests/benchmarks/bench_sweep.py). But threads share the data set and the site
 moments, and every process would hold them again.

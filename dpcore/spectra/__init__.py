@@ -14,16 +14,10 @@ from dpcore.spectra.denoising import (
 from dpcore.spectra.eigen import (
     CRITERIA,
     Spectrum,
-    align_signs,
-    captured_energy,
-    cumulative_energy,
     few_of_many,
     leading_eigenpairs,
     leading_eigenpairs_of_many,
-    principal_angles,
-    projector_distance,
     proxy_aggregates,
-    random_subspace_energy,
 )
 from dpcore.spectra.moments import (
     RunningMoments,
@@ -31,6 +25,14 @@ from dpcore.spectra.moments import (
     SiteRows,
     second_moment,
     site_moments,
+)
+from dpcore.spectra.subspaces import (
+    align_signs,
+    captured_energy,
+    cumulative_energy,
+    principal_angles,
+    projector_distance,
+    random_subspace_energy,
 )
 
 __all__ = [

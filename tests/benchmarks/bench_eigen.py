@@ -1,6 +1,6 @@
 """Leading eigenpairs against SciPy's and NumPy's, on noisy symmetric matrices.
 
-    OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/bench_eigen.py
+    OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_eigen
 
 Milliseconds a matrix: the median of interleaved rounds, so that a busy machine slows every column
 alike. A ratio is a baseline's time over ours, in the same rounds: above 1 ours is faster. The

@@ -1,6 +1,6 @@
 """A live run and a published panel on MNIST, each against what it cannot do without.
 
-    OPENBLAS_NUM_THREADS=1 python tests/benchmarks/bench_live.py [--rounds 9] [--repetitions 1]
+    OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_live [--rounds 9] [--repetitions 1]
 
 Live run: four protocols, S = 10, K = 50, R = 100, site moments in the cache,
 against the bare LAPACK calls it needs on matrices that already carry their noise: ten times the

@@ -1,7 +1,7 @@
 """Rows of every family of experiments at fixed seeds, each spec's as one digest.
 
-    PYTHONPATH=. python tests/benchmarks/same_rows.py > before
-    PYTHONPATH=. python tests/benchmarks/same_rows.py | diff before -
+    python -m tests.benchmarks.same_rows > before
+    python -m tests.benchmarks.same_rows | diff before -
 
 Two trees that print the same give the same rows to the last bit, on one machine and with one set of
 libraries. Estimators are fitted too, which share the protocols with the specs and little else.

@@ -27,7 +27,6 @@ from dpcore.experiments.published_folder import (
 )
 from dpcore.experiments.store import software_fingerprint
 from dpcore.experiments.tab import Tab, read_table
-from dpcore.spectra import eigen, leading_eigenpairs
 
 # What Pyodide's start leaves out, and starts no thread of.
 BLOCK = """
@@ -120,16 +119,6 @@ def test_jobs_in_turn_are_as_those_of_threads(monkeypatch):
         assert list(pool.map(abs, [-1, 2])) == [1, 2]
         with pytest.raises(ZeroDivisionError):
             pool.submit(lambda: 1 / 0).result()
-
-
-def test_eigenpairs_where_no_lapack_is_called_by_address(monkeypatch, rng):
-    matrix = rng.normal(size=(120, 120))
-    matrix += matrix.T
-    called = leading_eigenpairs(matrix, 10)
-    monkeypatch.setattr(eigen, "_IS_WEBASSEMBLY", True)
-    values, vectors = leading_eigenpairs(matrix, 10)
-    np.testing.assert_allclose(values, called[0])
-    np.testing.assert_allclose(abs(vectors @ called[1].T), np.eye(10), atol=1e-9)
 
 
 def test_what_is_shipped_to_the_tab_is_whole_and_gives_the_published_numbers(tmp_path):

@@ -18,13 +18,14 @@ from dpcore.spectra import (
     Spectrum,
     eigen,
     few_of_many,
+    lapack,
     leading_eigenpairs,
     leading_eigenpairs_of_many,
     principal_angles,
     projector_distance,
     proxy_aggregates,
 )
-from dpcore.spectra.eigen import TridiagonalForm, all_eigenpairs
+from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
 
 # Relative to the largest eigenvalue, some ten times what is documented as typical.
 TOLERANCE = {np.float32: 1e-5, np.float64: 5e-14}
@@ -172,7 +173,9 @@ def test_inverse_iteration_on_any_spectrum(data):
         form = TridiagonalForm(matrix)
         positions = np.arange(n_features - n_components, n_features)
         values = form.eigenvalues[positions]
-        vectors = form.turned_back(form.vectors(positions, np.empty((0, n_features), dtype)))
+        vectors = form.transform_back(
+            form.eigenvectors(positions, np.empty((0, n_features), dtype))
+        )
     except np.linalg.LinAlgError:
         values, vectors = all_eigenpairs(matrix)
         values, vectors = values[-n_components:], vectors[-n_components:]
@@ -187,7 +190,7 @@ def test_without_lapacks_pointers_scipy_does_the_work(rng, monkeypatch, missing,
     expected = leading_eigenpairs(matrix, 10, by=by)
     module = missing if missing is None else SimpleNamespace(__pyx_capi__=missing)
     monkeypatch.setitem(sys.modules, "scipy.linalg.cython_lapack", module)
-    eigen._routine.cache_clear()
+    lapack._routine.cache_clear()
     values, vectors = leading_eigenpairs(matrix, 10, by=by)
     monkeypatch.undo()
     assert_leading(matrix, 10, by, values, vectors)
@@ -267,14 +270,14 @@ def test_blocks_before_a_failed_one_stay_as_they_are(rng):
     """A tight cluster below rank 25 costs the later pairs divide and conquer, not the first."""
     matrix = noisy(rng, 200)
     alone = leading_eigenpairs(matrix, 20)
-    original = TridiagonalForm.vectors
+    original = TridiagonalForm.eigenvectors
 
     def fails_later(form, positions, known):
         if len(known):
             raise np.linalg.LinAlgError
         return original(form, positions, known)
 
-    with mock.patch.object(TridiagonalForm, "vectors", fails_later):
+    with mock.patch.object(TridiagonalForm, "eigenvectors", fails_later):
         together = Spectrum(matrix)
         assert_leading(matrix, 60, "value", *together.leading(60))
         np.testing.assert_array_equal(together.leading(20)[1], alone[1])
