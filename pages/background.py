@@ -86,7 +86,8 @@ def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = 
             del _jobs[old.key]
         job.watchers.add(_session())
         job.last_look = time.monotonic()
-        return job
+    _cancelled_keys().discard(key)
+    return job
 
 
 def find(key: Hashable) -> Job | None:
@@ -98,6 +99,7 @@ def find(key: Hashable) -> Job | None:
 
 def cancel(key: Hashable) -> None:
     """Stop watching a job; it ends when no session watches it."""
+    _cancelled_keys().add(key)
     with _lock:
         job = _jobs.get(key)
         if job is None:
@@ -105,6 +107,16 @@ def cancel(key: Hashable) -> None:
         job.watchers.discard(_session())
         if not job.watchers:
             job.cancelled.set()
+
+
+def was_cancelled(key: Hashable) -> bool:
+    """Return whether this session cancelled the job with this key and has not restarted it."""
+    return key in _cancelled_keys()
+
+
+def _cancelled_keys() -> set[Hashable]:
+    keys: set[Hashable] = st.session_state.setdefault("_cancelled_jobs", set())
+    return keys
 
 
 def watch(

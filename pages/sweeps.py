@@ -33,12 +33,12 @@ def watch(
     """
     key = (sweeps, scheduler(), str(cache_folder()))
     job = background.find(key)
-    if by_button and job is None and not st.button(by_button, type="primary"):
-        draw(tuple(() for _ in sweeps))
-        return None
-    if job is None or not job.is_running:
-        total = cost_of_sweeps(sweeps).draws
-        job = background.start(key, lambda: _run(sweeps), total)
+    if job is None and (by_button or background.was_cancelled(key)):
+        nothing: RowsOfSweeps = tuple(() for _ in sweeps)
+        if not st.button(by_button or "Run again", type="primary"):
+            draw(nothing)
+            return None
+    job = background.start(key, lambda: _run(sweeps), cost_of_sweeps(sweeps).draws)
     background.watch(job, lambda results: draw(rows_of(results, len(sweeps))), "runs", count_runs)
     return job
 

@@ -1,0 +1,78 @@
+"""Small panels of captured energy side by side: an overview of all published figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from dpcore.figures.style import ink, look_of
+
+Point = tuple[str, float, float]
+
+
+@dataclass(frozen=True)
+class SmallPanel:
+    """One panel of an overview.
+
+    title: Name of the panel and its data set.
+    means: Tuples of protocol, value on the axis and mean captured energy.
+    published: Published points in the same form.
+    logarithmic: Whether the axis is logarithmic.
+    """
+
+    title: str
+    means: Sequence[Point]
+    published: Sequence[Point]
+    logarithmic: bool
+
+
+def panel_overview(
+    panels: Sequence[SmallPanel], *, columns: int = 5, dark: bool = False
+) -> go.Figure:
+    """Draw captured energy of many panels: lines for own runs, hollow markers for published ones."""
+    n_rows = -(-len(panels) // columns)
+    figure = make_subplots(
+        n_rows,
+        columns,
+        subplot_titles=[panel.title for panel in panels],
+        shared_yaxes=True,
+        horizontal_spacing=0.02,
+        vertical_spacing=0.12,
+    )
+    named: set[str] = set()
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, columns)
+        for points, is_own in ((panel.published, False), (panel.means, True)):
+            for key in dict.fromkeys(point[0] for point in points):
+                own = sorted((value, mean) for each, value, mean in points if each == key)
+                look = look_of(key, dark=dark)
+                figure.add_scatter(
+                    x=[value for value, _ in own],
+                    y=[mean for _, mean in own],
+                    mode="lines" if is_own else "markers",
+                    name=look.label,
+                    legendgroup=key,
+                    showlegend=key not in named,
+                    line={"color": look.colour, "dash": look.dash, "width": 2},
+                    marker={"color": look.colour, "symbol": f"{look.symbol}-open", "size": 5},
+                    hovertemplate="%{y:.0%} at %{x}<extra>" + look.label + "</extra>",
+                    row=row + 1,
+                    col=column + 1,
+                )
+                named.add(key)
+        kind = "log" if panel.logarithmic else "linear"
+        figure.update_xaxes(type=kind, row=row + 1, col=column + 1)
+    figure.update_xaxes(showticklabels=False, showgrid=False, ticks="")
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.5)
+    figure.update_annotations(font={"size": 12, "color": ink(dark)})
+    figure.update_layout(
+        height=150 * n_rows + 60,
+        margin={"l": 45, "r": 10, "t": 50, "b": 10},
+        legend={"orientation": "h", "y": 1.12, "x": 0},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+    )
+    return figure

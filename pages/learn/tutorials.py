@@ -1,0 +1,85 @@
+"""Tutorials: a few lines of code for each function of the library, run live."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dpcore.params import EPSILONS
+from dpcore.teaching.tutorials import CODE, TUTORIALS, Output, run_tutorial, tutorial_notebook
+from pages import navigation
+from pages.cached import cached
+from pages.components import charts, guarantee, ledger
+from pages.controls import Selection, plain
+
+
+def show(selection: Selection) -> None:  # noqa: ARG001  every page has this signature
+    """Draw the chosen tutorial."""
+    st.title("Tutorials")
+    navigation.link_to_parts("tutorials")
+    left, middle, right = st.columns([3, 2, 1], vertical_alignment="bottom")
+    key = left.selectbox(
+        "Tutorial",
+        list(TUTORIALS),
+        format_func=lambda name: TUTORIALS[name].title,
+        key="tutorial",
+        bind="query-params",
+    )
+    epsilon = middle.select_slider(
+        "ε in the code",
+        [value for value in EPSILONS if 0.01 <= value <= 20],
+        value=1.0,
+        format_func=plain,
+        key="tutorial_epsilon",
+        bind="query-params",
+    )
+    right.download_button(
+        "Notebook",
+        lambda: tutorial_notebook(key, epsilon),
+        f"{key}.ipynb",
+        "application/x-ipynb+json",
+        on_click="ignore",
+    )
+    tutorial = TUTORIALS[key]
+    st.markdown(tutorial.about)
+    if key == "pca":
+        ledger.record_uncovered("digits", "The PCA tutorial", "examples are not charged")
+    outputs = _outputs(key, epsilon)
+    remaining = iter(outputs)
+    for number, (kind, source) in enumerate(tutorial.filled(epsilon)):
+        if kind != CODE:
+            st.markdown(source)
+            continue
+        st.code(source, language="python", wrap_lines=True)
+        output = next(remaining)
+        if output.printed:
+            st.code(output.printed, language=None, wrap_lines=True)
+        if isinstance(output.value, go.Figure):
+            alt = "Private counts as bars, true counts as a dashed outline."
+            charts.show_figure(output.value, key=f"tutorial_figure_{number}", alt=alt)
+    _show_guarantees(outputs)
+
+
+@cached(64, message="Running the tutorial")
+def _outputs(key: str, epsilon: float) -> tuple[Output, ...]:
+    return run_tutorial(key, epsilon)
+
+
+def _show_guarantees(outputs: tuple[Output, ...]) -> None:
+    guarantees = {
+        name: each
+        for output in outputs
+        for name, each in output.promises.items()
+        if each.is_private
+    }
+    st.markdown("## Guarantees")
+    for tab, each in zip(
+        st.tabs([f"`{name}`" for name in guarantees]), guarantees.values(), strict=True
+    ):
+        with tab:
+            guarantee.show_card(each)
+    st.caption(
+        "The ledger does not count examples. To run the notebook elsewhere, install "
+        "`requirements.txt`. Some cells fix the seed of the noise so that you see the same "
+        "numbers. A real release keeps its seed secret."
+    )
