@@ -112,10 +112,13 @@ def _shown(name: str) -> str:
     return f"The default {value} is shown." if value is not None else "The default is shown."
 
 
-def _accept_link(
+def accept_link(
     name: str, options: Sequence[Any], label: Callable[[Any], str], several: bool
 ) -> None:
-    """Set a control of options from the link, by value or by label, in any case."""
+    """Set a control of options from the link, by value or by label, in any case.
+
+    Call it before the widget is drawn. Streamlit itself accepts labels only.
+    """
     link: dict[str, list[str]] = st.session_state.get(_LINK, {})
     if name not in link:
         return
@@ -217,7 +220,7 @@ def _dataset(place: DeltaGenerator | None) -> DatasetStatus:
     if name not in statuses:
         st.session_state["dataset"] = name = DEFAULTS["dataset"]
     if place is not None:
-        _accept_link("dataset", tuple(statuses), _dataset_label, several=False)
+        accept_link("dataset", tuple(statuses), _dataset_label, several=False)
         name = place.selectbox(
             "Data set",
             list(statuses),
@@ -304,7 +307,7 @@ def _choose(
     label: Callable[[Any], str],
 ) -> Any:
     name, several = common["key"], isinstance(usual, list)
-    _accept_link(name, options, label, several)
+    accept_link(name, options, label, several)
     present = st.session_state.get(name)
     if present is not None and not (set(present) if several else {present}) <= set(options):
         st.session_state[name] = usual
@@ -325,11 +328,11 @@ def _accept_hidden(name: str, usual: Any) -> None:
     if name not in link:
         return
     if name in ("algorithm", "compare"):
-        _accept_link(name, protocols(), _title, isinstance(usual, list))
+        accept_link(name, protocols(), _title, isinstance(usual, list))
         return
     declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else None
     if declared is not None and (options := declared.steps or declared.offered or declared.choices):
-        _accept_link(name, tuple(options), declared.label or plain_or_text, several=False)
+        accept_link(name, tuple(options), declared.label or plain_or_text, several=False)
         return
     value = _number(link.pop(name)[-1])
     if value is not None:

@@ -32,7 +32,7 @@ class SmallPanel:
 def panel_overview(
     panels: Sequence[SmallPanel], *, columns: int = 5, dark: bool = False
 ) -> go.Figure:
-    """Draw captured energy of many panels: lines for own runs, hollow markers for published ones."""
+    """Draw captured energy of many panels: own runs as lines, published ones as hollow markers."""
     n_rows = -(-len(panels) // columns)
     figure = make_subplots(
         n_rows,

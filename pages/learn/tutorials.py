@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpcore.params import EPSILONS
 from dpcore.teaching.tutorials import CODE, TUTORIALS, Output, run_tutorial, tutorial_notebook
-from pages import navigation
+from pages import controls, navigation
 from pages.cached import cached
 from pages.components import charts, guarantee, ledger
 from pages.controls import Selection, plain
@@ -18,10 +18,11 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
     st.title("Tutorials")
     navigation.link_to_parts("tutorials")
     left, middle, right = st.columns([3, 2, 1], vertical_alignment="bottom")
+    controls.accept_link("tutorial", list(TUTORIALS), _title, several=False)
     key = left.selectbox(
         "Tutorial",
         list(TUTORIALS),
-        format_func=lambda name: TUTORIALS[name].title,
+        format_func=_title,
         key="tutorial",
         bind="query-params",
     )
@@ -60,6 +61,10 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
     _show_guarantees(outputs)
 
 
+def _title(key: str) -> str:
+    return TUTORIALS[key].title
+
+
 @cached(64, message="Running the tutorial")
 def _outputs(key: str, epsilon: float) -> tuple[Output, ...]:
     return run_tutorial(key, epsilon)
@@ -73,9 +78,8 @@ def _show_guarantees(outputs: tuple[Output, ...]) -> None:
         if each.is_private
     }
     st.markdown("## Guarantees")
-    for tab, each in zip(
-        st.tabs([f"`{name}`" for name in guarantees]), guarantees.values(), strict=True
-    ):
+    tabs = st.tabs([f"`{name}`" for name in guarantees])
+    for tab, each in zip(tabs, guarantees.values(), strict=True):
         with tab:
             guarantee.show_card(each)
     st.caption(

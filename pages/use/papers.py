@@ -33,7 +33,7 @@ from dpcore.papers.dpdispca import (
 )
 from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages import navigation, sweeps
+from pages import controls, navigation, sweeps
 from pages.cached import cached
 from pages.components import charts, downloads, ledger, notices
 from pages.controls import Selection
@@ -55,6 +55,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
     navigation.link_to_parts("papers")
     _show_overview()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
+    controls.accept_link("papers_figure", [*FIGURES, *FIGURES_2012], _figure_title, several=False)
     name = left.selectbox(
         "Figure",
         [*FIGURES, *FIGURES_2012],

@@ -1,37 +1,26 @@
-"""Pages run by Streamlit's own test harness, with no data files on the machine."""
+"""Pages run by Streamlit's test harness, with no data files on the machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
-from pages.server import caches
-from tests.pages.looking import Opener, leave, opened
+from pages import background
+from tests.pages.opening import Opener, open_page_at
 
 
 @pytest.fixture(autouse=True)
-def who_has_looked_leaves() -> Iterator[None]:
-    """No test computes for the visitors of those before it."""
+def stop_background_jobs() -> Iterator[None]:
+    """Cancel jobs that a test leaves behind."""
     yield
-    leave()
-
-
-@pytest.fixture(autouse=True)
-def every_draw_is_waited_for(monkeypatch) -> None:
-    """What a page shows does not depend on how fast this machine is."""
-    monkeypatch.setattr(caches, "_FIRST_SECONDS", 60.0)
+    for job in list(background._jobs.values()):
+        job.cancelled.set()
 
 
 @pytest.fixture
 def open_page(tmp_path, monkeypatch) -> Opener:
-    """A page, named as "section/page", with controls given as in its address."""
+    """Return a function that opens a page by its address, with query parameters."""
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    return opened
-
-
-@pytest.fixture
-def open_on_digits(open_page) -> Opener:
-    """The same on the data that are quickest to run, at a delta that figures are known of."""
-    return partial(open_page, dataset="digits", delta="0.01")
+    monkeypatch.setenv("DPCORE_CACHE", str(tmp_path / "cache"))
+    return open_page_at

@@ -1,0 +1,44 @@
+"""Open pages of the app with AppTest and read what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+Opener = Callable[..., AppTest]
+_TEXTS = ("markdown", "caption", "warning", "error", "info", "success", "title", "header")
+
+
+@cache
+def _components() -> BidiComponentManager:
+    # Discovery reads the metadata of every installed package; once is enough.
+    found = BidiComponentManager()
+    found.discover_and_register_components(start_file_watching=False)
+    return found
+
+
+def open_page_at(address: str, **query: str) -> AppTest:
+    """Open a page as a link does: "" is the start page."""
+    at = AppTest.from_file(APP, default_timeout=120)
+    at._bidi_component_manager = _components()
+    for name, value in query.items():
+        at.query_params[name] = value
+    return visit(at, address)
+
+
+def visit(at: AppTest, address: str) -> AppTest:
+    """Open another page in the same session. `AppTest.switch_page` knows files only."""
+    at._page_hash = calc_hash(address or "explore")
+    return at.run()
+
+
+def texts(at: AppTest) -> str:
+    """Return everything that the page shows as Markdown."""
+    found = [element.value for kind in _TEXTS for element in getattr(at, kind)]
+    return "\n".join(text for text in found if isinstance(text, str))

@@ -1,0 +1,75 @@
+"""Papers and code: the overview, one panel with its claims, the tutorials."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from dpcore.experiments.pca import RunSpec
+from dpcore.papers.dpdispca import FIGURES, PaperFigure
+from dpcore.teaching.tutorials import TUTORIALS
+from tests.pages.opening import texts
+
+SMALL = PaperFigure(
+    "small",
+    "Captured energy against ε, digits",
+    RunSpec.published(repetitions=4, components=5),
+    "epsilon",
+    (0.1, 1.0, 10.0),
+    "Captured energy grows with ε.",
+    "grows",
+    "requested ε",
+)
+
+
+def charts_of(at):
+    return [json.loads(each.proto.spec) for each in at.get("plotly_chart")]
+
+
+def test_the_overview_shows_every_published_panel_first(open_page):
+    at = open_page("papers")
+    assert not at.exception
+    titles = [note["text"] for note in charts_of(at)[0]["layout"]["annotations"]]
+    assert len(titles) == len(FIGURES)
+
+
+def test_absent_data_are_explained_and_the_overview_stays(open_page):
+    at = open_page("papers", papers_figure="fig1-b")
+    assert not at.exception
+    assert any("not on this machine" in each.value for each in at.info)
+    assert charts_of(at)
+
+
+@pytest.mark.parametrize("former", ["reproduce", "reproduce_2012"])
+def test_former_addresses_lead_here(open_page, former):
+    at = open_page(former)
+    assert not at.exception and at.title[0].value == "Papers and code"
+
+
+def test_a_panel_runs_and_its_claims_are_checked(open_page, monkeypatch):
+    monkeypatch.setitem(FIGURES, "fig1-a", SMALL)
+    at = open_page("papers", papers_runs="as published")
+    deadline = time.monotonic() + 60
+    while "holds" not in texts(at) and time.monotonic() < deadline:
+        time.sleep(0.3)
+        at.run()
+    assert not at.exception
+    assert "✓ holds" in texts(at)
+
+
+def test_a_cancelled_run_waits_for_a_click(open_page, monkeypatch):
+    monkeypatch.setitem(FIGURES, "fig1-a", SMALL.varied(repetitions=50, seed=5))
+    at = open_page("papers")
+    cancel = [each for each in at.button if each.label == "Cancel"]
+    cancel[0].click().run()
+    assert not at.exception
+    assert any(each.label == "Run again" for each in at.button)
+
+
+@pytest.mark.parametrize("key", TUTORIALS)
+def test_every_tutorial_runs_and_states_its_guarantee(open_page, key):
+    at = open_page("tutorials", tutorial=key)
+    assert not at.exception and not at.error
+    assert "Guarantees" in texts(at)
