@@ -34,11 +34,11 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-p
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
     "study": ("dpcore/federated/",),
-    "excel": ("dpcore/release/tables.py",),
+    "excel": ("dpcore/release/workbook.py",),
     "cluster": (
         "dpcore/cluster.py",
         "dpcore/experiments/sweep.py",
-        "dpcore/release/measurement.py",
+        "dpcore/release/cluster_sums.py",
     ),
     "flower": ("dpcore/federated/flower.py",),
     "nvflare": ("dpcore/federated/nvflare.py",),

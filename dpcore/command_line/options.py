@@ -30,7 +30,7 @@ from dpcore.params import USUAL_DELTA, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 
 if TYPE_CHECKING:
-    from dpcore.release.tables import TableFile
+    from dpcore.release.table_file import TableFile
 
 # Results on standard output and in files; progress on standard error.
 
@@ -296,7 +296,8 @@ def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
     """The file of one's own table, with what was said of it; or the place of many."""
     # Brings what reads tables, and few runs have one.
     from dpcore.release.dictionary import DECIMALS, THOUSANDS
-    from dpcore.release.tables import TableFile, is_partitioned
+    from dpcore.release.parquet_files import is_partitioned
+    from dpcore.release.table_file import TableFile
 
     if is_partitioned(arguments.data):
         data: Path | str = arguments.data

@@ -32,11 +32,11 @@ from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 from dpcore.params import params
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.release.certificate import PublicationSettings
+from dpcore.release.settings import PublicationSettings
 
 if TYPE_CHECKING:
     from dpcore.release import Reading
-    from dpcore.release.tables import Header
+    from dpcore.release.table_file import Header
 
 BROKEN = 1
 _BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -209,7 +209,7 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
 def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
     """The variable's, where a cluster can sum the table: others are read here, and not refused."""
     from dpcore.release import read_dictionary
-    from dpcore.release.tables import is_partitioned
+    from dpcore.release.parquet_files import is_partitioned
 
     given = os.environ.get(SCHEDULER_VARIABLE)
     if not given or not is_partitioned(arguments.data):
@@ -220,7 +220,8 @@ def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
 def _release(arguments: argparse.Namespace) -> int:
     from dpcore.release import Reading
     from dpcore.release.project import LEDGER, Project
-    from dpcore.release.publication import CERTIFICATE, write_release
+    from dpcore.release.publication import write_release
+    from dpcore.release.release_files import CERTIFICATE
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
         print(f"dpcore: {moved}", file=ASIDE)
@@ -301,8 +302,9 @@ def _no_cell_is_read(columns: Sequence[str]) -> str:
 
 def _check(arguments: argparse.Namespace) -> int:
     from dpcore.release.dictionary import read_dictionary, template
-    from dpcore.release.simulation import inspect_table
-    from dpcore.release.tables import TableFile, header_of, names_in
+    from dpcore.release.inspection import inspect_table
+    from dpcore.release.table_file import TableFile
+    from dpcore.release.tables import header_of, names_in
 
     file, name = table_file(arguments), PurePath(str(arguments.data)).name
     if arguments.dictionary is None:
@@ -360,9 +362,9 @@ def _said(reading: Reading) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from dpcore.release.certificate import AFTER_THE_NOISE, promise_code, software
-    from dpcore.release.publication import CERTIFICATE
-    from dpcore.release.released_pca import verify
+    from dpcore.release.release_files import CERTIFICATE
+    from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
+    from dpcore.release.verification import verify
 
     if arguments.code:
         lines = promise_code()
@@ -385,7 +387,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _example(arguments: argparse.Namespace) -> int:
-    from dpcore.release.simulation import write_example
+    from dpcore.release.examples import write_example
 
     dictionary = write_example(arguments.name, arguments.folder)
     print(f"{arguments.folder}: {dictionary.title}, {len(dictionary.columns)} columns")

@@ -20,7 +20,7 @@ from dpcore.command_line.options import (
     table_file,
 )
 from dpcore.params import params
-from dpcore.release.certificate import PublicationSettings
+from dpcore.release.settings import PublicationSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -40,12 +40,10 @@ from dpcore.pca.assessment import bases_worth
 from dpcore.pca.protocols.sequential import join
 from dpcore.pca.site import NoisySite, SiteMessage
 from dpcore.privacy import BeyondCap
-from dpcore.release.exact import LENGTH, noisy_second_moment, noisy_sum
-from dpcore.release.measurement import (
-    Reading,
-    moment_around,
-    sum_and_count,
-)
+from dpcore.release.encoding import Reading
+from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
+from dpcore.release.integer_rows import LENGTH
+from dpcore.release.measurement import moment_around, sum_and_count
 from dpcore.release.project import Project, sync_folder
 from dpcore.release.tables import Table
 from dpcore.spectra import Spectrum

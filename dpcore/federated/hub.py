@@ -52,17 +52,18 @@ from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import Label, label_of, label_page
 from dpcore.release.certificate import (
     ASSUMPTIONS,
-    NOT_ATTACKED,
     READER_ALONE,
     as_json,
     how_prepared,
     relation,
-    software,
     who_is_one,
 )
-from dpcore.release.exact import LENGTH, MOST_ROWS
-from dpcore.release.measurement import TOLD, Measured, centre_of, leading_of, told_of
+from dpcore.release.certificate_label import NOT_ATTACKED
+from dpcore.release.integer_moments import MOST_ROWS
+from dpcore.release.integer_rows import LENGTH
+from dpcore.release.measurement import ESTIMATES, Measured, centre_of, estimate_of, leading_of
 from dpcore.release.project import sync_folder
+from dpcore.release.software import software
 from dpcore.spectra import PublicBasis, Spectrum, leading_eigenpairs
 
 # What a hub makes of what sites sent: a centre, then components. All of it is post-processing.
@@ -647,7 +648,7 @@ class Hub:
         values = self._values(there, self.request)
         require_possible_moment(self.plan, values, state.n_rows)
         found = components(self.plan, values, state.centre, state.n_rows)
-        arrays: dict[str, Any] = {name: told_of(found, name) for name in TOLD} | {
+        arrays: dict[str, Any] = {name: estimate_of(found, name) for name in ESTIMATES} | {
             "components": found.components, "eigenvalues": found.eigenvalues,
             "centre": found.centre, "n_rows": found.n_rows, "sites": np.array(there),
             "features": np.array(self.plan.dictionary.features),

@@ -36,7 +36,8 @@ from dpcore.federated.plan import AttemptCost, StudyPlan
 from dpcore.federated.wire_messages import MOMENT, SUM, Request, request_from, values_from
 from dpcore.privacy import Adversary, BeyondCap
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.release.certificate import share_in_words, who_is_one
+from dpcore.release.certificate import who_is_one
+from dpcore.release.certificate_label import share_in_words
 from dpcore.release.project import Project
 
 # A guard's owner: what was asked of the site, what left, what may still be spent, and a yes or no.

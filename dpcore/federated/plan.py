@@ -15,14 +15,11 @@ from typing import Any
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.params import again, check_params
 from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
-from dpcore.release.certificate import PublicationSettings
 from dpcore.release.dictionary import Dictionary, dictionary_from
-from dpcore.release.exact import DISTANCE
-from dpcore.release.measurement import (
-    Scales,
-    bases_of,
-    calibrated,
-)
+from dpcore.release.measurement import bases_of
+from dpcore.release.normal_sampler import DISTANCE
+from dpcore.release.scales import Scales, calibrated
+from dpcore.release.settings import PublicationSettings
 from dpcore.spectra import PublicBasis
 
 FORM = "dp-pca-lab/study/1"

@@ -42,7 +42,8 @@ from dpcore.federated.owner_page import attempts_left
 from dpcore.federated.plan import StudyPlan, plan_from
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.project import Project
-from dpcore.release.tables import Table, TableFile
+from dpcore.release.table_file import TableFile
+from dpcore.release.tables import Table
 
 # A study on this machine: a hub and a guard a site, each a process of its own, on loopback.
 

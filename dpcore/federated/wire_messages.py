@@ -32,7 +32,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.federated.plan import FORM, StudyPlan
-from dpcore.release.exact import GRID, LENGTH, MOST_ROWS, REACH, rounded_normal
+from dpcore.release.integer_moments import MOST_ROWS
+from dpcore.release.integer_rows import GRID, LENGTH
+from dpcore.release.normal_sampler import REACH, rounded_normal
 
 # Masks that each pair of sites agrees on and that cancel in the sum (Bonawitz and others 2017).
 

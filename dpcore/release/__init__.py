@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from dpcore.release.dictionary import Column, Dictionary, dictionary_from, read_dictionary
-from dpcore.release.exact import rounded_normal
-from dpcore.release.measurement import Reading, Scales, calibrated
+from dpcore.release.encoding import Reading
+from dpcore.release.inspection import Inspection, inspect_table
+from dpcore.release.normal_sampler import rounded_normal
+from dpcore.release.planning import Plan, look_alike, plan
 from dpcore.release.project import Charged, Project, Total
 from dpcore.release.publication import release
-from dpcore.release.simulation import Inspection, Plan, inspect_table, look_alike, plan
-from dpcore.release.tables import Table, TableFile
+from dpcore.release.scales import Scales, calibrated
+from dpcore.release.table_file import TableFile
+from dpcore.release.tables import Table
 
 if TYPE_CHECKING:
     from dpcore.release.released_pca import ReleasedPCA, load_release

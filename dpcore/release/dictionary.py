@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.release.tables import DATE_ORDERS, Marks, name_of_text
+from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text
 
 # Integer rows of more features would leave the range in which their lengths are exact.
 MOST_FEATURES = 10_000

@@ -38,7 +38,7 @@ from dpcore.privacy import (
 )
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import say_delta
-from dpcore.release.measurement import SAMPLER_SHARE, for_gaussian
+from dpcore.release.scales import SAMPLER_SHARE, for_gaussian
 
 LEDGER = "ledger.sqlite"
 

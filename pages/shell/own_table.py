@@ -18,8 +18,9 @@ from dpcore.data.dataset import HeldTable, is_held
 from dpcore.experiments.pca import GIVEN, SPLITS
 from dpcore.params import USUAL_DELTA, largest_delta, usual_delta
 from dpcore.release.dictionary import Dictionary
-from dpcore.release.measurement import Reading
-from dpcore.release.simulation import UPLOADS, Upload, laboratory_data
+from dpcore.release.encoding import Reading
+from dpcore.release.simulation import laboratory_data
+from dpcore.release.uploads import UPLOADS, Upload
 from pages.server.process import let_go
 from pages.shell.fragments import in_browser
 from pages.shell.streamlit_internals import is_in_session

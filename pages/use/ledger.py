@@ -15,7 +15,7 @@ from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import Accountant, Cap
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
-from dpcore.release.certificate import share_in_words
+from dpcore.release.certificate_label import share_in_words
 from dpcore.release.project import Project
 from pages.server import caches
 from pages.shell.controls import current

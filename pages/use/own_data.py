@@ -22,18 +22,11 @@ from dpcore.release.dictionary import (
     dictionary_from,
     parsed_dictionary,
 )
-from dpcore.release.measurement import Reading
-from dpcore.release.simulation import (
-    EXAMPLES,
-    LARGEST_UPLOAD,
-    UPLOADS,
-    Upload,
-    example,
-    plan,
-    read_upload,
-    uploaded,
-)
-from dpcore.release.tables import SEPARATORS, TEXTS, WORKBOOK
+from dpcore.release.encoding import Reading
+from dpcore.release.examples import EXAMPLES, example
+from dpcore.release.planning import plan
+from dpcore.release.table_file import SEPARATORS, TEXTS, WORKBOOK
+from dpcore.release.uploads import LARGEST_UPLOAD, UPLOADS, Upload, read_upload, uploaded
 from pages.server import turns
 from pages.server.caches import counted_out
 from pages.shell import own_table

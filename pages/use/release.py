@@ -26,12 +26,15 @@ from dpcore.figures.components import loading_bars, people_scatter, released_var
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
-from dpcore.release.certificate import PublicationSettings, promise, relation, share_in_words
+from dpcore.release.certificate import promise, relation
+from dpcore.release.certificate_label import share_in_words
 from dpcore.release.dictionary import Dictionary
-from dpcore.release.measurement import Scales, calibrated
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
-from dpcore.release.released_pca import ReleasedPCA, load_release, verify
+from dpcore.release.released_pca import ReleasedPCA, load_release
+from dpcore.release.scales import Scales, calibrated
+from dpcore.release.settings import PublicationSettings
+from dpcore.release.verification import verify
 from pages.server import turns
 from pages.shell import own_table
 from pages.shell.navigation import linked_page

@@ -28,7 +28,9 @@ from dpcore.arrays import IntArray
 from dpcore.data import load_dataset
 from dpcore.privacy import gaussian_epsilon
 from dpcore.release import Column, Dictionary, calibrated
-from dpcore.release.exact import LENGTH, diagonal_sigma, noisy_second_moment, rounded_normal
+from dpcore.release.integer_moments import diagonal_sigma, noisy_second_moment
+from dpcore.release.integer_rows import LENGTH
+from dpcore.release.normal_sampler import rounded_normal
 from dpcore.spectra import leading_eigenpairs
 
 _SMALL, _N_SMALL = 3, 200_000

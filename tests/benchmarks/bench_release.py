@@ -22,7 +22,8 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.release import Column, Dictionary, Reading, Table, calibrated
-from dpcore.release.exact import GRID, LENGTH, noisy_second_moment
+from dpcore.release.integer_moments import noisy_second_moment
+from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import moment_around, noisy_centre, sum_and_count
 from dpcore.spectra import captured_energy, leading_eigenpairs
 

@@ -23,7 +23,7 @@ from dpcore.federated.wire_messages import MOMENT, SUM, Request, masked, values_
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, judge
 from dpcore.release.dictionary import Column, Dictionary
-from dpcore.release.exact import LENGTH
+from dpcore.release.integer_rows import LENGTH
 from dpcore.release.project import Project
 
 SITES, EPSILON, DELTA = ("one", "two", "three"), 3.0, 1e-3

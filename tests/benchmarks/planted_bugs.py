@@ -254,7 +254,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "one-blank-moves-all-flags",
         "a cell's number does not depend on the type that the other cells give its column",
-        "dpcore/release/tables.py",
+        "dpcore/release/cells.py",
         "        return _real(cell)\n",
         "        return np.nan if isinstance(cell, bool) else _real(cell)\n",
         ("tests/release/test_cells.py",),
@@ -262,7 +262,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "levels-as-they-print",
         "nor does its name: 1 and 1.0 are one level and one person",
-        "dpcore/release/tables.py",
+        "dpcore/release/cells.py",
         "return str(int(number)) if abs(number) < _LARGEST_WHOLE else repr(number)",
         "return repr(number)",
         ("tests/release/test_cells.py",),

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from playwright import sync_api
 
-from dpcore.release.released_pca import verify
+from dpcore.release.verification import verify
 from tests.browser.conftest import running_server, settle
 from tests.browser.reachable import faults
 

@@ -30,7 +30,7 @@ from dpcore.federated.wire_messages import (
     values_from,
 )
 from dpcore.release.dictionary import Column, Dictionary
-from dpcore.release.exact import GRID
+from dpcore.release.integer_rows import GRID
 from dpcore.release.project import Project
 
 

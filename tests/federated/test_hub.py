@@ -25,7 +25,8 @@ from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.privacy.label import SCHEMA
 from dpcore.release.certificate import READER_ALONE
-from dpcore.release.exact import GRID, LENGTH, MOST_ROWS
+from dpcore.release.integer_moments import MOST_ROWS
+from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.spectra import Spectrum
 
 

@@ -17,9 +17,11 @@ from pyarrow import parquet
 
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, Reading, Table
-from dpcore.release.exact import GRID, LENGTH
-from dpcore.release.measurement import calibrated, grid_blocks, moment_around, sum_and_count
-from dpcore.release.simulation import read_upload
+from dpcore.release.encoding import grid_blocks
+from dpcore.release.integer_rows import GRID, LENGTH
+from dpcore.release.measurement import moment_around, sum_and_count
+from dpcore.release.scales import calibrated
+from dpcore.release.uploads import read_upload
 
 N_MOST = 8
 DICTIONARIES = {

@@ -22,9 +22,10 @@ from dpcore.privacy import gaussian_delta
 from dpcore.privacy.label import SCHEMA as LABEL_SCHEMA
 from dpcore.release import Column, Dictionary, Table, calibrated, load_release
 from dpcore.release.certificate import as_json
-from dpcore.release.exact import DISTANCE, GRID, LENGTH, of_length
-from dpcore.release.measurement import grid_blocks
-from dpcore.release.released_pca import verify
+from dpcore.release.encoding import grid_blocks
+from dpcore.release.integer_rows import GRID, LENGTH, of_length
+from dpcore.release.normal_sampler import DISTANCE
+from dpcore.release.verification import verify
 
 
 def _certified(folder) -> dict:
@@ -278,6 +279,16 @@ def test_no_epsilon_is_said_of_the_releases_so_far(make):
     page = (folder / "certificate.html").read_text(encoding="utf-8")
     assert "together</th><td>ε = 2 at δ = 10⁻⁵: its cap" in page and "so far" not in page
     assert re.search(r"with this release</th><td>5\d(\.\d)? % \(of μ²\)", page)
+
+
+def test_the_deployment_entry_states_the_cap_of_the_project_only(make):
+    """The sum of mu so far does not hold for releases that were chosen after seeing others."""
+    make("first")
+    folder = make("second").folder
+    entry = json.loads((folder / "deployment.yaml").read_text())["deployment"]
+    said, total = entry["accounting"]["composition"], _certified(folder)["total"]
+    assert f"{total['mu']:.6g}" not in said
+    assert "epsilon = 2, delta = 10⁻⁵, the cap of a privacy filter" in said
 
 
 def test_other_components_under_the_same_certificate_do_not_verify(make):

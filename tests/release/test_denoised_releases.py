@@ -12,7 +12,7 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
 from dpcore.pca.assessment import bases_worth
 from dpcore.release import Column, Dictionary, release
-from dpcore.release.certificate import PublicationSettings
+from dpcore.release.settings import PublicationSettings
 from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, Spectrum, cumulative_energy
 
 N_FEATURES, K = 40, 5

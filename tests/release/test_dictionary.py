@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, dictionary_from, read_dictionary
+from dpcore.release.cells import name_of_text
 from dpcore.release.dictionary import template
-from dpcore.release.simulation import EXAMPLES, example
-from dpcore.release.tables import name_of_text
+from dpcore.release.examples import EXAMPLES, example
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LIMITS = st.tuples(st.floats(-1e100, 1e100), st.floats(1e-3, 1e100))

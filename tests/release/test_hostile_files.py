@@ -12,8 +12,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.release import Column, Dictionary, Project, Reading, Table
-from dpcore.release.measurement import grid_blocks
-from dpcore.release.released_pca import verify
+from dpcore.release.encoding import grid_blocks
+from dpcore.release.verification import verify
 from tests.release.hostile_files import REFUSED, odd, with_people
 
 COLUMNS = (Column("age", 0, 100), Column("sex", levels=("f", "m")))

@@ -11,17 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpcore.errors import ParameterError
-from dpcore.release import exact
-from dpcore.release.exact import (
-    GRID,
-    LENGTH,
+from dpcore.release import integer_moments
+from dpcore.release.integer_moments import (
     diagonal_sigma,
     exact_second_moment,
     exact_sum,
     noisy_second_moment,
-    of_length,
-    on_grid,
 )
+from dpcore.release.integer_rows import GRID, LENGTH, of_length, on_grid
 
 ENTRIES = st.integers(-2 * GRID, 2 * GRID)
 ROWS = hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=ENTRIES)
@@ -87,11 +84,11 @@ def test_ends_of_the_grid():
 
 @pytest.mark.parametrize("panel", [1, 3, 1024])
 def test_the_second_moment_is_exact_in_any_block(monkeypatch, panel):
-    monkeypatch.setattr(exact, "_PANEL", panel)
+    monkeypatch.setattr(integer_moments, "_PANEL", panel)
     rng = np.random.default_rng()
     rows = of_length(np.rint(rng.uniform(-GRID, GRID, (500, 7))), LENGTH)
     whole = rows.astype(object).T @ rows.astype(object)
-    monkeypatch.setattr(exact, "_ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(integer_moments, "_ROWS_AT_ONCE", 64)
     for blocks in ([rows], np.array_split(rows, 9)):
         assert (exact_second_moment(blocks, 7) == whole).all()
     total, n_rows = exact_sum(np.array_split(rows, 4), 7)
@@ -99,14 +96,14 @@ def test_the_second_moment_is_exact_in_any_block(monkeypatch, panel):
 
 
 def test_a_block_stays_where_doubles_are_exact():
-    assert exact._ROWS_AT_ONCE * LENGTH**2 <= 2**53
-    assert exact.MOST_ROWS * LENGTH**2 + 10 * 2**57 < 2**63
+    assert integer_moments._ROWS_AT_ONCE * LENGTH**2 <= 2**53
+    assert integer_moments.MOST_ROWS * LENGTH**2 + 10 * 2**57 < 2**63
 
 
 def test_a_long_row_and_too_many_rows_are_refused(monkeypatch):
     with pytest.raises(ParameterError, match="rows"):
         exact_second_moment([np.array([[LENGTH, 1.0]])], 2)
-    monkeypatch.setattr(exact, "MOST_ROWS", 3)
+    monkeypatch.setattr(integer_moments, "MOST_ROWS", 3)
     with pytest.raises(ParameterError, match="data"):
         exact_sum([np.zeros((2, 1)), np.zeros((2, 1))], 1)
 
@@ -165,9 +162,9 @@ def test_noise_is_symmetric_whole_and_wider_on_the_diagonal():
 @pytest.mark.parametrize("in_place", [False, True])
 def test_every_entry_above_the_diagonal_has_a_draw_of_its_own(monkeypatch, in_place):
     left = iter(range(1, 100))
-    monkeypatch.setattr(exact, "_PANEL", 3)
+    monkeypatch.setattr(integer_moments, "_PANEL", 3)
     monkeypatch.setattr(
-        exact,
+        integer_moments,
         "rounded_normal",
         lambda n, _: np.array([next(left) for _ in range(n)], dtype=int),
     )

@@ -18,8 +18,9 @@ import pytest
 from scipy import stats
 
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.release import exact
-from dpcore.release.exact import _cells_of, noisy_second_moment, noisy_sum, rounded_normal
+from dpcore.release import integer_moments
+from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
+from dpcore.release.normal_sampler import _cells_of, rounded_normal
 
 FALSE_ALARM = 1e-9
 SIGMA = 67_558_650_598
@@ -159,10 +160,10 @@ def test_the_noise_of_a_release_takes_the_same_steps_whatever_the_data(monkeypat
         words[::50] >>= np.uint64(20)
         return words.tobytes()
 
-    monkeypatch.setattr(exact, "rounded_normal", partial(rounded_normal, entropy=entropy))
+    monkeypatch.setattr(integer_moments, "rounded_normal", partial(rounded_normal, entropy=entropy))
     rows = np.random.default_rng().integers(-(2**16), 2**16, (40, 12))
     longest = (1 << 27) * rows.T @ rows // np.abs(rows.T @ rows).max()
-    _cells_of(SIGMA), _cells_of(exact.diagonal_sigma(SIGMA))
+    _cells_of(SIGMA), _cells_of(integer_moments.diagonal_sigma(SIGMA))
 
     def steps(moment: np.ndarray) -> tuple[list[tuple[str, int]], list[int]]:
         nonlocal calls

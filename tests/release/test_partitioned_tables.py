@@ -24,10 +24,9 @@ from dpcore.release import (
     Reading,
     Table,
     calibrated,
-    measurement,
+    parquet_files,
     release,
 )
-from dpcore.release import tables as tables_module
 from dpcore.release.measurement import moment_around, sum_and_count
 
 # The library's own housekeeping at the end of a cluster is not what is tested here.
@@ -69,7 +68,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(tables_module, "PART_ROWS", 1000)
+    monkeypatch.setattr(parquet_files, "PART_ROWS", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +154,7 @@ def test_a_release_by_a_cluster_differs_in_its_noise_alone(
     def drawn(size, sigma):
         return np.random.default_rng(sigma % 1000).integers(-sigma, sigma, size)
 
-    monkeypatch.setattr("dpcore.release.exact.rounded_normal", drawn)
+    monkeypatch.setattr("dpcore.release.integer_moments.rounded_normal", drawn)
     made = [
         release(
             folder, DICTIONARY, epsilon=1, delta=1e-5, n_components=2, project=tmp_path / name,
@@ -231,7 +230,7 @@ def test_a_lost_scheduler_is_one_sentence_and_charged_once_at_most(
             ask()
         assert not project.exists()
     else:
-        with pytest.warns(RuntimeWarning, match="parts are read by this process"):
+        with pytest.warns(RuntimeWarning, match="stays charged once; this process reads"):
             ask()
         assert [charge.name for charge in Project(project).releases()] == ["one"]
 
@@ -305,7 +304,10 @@ def test_what_is_no_table_of_parquet_is_a_sentence(tmp_path, folder, cluster):
         exact(some_rows(5), cluster.scheduler_address)
     people = Dictionary((Column("a", 0, 1),), person="c")
     with pytest.raises(ParameterError, match="scheduler must be left out"):
-        measurement.parts_of(Table(folder / "part-0.parquet", people.keys), people)
+        sum_and_count(
+            Table(folder / "part-0.parquet", people.keys), people,
+            calibrated(people, epsilon=1, delta=1e-5), Reading(), scheduler="tcp://127.0.0.1:1",
+        )  # fmt: skip
 
 
 def test_parts_without_any_row_are_a_table_without_rows(tmp_path, cluster):

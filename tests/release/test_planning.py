@@ -10,8 +10,8 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, Reading, Table, look_alike, plan
-from dpcore.release.measurement import grid_blocks
-from dpcore.release.simulation import example
+from dpcore.release.encoding import grid_blocks
+from dpcore.release.examples import example
 
 ONE = Column("one", 0, 1)
 WHO = Dictionary(

@@ -17,7 +17,7 @@ import pytest
 from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, Cap, delta_of_distance, gaussian_delta
 from dpcore.release import Column, Dictionary, Project, calibrated, measurement, publication
-from dpcore.release.released_pca import verify
+from dpcore.release.verification import verify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CAP = (1.0, 1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.command_line import main
 from dpcore.release import Column, Dictionary, release
-from dpcore.release.certificate import AFTER_THE_NOISE, promise_code, software
+from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
 
 PEOPLE = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
 
@@ -38,7 +38,7 @@ def test_whatever_a_release_calls_is_listed_or_comes_after_the_noise(tmp_path):
     }
     # Of noise in floating point, by which the assessment draws its own.
     made_by_these = {"dpcore.mechanisms.noise", "dpcore.streams", "dpcore.pca.messages"}
-    assert {"dpcore.release.exact", "dpcore.release.tables"} <= called & listed
+    assert {"dpcore.release.normal_sampler", "dpcore.release.tables"} <= called & listed
     assert called - listed - after <= made_by_these
 
 
@@ -46,7 +46,7 @@ def test_the_list_is_printed_with_its_lines(capsys):
     assert main(["verify", "--code"]) == 0
     said = capsys.readouterr().out
     files = promise_code()
-    assert "dpcore/release/exact.py" in files and "dpcore/privacy/accountant.py" in files
+    assert "dpcore/release/normal_sampler.py" in files and "dpcore/privacy/accountant.py" in files
     assert all(name in said for name in files)
     assert f"{sum(files.values()):,}  lines in {len(files)} files" in said
     assert software()["code"] in said
@@ -56,5 +56,5 @@ def test_the_list_is_printed_with_its_lines(capsys):
 def test_nothing_that_draws_or_charges_is_called_after_the_noise():
     for module in AFTER_THE_NOISE:
         assert not any(f"{name}.".startswith(f"{module}.") for name in (
-            "dpcore.release.exact", "dpcore.release.measurement", "dpcore.release.project",
+            "dpcore.release.normal_sampler", "dpcore.release.measurement", "dpcore.release.project",
             "dpcore.privacy.accountant", "dpcore.privacy.gaussian"))  # fmt: skip

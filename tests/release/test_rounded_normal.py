@@ -15,8 +15,8 @@ from mpmath import mp
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.release import exact as module
-from dpcore.release.exact import DISTANCE, rounded_normal
+from dpcore.release import normal_sampler as module
+from dpcore.release.normal_sampler import DISTANCE, rounded_normal
 
 FALSE_ALARM = 1e-9
 LARGE = 67_558_650_598

@@ -19,9 +19,9 @@ from pyarrow import parquet
 
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, Reading, Table
-from dpcore.release.exact import GRID
-from dpcore.release.measurement import grid_blocks
-from dpcore.release.tables import TableFile
+from dpcore.release.encoding import grid_blocks
+from dpcore.release.integer_rows import GRID
+from dpcore.release.table_file import TableFile
 from tests.release.hostile_files import FRAME, REFUSED, SOUND, damaged, workbook
 
 AGE, SEX = Column("age", 0, 100), Column("sex", levels=("f", "m"))
@@ -63,9 +63,9 @@ def test_a_matrix_on_disk_is_not_read_into_memory(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "frame", "matrix", "dask", "lazy"])
 def test_blocks_of_any_source_add_up_to_the_table(ending, tmp_path, monkeypatch):
     monkeypatch.setattr("dpcore.release.tables._BLOCK_CELLS", 16)
-    monkeypatch.setattr("dpcore.release.tables._LONGEST_LINE", 64)
-    monkeypatch.setattr("dpcore.release.measurement._CELLS_IN_CACHE", 6)
-    monkeypatch.setattr("dpcore.release.measurement._MOST_THREADS", 2)
+    monkeypatch.setattr("dpcore.release.delimited_text._LONGEST_LINE", 64)
+    monkeypatch.setattr("dpcore.release.encoding._CELLS_IN_CACHE", 6)
+    monkeypatch.setattr("dpcore.release.encoding._MOST_THREADS", 2)
     matrix = np.arange(40).reshape(20, 2).astype(np.uint8)
     frame, path = pd.DataFrame(matrix, columns=["a", "b"]), tmp_path / f"t.{ending}"
     if ending == "csv":
@@ -222,9 +222,9 @@ def test_a_text_is_read_by_its_header_and_what_is_said(encoding, separator, pack
 
 
 def test_a_file_of_many_blocks_in_another_encoding_is_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpcore.release.tables._BUFFER", 37)
-    monkeypatch.setattr("dpcore.release.tables._LONGEST_LINE", 256)
-    monkeypatch.setattr("dpcore.release.tables._FIRST_LOOK", 50)
+    monkeypatch.setattr("dpcore.release.delimited_text.BUFFER", 37)
+    monkeypatch.setattr("dpcore.release.delimited_text._LONGEST_LINE", 256)
+    monkeypatch.setattr("dpcore.release.delimited_text._FIRST_LOOK", 50)
     lines = ["title", "name;age", *(f"é{number % 7};{number}" for number in range(500))]
     text = "\n".join([*lines, "sum;1", "", "end"])
     for encoding, footer in (("utf-16", 2), ("latin-1", 2), ("utf-8", 2)):

@@ -15,8 +15,9 @@ from dpcore.data.dataset import HeldTable
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, sites_of
-from dpcore.release import Column, Dictionary, Reading, simulation
-from dpcore.release.simulation import laboratory_data, read_upload
+from dpcore.release import Column, Dictionary, Reading, simulation, uploads
+from dpcore.release.simulation import laboratory_data
+from dpcore.release.uploads import read_upload
 
 CSV = b"who,age,answer,school\np1,20,yes,A\np1,90,no,A\np2,,maybe,B\np3,50,yes,\n,10,no,B\n"
 AGES = Dictionary(
@@ -143,7 +144,7 @@ def test_what_is_no_table_gets_one_sentence_that_repeats_nothing(which):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(simulation, "LARGEST_UNPACKED", 10_000)
+    monkeypatch.setattr(uploads, "LARGEST_UNPACKED", 10_000)
     zeros = io.BytesIO()
     np.savez_compressed(zeros, X=np.zeros((1000, 10)))
     with pytest.raises(ParameterError, match="sound NPZ"):

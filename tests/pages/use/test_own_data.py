@@ -14,7 +14,7 @@ from dpcore.data.dataset import HeldTable, held_name
 from dpcore.experiments.cca_runs import CcaProblem
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.release import Project
-from dpcore.release.released_pca import verify
+from dpcore.release.verification import verify
 from pages.server import background_jobs
 from pages.shell import own_table
 from pages.use import own_data

@@ -1,0 +1,76 @@
+"""Privacy label of a release, made from its certificate."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpcore.privacy import Guarantee, PrivacyBudget
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
+from dpcore.privacy.label import Label, Sight, label_of
+from dpcore.release.certificate import FORM_OF_PLANS, who_is_one
+
+NOT_ATTACKED = (
+    "No attack was run on this release; python -m dpcore audit attacks mechanisms of its kind."
+)
+
+
+def label_of_certificate(certificate: dict[str, Any]) -> Label:
+    """The privacy label of a release, all of it from its certificate."""
+    asked, total, mechanism = (certificate[key] for key in ("asked", "total", "mechanism"))
+    m = mechanism["rows_per_person"]
+    guarantee = Guarantee(
+        PrivacyBudget(asked["epsilon"], asked["delta"]),
+        certificate["epsilon"],
+        certificate["delta"],
+        "gaussian",
+        "the holder of the rows",
+    )
+    return label_of(
+        guarantee,
+        certificate["title"] or certificate["name"],
+        is_simulation=False,
+        who=f"Every person in the table ({name_person(certificate)})",
+        unit=("all rows of one person" if m > 1 else "one row", certificate["relation"]),
+        sights=(
+            Sight("Holder of the rows", "sites", "every raw row", None, is_trusted=True),
+            Sight(
+                "Reader", "reader", "components, variances, noisy count, this label",
+                certificate["epsilon"],
+            ),
+        ),
+        assumptions=certificate["assumptions"],
+        total="; ".join(f"{k}: {v}" for k, v in say_total(certificate["form"], total).items())
+        + ".",
+        checked=(
+            "Computed again, without the rows, by: python -m dpcore verify FOLDER.",
+            NOT_ATTACKED,
+        ),
+        made=certificate["made"],
+        version=certificate["software"]["dpcore"],
+    )  # fmt: skip
+
+
+def name_person(certificate: dict[str, Any]) -> str:
+    return who_is_one(certificate["dictionary"]["rows"].get("person"))
+
+
+def say_total(form: str, total: dict[str, Any]) -> dict[str, Any]:
+    cap = f"ε = {say_delta(total['cap_epsilon'])} at δ = {say_delta(total['cap_delta'])}"
+    if form == FORM_OF_PLANS:
+        return {
+            "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
+            f"δ = {say_delta(total['delta'])}",
+            "Most that the project may ever spend": cap,
+        }
+    return {
+        "All releases of the project together": f"{cap}: its cap, fixed before the first, which "
+        "holds whatever is chosen after seeing some of them",
+        "Used of the cap, with this release": f"{share_in_words(total['share'])} (of μ²)",
+    }
+
+
+def share_in_words(share: float) -> str:
+    """A part of a cap in percent, rounded up."""
+    # What was asked to fill the cap shall say 100 %.
+    return f"{math.ceil(1000 * share - 1e-6) / 10:g} %"

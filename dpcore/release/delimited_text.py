@@ -1,0 +1,386 @@
+"""Read delimited text (CSV, TSV) in blocks.
+
+The header is the first line that has all columns of the dictionary. Encoding and separator are
+found from the byte order mark and from that line, which are public, or are given by the data
+holder. Nothing is inferred from rows: one cell could then change how all rows are read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dpcore.errors import ParameterError
+from dpcore.release.table_file import (
+    BUFFER,
+    DAMAGED,
+    SEPARATORS,
+    SOUND,
+    Block,
+    Header,
+    TableFile,
+    refuse_numbers,
+    require_columns,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LONGEST_LINE = 1 << 22
+
+
+# Of a text, in which the names of columns are looked for: characters, and lines.
+_FIRST_LOOK, MOST_PREAMBLE = 1 << 16, 50
+
+
+# As Arrow says it.
+_RAGGED = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+)")
+
+
+# Rows among which a ragged one is looked for once more, to say its line.
+_MOST_COUNTED = 1 << 20
+
+
+# How other files begin that are often called a text.
+_KINDS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "ZIP, as workbooks are", b"PAR1": "Parquet"}
+
+
+class DelimitedText:
+    """A table as text, read a few megabytes at a time."""
+
+    def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
+        self.file, self.keys = file, list(keys)
+        self.header = find_header(file, keys)
+
+    def batches(self) -> Iterator[tuple[Block, float]]:
+        """Columns of some rows, as texts, and the share of the file that is read."""
+        with self.file.opened() as file:
+            try:
+                for batch in self._opened(file):
+                    share = 1.0 if file.closed else file.tell() / file.size()
+                    yield self._block(batch), share
+            except ParameterError:
+                raise
+            except DAMAGED as error:
+                raise self._fault(error) from error
+
+    def _opened(self, file: Any) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        # Only what is read has a name: of the other columns several may have one.
+        names = [
+            name if name in self.keys else f"\0{place}"
+            for place, name in enumerate(self.header.names)
+        ]
+        return arrow_csv.open_csv(
+            self._rows_of(file),
+            read_options=arrow_csv.ReadOptions(
+                block_size=_LONGEST_LINE, use_threads=False, column_names=names
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=self.header.separator,
+                # Otherwise where a block ends would decide what a quoted line break is.
+                newlines_in_values=True,
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(self.keys, pa.string()), include_columns=self.keys
+            ),
+        )
+
+    def _rows_of(self, file: Any) -> Any:
+        """The stream of what is below the header, in UTF-8."""
+        import pyarrow as pa
+
+        stream, header = self.file.unpacked(file), self.header
+        if self.file.footer_lines or header.encoding not in ("utf-8", "utf-8-sig"):
+            rows = _rows_in_utf8(stream, header, self.file.footer_lines)
+            return pa.PythonFile(_Chunks(rows), mode="r")
+        beginning = _beginning(self.file, header.encoding, header.length)[0][: header.length]
+        skipped = len(beginning.encode()) + (len(codecs.BOM_UTF8) if header.has_mark else 0)
+        stream.read(skipped)
+        return stream
+
+    def _block(self, batch: pa.RecordBatch) -> Block:
+        block = Block({key: batch.column(key) for key in self.keys})
+        block.are_texts = True
+        block.decimal, block.thousands = self.file.decimal, self.file.thousands
+        # Between commas a decimal comma would be quoted, and .tsv files are written by programs.
+        is_told = self.header.separator == "," or self.file.ending.startswith(".tsv")
+        block.is_decimal_open = not is_told and self.file.decimal is None
+        return block
+
+    def _fault(self, error: Exception) -> ParameterError:
+        """Why the text is no table, with the line where that can be said."""
+        if ragged := _RAGGED.search(str(error)):
+            (number, found), expected = ragged.groups(), len(self.header.names)
+            line = self._line_of_ragged()
+            place = f"row {number} below the header" if line is None else f"line {line}"
+            return ParameterError(
+                "data",
+                f"a table with {expected} cell{'s' * (expected > 1)} in every row, as the header "
+                f"in line {self.header.line} has (header_line and footer_lines tell of others)",
+                f"{found} in {place}",
+            )
+        if "Empty CSV" in str(error):
+            below = f"none below the header in line {self.header.line}"
+            return ParameterError("data", "a table with rows", below)
+        if (line := self._line_not_decoded()) is not None:
+            return _wrong_encoding(self.header.encoding, line)
+        return ParameterError("data", SOUND[self.file.ending], self.file.name)
+
+    def _line_of_ragged(self) -> int | None:
+        """The first line with another number of cells than the header; None if far or not found."""
+        try:
+            with self.file.opened() as file:
+                text = io.TextIOWrapper(
+                    self.file.unpacked(file), self.header.encoding, "replace", newline=""
+                )
+                records = _records(text, self.header.separator, self.header.line)
+                for line, cells, _ in islice(records, 1, _MOST_COUNTED):
+                    if cells and len(cells) != len(self.header.names):
+                        return line
+        except (*DAMAGED, csv.Error):
+            return None
+        return None
+
+    def _line_not_decoded(self) -> int | None:
+        """The first line that is not in the encoding."""
+        decoder, line = codecs.getincrementaldecoder(self.header.encoding)(), 1
+        with self.file.opened() as file:
+            stream = self.file.unpacked(file)
+            try:
+                while raw := stream.read(BUFFER):
+                    line += decoder.decode(raw).count("\n")
+                decoder.decode(b"", final=True)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(self.header.encoding, "ignore")
+                return line + before.count("\n")
+            except DAMAGED:
+                return None
+        return None
+
+
+def _wrong_encoding(encoding: str, line: int) -> ParameterError:
+    name = encoding.removesuffix("-sig")
+    wish = f"that of the file, as latin-1, cp1252 or utf-16; it is not {name}"
+    return ParameterError("text_encoding", wish, f"other characters in line {line}")
+
+
+class _Chunks(io.RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            following = next(self._chunks, None)
+            if following is None:
+                return 0
+            self._rest = following
+        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def _rows_in_utf8(stream: Any, header: Header, footer_lines: int) -> Iterator[bytes]:
+    """What is below the header, but for the lines at the end that are no rows."""
+    decoder = codecs.getincrementaldecoder(header.encoding)()
+    to_skip, held = header.length, ""
+    while raw := stream.read(BUFFER):
+        text = decoder.decode(raw)
+        skipped = min(to_skip, len(text))
+        to_skip -= skipped
+        held += text[skipped:]
+        # The last line may not be whole.
+        ready, held = _without_last_lines(held, footer_lines + 1)
+        yield ready.encode()
+    held += decoder.decode(b"", final=True)[to_skip:]
+    yield _without_last_lines(held, footer_lines)[0].encode()
+
+
+def _without_last_lines(text: str, n_lines: int) -> tuple[str, str]:
+    """A text up to its last lines that are not blank, and those."""
+    lines = list(io.StringIO(text, newline=""))
+    cut, left = len(lines), n_lines
+    while cut and left:
+        cut -= 1
+        left -= bool(lines[cut].strip())
+    return "".join(lines[:cut]), "".join(lines[cut:])
+
+
+def _encoding_of(file: TableFile) -> tuple[str, bool]:
+    """As it is said, or by a text's first bytes; and whether a mark says it."""
+    with file.opened() as stream:
+        first = file.unpacked(stream).read(4)
+    marks = {
+        codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+        codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+    }  # fmt: skip
+    for mark, encoding in marks.items():
+        if first.startswith(mark) and file.text_encoding in (None, encoding):
+            return encoding, True
+    if file.text_encoding is not None:
+        return file.text_encoding, False
+    # The names of columns are mostly letters of one byte.
+    zeros = tuple(each == 0 for each in first)
+    without_mark = {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}
+    return without_mark.get(zeros, "utf-8"), False
+
+
+def _beginning(
+    file: TableFile, encoding: str, n_characters: int
+) -> tuple[str, ParameterError | None]:
+    """The first characters of a text: as many, or all there are, or some more.
+
+    And why there are no more, where a line is not in this encoding.
+    """
+    decoder, text = codecs.getincrementaldecoder(encoding)(), ""
+    with file.opened() as packed:
+        stream = file.unpacked(packed)
+        try:
+            while len(text) < n_characters:
+                raw = stream.read(BUFFER)
+                text += decoder.decode(raw, final=not raw)
+                if not raw:
+                    break
+        except UnicodeDecodeError as error:
+            text += error.object[: error.start].decode(encoding, "ignore")
+            return text, _wrong_encoding(encoding, 1 + text.count("\n"))
+    return text, None
+
+
+def _records(
+    lines: Iterable[str], separator: str, first_line: int = 1
+) -> Iterator[tuple[int, list[str], int]]:
+    """Rows of a text from a line on: that of each, its cells, and the characters up to its end."""
+    read, consumed = 0, 0
+
+    def counted() -> Iterator[str]:
+        nonlocal read, consumed
+        for line in lines:
+            read += 1
+            consumed += len(line)
+            yield line
+
+    of_text = counted()
+    for _ in range(first_line - 1):
+        next(of_text, None)
+    start = read + 1
+    for cells in csv.reader(of_text, delimiter=separator):
+        yield start, cells, consumed
+        start = read + 1
+
+
+def find_header(file: TableFile, keys: Sequence[str]) -> Header:
+    _refuse_other_kinds(file)
+    encoding, has_mark = _encoding_of(file)
+    for n_characters in (_FIRST_LOOK, _LONGEST_LINE):
+        text, fault = _beginning(file, encoding, n_characters)
+        is_whole = len(text) < n_characters
+        found = [
+            Header(
+                tuple(cell.strip() for cell in cells), line, separator, encoding, length, has_mark
+            )
+            for separator in _separators(file, _separator_said(text, file))
+            for line, cells, length in _first_records(text, separator, file, is_whole)
+        ]
+        if is_whole or (found and not keys) or _having(found, keys):
+            break
+    if fault is not None and not _having(found, keys):
+        raise fault
+    if not found:
+        raise ParameterError("data", SOUND[file.ending], file.name)
+    return _with_keys(found, keys, file) if keys else _likeliest(found, file)
+
+
+def _having(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
+    return [each for each in found if set(keys) <= set(each.names)]
+
+
+def _refuse_other_kinds(file: TableFile) -> None:
+    """Say of another kind of file which it is."""
+    with file.opened() as stream:
+        first = stream.read(4)
+    for beginning, kind in _KINDS.items():
+        if first.startswith(beginning) and not (kind == "gzip" and file.ending.endswith(".gz")):
+            raise ParameterError("data", SOUND[file.ending], f"a file of {kind}, {file.name}")
+
+
+def _separators(file: TableFile, named: str | None) -> tuple[str, ...]:
+    """Those that come into question: as Excel names it in a first line, or of all."""
+    if named is not None and file.separator is None:
+        return (named,)
+    usual = {".tsv": "\t", ".txt": "\t"}.get(file.ending.removesuffix(".gz"), ",")
+    return tuple(dict.fromkeys((file.separator or usual, usual, *SEPARATORS)))
+
+
+def _separator_said(text: str, file: TableFile) -> str | None:
+    """By a first line as Excel reads and writes it: sep=;"""
+    first = text[:16].splitlines()[:1]
+    is_named = bool(first) and first[0].lower().startswith("sep=") and len(first[0]) == len("sep=;")
+    return first[0][-1] if is_named and file.header_line is None else None
+
+
+def _first_records(
+    text: str, separator: str, file: TableFile, is_whole: bool
+) -> Iterator[tuple[int, list[str], int]]:
+    """Where a header may be: the lines of a preamble and the one after it."""
+    first_line = file.header_line or (2 if _separator_said(text, file) else 1)
+    last_line = first_line if file.header_line is not None else MOST_PREAMBLE
+    try:
+        records = _records(io.StringIO(text, newline=""), separator, first_line)
+        for line, cells, length in records:
+            if line > last_line or (length == len(text) and not is_whole):
+                return
+            if any(map(str.strip, cells)):
+                yield line, cells, length
+    except csv.Error:
+        return
+
+
+def _likeliest(found: Sequence[Header], file: TableFile) -> Header:
+    """The first line, by the separator that cuts it into most names."""
+    first = min(each.line for each in found)
+    wanted = {file.separator} if file.separator is not None else set(SEPARATORS)
+    there = [each for each in found if each.line == first and each.separator in wanted]
+    header = max(there or found, key=lambda each: len(each.names))
+    refuse_numbers(header, file)
+    return header
+
+
+def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
+    """The first line in which all keys are.
+
+    Raises `ParameterError` that says what the likeliest line lacks.
+    """
+    wanted, whole = set(keys), _having(found, keys)
+    mine = [each for each in whole if file.separator in (None, each.separator)]
+    if whole and not mine:
+        told = SEPARATORS.get(whole[0].separator, whole[0].separator)
+        wish = f"that of the file: the header in line {whole[0].line} has a {told} between names"
+        raise ParameterError("separator", wish, file.separator)
+    if mine:
+        first = min(each.line for each in mine)
+        at_first = [each for each in mine if each.line == first]
+        if len({each.names for each in at_first}) > 1:
+            wish = f"given: in line {first} the columns are there with several"
+            raise ParameterError("separator", wish, "none")
+        header = at_first[0]
+        require_columns(keys, header.names, f" in line {header.line}")
+        return header
+    likeliest = max(found, key=lambda each: len(wanted & set(each.names)))
+    if not wanted & set(likeliest.names):
+        likeliest = _likeliest(found, replace(file, separator=None))
+    require_columns(keys, likeliest.names, f" in line {likeliest.line}")
+    return likeliest

@@ -1,0 +1,98 @@
+"""Files of a release folder, made from the certificate and the released arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, cast
+
+import numpy as np
+
+from dpcore.arrays import AnyArray
+from dpcore.privacy.label import label_page
+from dpcore.release.certificate import as_json
+from dpcore.release.certificate_label import label_of_certificate
+from dpcore.release.certificate_page import certificate_page
+from dpcore.release.deployment import deployment
+from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.integer_rows import GRID
+from dpcore.release.measurement import (
+    ESTIMATES,
+    Measured,
+    estimate_of,
+)
+from dpcore.release.usage_examples import SCRIPT, notebook
+
+COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
+
+
+def files_of(
+    certificate: dict[str, Any], dictionary: Dictionary, measured: Measured
+) -> dict[str, bytes]:
+    """All files of a release by name; the certificate gets the hashes of the others.
+
+    certificate: From `certificate_of`.
+    """
+    arrays: dict[str, AnyArray] = {
+        "components": measured.components,
+        "centre": measured.centre / GRID,
+        "eigenvalues": measured.eigenvalues,
+        "features": np.array(dictionary.features),
+        **{name: estimate_of(measured, name) for name in ESTIMATES},
+    }
+    file = io.BytesIO()
+    np.savez(file, **cast(dict[str, Any], arrays))
+    files = {COMPONENTS: file.getvalue(), **files_beside(certificate, arrays)}
+    hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
+    return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
+
+
+def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) -> dict[str, bytes]:
+    """All files but the two that they are made of, by name.
+
+    certificate: Its hashes are not read.
+    arrays: Of the NPZ file.
+    """
+    return {
+        "components.csv": _csv(_components(arrays)),
+        "variance.csv": _csv(_variance(arrays)),
+        DICTIONARY: dictionary_from(certificate["dictionary"]).toml().encode(),
+        "certificate.html": certificate_page(certificate).encode(),
+        # JSON is YAML.
+        "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
+        "use.py": SCRIPT.encode(),
+        "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
+        **_label_files(certificate),
+    }
+
+
+def _label_files(certificate: dict[str, Any]) -> dict[str, bytes]:
+    if "label" not in certificate:  # of an earlier version
+        return {}
+    label = label_of_certificate(certificate)
+    return {"label.json": as_json(label.as_dict()), "label.html": label_page(label).encode()}
+
+
+def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
+    yield ["row", *arrays["features"].tolist()]
+    yield ["centre", *arrays["centre"].tolist()]
+    for number, component in enumerate(arrays["components"], 1):
+        yield [f"component {number}", *component.tolist()]
+
+
+def _variance(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
+    """A cell is empty where the release cannot tell."""
+    yield ["row", *(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))]
+    columns = np.concatenate([arrays[name] for name in ESTIMATES]).T
+    for number, row in enumerate(columns.tolist(), 1):
+        yield [f"component {number}", *("" if math.isnan(cell) else cell for cell in row)]
+
+
+def _csv(rows: Iterable[list[Any]]) -> bytes:
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(rows)
+    return file.getvalue().encode()

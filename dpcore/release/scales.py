@@ -1,0 +1,168 @@
+"""Calibrate the noise of a release: public numbers in, integer sigmas out.
+
+Neighbouring tables differ in all rows of one person, replaced, added or removed; at most m rows of
+a person are used. Sensitivities (proofs: `docs/algorithms/exact-release.md`):
+
+- sum of rows with squared norm at most R^2, with a count of weight at most sqrt(3) R: 2 m R;
+- second moment of rows of length at most L: sqrt(2) m L^2, attained by orthogonal rows.
+
+The sampler is within total variation tau of the ideal under both neighbours, so an
+(epsilon, delta)-DP ideal is (epsilon, delta + (1 + e^epsilon) tau)-DP. A millionth of delta is
+reserved for tau, in a release and in a project's cap, so that a release fits a cap with the same
+numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpcore.errors import ParameterError
+from dpcore.privacy import PrivacyBudget, delta_of_distance, gaussian_epsilon, gaussian_mu
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.integer_moments import (
+    diagonal_sigma,
+)
+from dpcore.release.integer_rows import GRID, LENGTH, grid_norm
+from dpcore.release.normal_sampler import DISTANCE, MOST_SIGMA_BITS
+
+# Of a release's delta, and of a cap's, what is kept for the distance of the samplers.
+SAMPLER_SHARE = 1e-6
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Integers from which everything that a release promises follows.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    rows_per_person : int
+        m.
+    squared_norm : int
+        R^2, of a row that is summed, in units of the grid.
+    length : int
+        L, of a row of the second moment.
+    sum_sigma, moment_sigma : int
+        Noise of a sum's entry, and of a moment's above the diagonal.
+    """
+
+    n_features: int
+    rows_per_person: int
+    squared_norm: int
+    length: int
+    sum_sigma: int
+    moment_sigma: int
+
+    @property
+    def count_weight(self) -> int:
+        """What the count is multiplied by: the largest integer up to sqrt(3) R."""
+        return math.isqrt(3 * self.squared_norm)
+
+    @property
+    def diagonal_sigma(self) -> int:
+        """Noise of the moment's diagonal."""
+        return diagonal_sigma(self.moment_sigma)
+
+    @property
+    def squared_mu(self) -> Fraction:
+        """mu^2 of the sum and the moment together, exactly."""
+        m = self.rows_per_person
+        of_sum = Fraction(4 * m**2 * self.squared_norm, self.sum_sigma**2)
+        return of_sum + Fraction(m**2 * self.length**4, self.moment_sigma**2)
+
+    @property
+    def mu(self) -> float:
+        """Of the Gaussian mechanism that the ideal release is, rounded up."""
+        return math.nextafter(math.sqrt(self.squared_mu), math.inf) * (1 + 2.0**-50)
+
+    @property
+    def n_draws(self) -> int:
+        """How many numbers are drawn: D + 1 for the sum and D (D + 1) / 2 for the moment."""
+        return self.n_features + 1 + self.n_features * (self.n_features + 1) // 2
+
+    @property
+    def distance(self) -> float:
+        """Total variation between what is drawn and the ideal: tau."""
+        return self.n_draws * DISTANCE
+
+    def epsilon(self, delta: float, at_most: float, *, distance: float | None = None) -> float:
+        """What holds at this delta, the sampler's distance included.
+
+        Parameters
+        ----------
+        delta : float
+        at_most : float
+            An epsilon known to be at least the result, at which the distance is counted.
+        distance : float, optional
+            Of another sampler than the one there is now.
+        """
+        distance = self.distance if distance is None else distance
+        left = delta - delta_of_distance(distance, at_most)
+        return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
+
+
+def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:
+    """What the ideal noise of a release has to keep, so that the sampler's part is left."""
+    return PrivacyBudget(budget.epsilon, (1 - SAMPLER_SHARE) * budget.delta)
+
+
+def calibrated(
+    dictionary: Dictionary, *, epsilon: float, delta: float, mean_share: float = 0.1
+) -> Scales:
+    """The least noise with which a release keeps (epsilon, delta), in whole numbers.
+
+    Parameters
+    ----------
+    dictionary : Dictionary
+    epsilon, delta : float
+        Both positive, epsilon finite.
+    mean_share : float
+        Part of mu^2 that the sum and the count take, in (0, 1).
+
+    Returns
+    -------
+    Scales
+
+    Raises
+    ------
+    ParameterError
+        If a value is out of range, or so small that it would take more noise than there are bits,
+        or the sampler's distance takes more than a millionth of delta.
+    """
+    budget = PrivacyBudget(epsilon, delta)
+    if budget.is_noiseless or not budget.delta > 0:
+        raise ParameterError("epsilon and delta", "finite and above 0", (epsilon, delta))
+    if not 0 < mean_share < 1:
+        raise ParameterError("mean_share", "above 0 and below 1", mean_share)
+    m, squared_norm = dictionary.at_most, bound_of(dictionary)
+    unit = Scales(dictionary.n_features, m, squared_norm, LENGTH, 1, 1)
+    for_sampler = delta_of_distance(unit.distance, epsilon)
+    if not for_sampler <= SAMPLER_SHARE * delta:
+        raise ParameterError(
+            "delta",
+            f"above {for_sampler / SAMPLER_SHARE:.2g} at this epsilon and number of features",
+            delta,
+        )
+    squared_mu = Fraction(gaussian_mu(for_gaussian(budget))) ** 2
+    share = Fraction(mean_share)
+    sum_sigma = _above_root(4 * m**2 * squared_norm / (squared_mu * share))
+    moment_sigma = _above_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))
+    if max(sum_sigma, diagonal_sigma(moment_sigma)).bit_length() > MOST_SIGMA_BITS:
+        raise ParameterError(
+            "epsilon", "large enough for noise of 57 bits with this many rows a person", epsilon
+        )
+    return Scales(dictionary.n_features, m, squared_norm, LENGTH, sum_sigma, moment_sigma)
+
+
+def bound_of(dictionary: Dictionary) -> int:
+    """R^2 of rows on the grid: no column exceeds GRID, nor do its levels, of which one is on."""
+    if dictionary.norm_bound is not None:
+        return min(grid_norm(dictionary.norm_bound) ** 2, len(dictionary.columns) * GRID**2)
+    return len(dictionary.columns) * GRID**2
+
+
+def _above_root(value: Fraction) -> int:
+    return math.isqrt(math.floor(value)) + 1
