@@ -19,24 +19,18 @@ import streamlit as st
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
+from dpcore.experiments.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.kept_moments import load_or_compute
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import (
-    Assessed,
-    PcaRow,
-    Problem,
-    ProblemKey,
-    Problems,
-    RunSpec,
-    ShownPeople,
-    assessed,
-    draw_subspaces,
-    kept_or_made,
-    load_prepared,
-    rebuilt,
-    rebuilt_about,
-    run_repetitions,
-    shown_people,
+from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, run_repetitions
+from dpcore.experiments.problem import Problem, Problems, load_prepared
+from dpcore.experiments.rebuilt_rows import (
+    ExampleRows,
+    rebuild_rows,
+    rebuild_rows_about,
+    select_example_rows,
 )
+from dpcore.experiments.spec import ProblemKey
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 
@@ -82,7 +76,7 @@ problems = Problems(
     keep_data=2,
     keep=64,
     most_bytes=256 * _MEGABYTE,
-    shelf=kept_or_made,
+    shelf=load_or_compute,
 )
 
 
@@ -162,9 +156,9 @@ _subspaces = OnceCache(_draw, keep=256, most_bytes=48 * _MEGABYTE)
 
 
 @cached(256, message="Estimating the captured energy from the release")
-def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
+def self_assessed(spec: RunSpec) -> dict[str, AssessedRelease]:
     """Return the estimates that the first run's releases give of themselves."""
-    return assessed(single(spec), problem_of(spec.problem_key()))
+    return assess_releases(single(spec), problem_of(spec.problem_key()))
 
 
 def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
@@ -180,11 +174,13 @@ def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
 
 
 @cached(64, megabytes=8)
-def shown_rows(spec: RunSpec) -> ShownPeople:
+def shown_rows(spec: RunSpec) -> ExampleRows:
     """Return the ten rows that pages rebuild from components."""
     key = spec.problem_key()
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
-    return shown_people(problems.prepared(*key.data), limits, np.diag(problems(key).reference))
+    return select_example_rows(
+        problems.prepared(*key.data), limits, np.diag(problems(key).reference)
+    )
 
 
 @cached(20_000, megabytes=32)
@@ -192,7 +188,7 @@ def rebuilt_rows(spec: RunSpec, repetition: int) -> bytes:
     """Return the ten rows rebuilt from one private run of the first protocol, as grey levels."""
     shown = shown_rows(spec)
     found = subspaces(spec, repetition)[spec.protocols[0]]
-    return shown.levels(rebuilt(shown.rows, found, problems(spec.problem_key()))).tobytes()
+    return shown.levels(rebuild_rows(shown.rows, found, problems(spec.problem_key()))).tobytes()
 
 
 def original_rows(spec: RunSpec) -> bytes:
@@ -205,5 +201,5 @@ def rows_rebuilt_exactly(spec: RunSpec) -> bytes:
     """Return the ten rows rebuilt from exact components, as grey levels."""
     shown, problem = shown_rows(spec), problems(spec.problem_key())
     k = spec.settings(problem.n_features, problem.default_components).n_components
-    exact = rebuilt_about(shown.rows, problem.exact_components[:k], problem.centre)
+    exact = rebuild_rows_about(shown.rows, problem.exact_components[:k], problem.centre)
     return shown.levels(exact).tobytes()

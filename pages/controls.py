@@ -20,16 +20,15 @@ from dpcore.data.dataset import read_limits, written_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.pca import (
+from dpcore.experiments.knowledge import (
     FREQUENCIES,
-    GIVEN,
     NO_KNOWLEDGE,
-    SPLITS,
     Knowledge,
-    RunSpec,
     check_knowledge,
-    kept_features,
+    count_directions,
 )
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 
@@ -372,7 +371,7 @@ def select(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
         fields["limits"] = written_limits(read_limits(limits, dataset.ranges), dataset.ranges)
     except ParameterError as error:
         notes.append(f"The limits of the data set are used: {error}.")
-    n_kept = kept_features(fields["knowledge"], dataset.n_features)
+    n_kept = count_directions(fields["knowledge"], dataset.n_features)
     fields["intermediate_dim"] = min(fields["intermediate_dim"], n_kept)
     return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes))
 
@@ -385,7 +384,7 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
         if knowledge is not None and knowledge.source != FREQUENCIES:
             if not _status(knowledge.source).ready:
                 raise ParameterError("knowledge", "a data set on this machine", name)
-        n_kept, needed = kept_features(name, dataset.n_features), fields["components"]
+        n_kept, needed = count_directions(name, dataset.n_features), fields["components"]
         if n_kept < needed:
             raise ParameterError("knowledge", f"of at least K = {needed} directions", n_kept)
     except (ParameterError, DataUnavailable) as error:

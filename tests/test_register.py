@@ -15,15 +15,10 @@ from dpcore.audit_cases.attack import audit_cases, named_cases
 from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.engine import charges_of
-from dpcore.experiments.pca import (
-    RunSpec,
-    charges_of_rows,
-    check_feasible,
-    draw_subspaces,
-    local_problem,
-    run,
-)
+from dpcore.experiments.pca import RunSpec, check_feasible, draw_subspaces, run
+from dpcore.experiments.problem import local_problem
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, cost_of_spec
 from dpcore.figures.energy import energy_curves, protocol_dots
@@ -95,7 +90,7 @@ def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
         assert charge.seen == (entry.title,)
         assert charge.by_sites == entry.is_distributed
         assert charge.draws == 2
-    assert [c.release.identity for c in charges_of_rows(run(spec))] == [
+    assert [c.release.identity for c in compute_charges(run(spec))] == [
         c.release.identity for c in charges
     ] or entry.key == "ppca"  # run alone, its chains are another draw
 

@@ -31,7 +31,7 @@ from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.pca import check_feasible, run
-from dpcore.experiments.published_folder import PYODIDE, PublishedGrid, publish
+from dpcore.experiments.published_folder import PublishedGrid, publish
 from dpcore.experiments.store import Store
 from dpcore.privacy import BeyondCap
 from dpcore.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
@@ -255,14 +255,6 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         default=PublishedGrid.components,
         help=f"(default: {','.join(map(str, PublishedGrid.components))})",
     )
-    parser.add_argument(
-        "--live",
-        metavar="PYODIDE",
-        default="",
-        help="write a second page that runs any setting, also on a visitor's own table, in the "
-        f"visitor's tab: a folder with Pyodide {PYODIDE} and its packages, which is copied, or the "
-        "https address of one",
-    )
     parser.set_defaults(command=_publish)
 
 
@@ -271,7 +263,7 @@ def _publish(arguments: argparse.Namespace) -> int:
         datasets=arguments.dataset, sites=arguments.sites, components=arguments.components
     )
     with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
-        page = publish(arguments.folder, grid, progress=bar.update, live=arguments.live)
+        page = publish(arguments.folder, grid, progress=bar.update)
     size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
     print(f"{page} ({size / 1e6:.1f} MB)")
     return 0

@@ -23,7 +23,8 @@ from dpcore.data import dataset_status
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, Row, gathered
-from dpcore.experiments.pca import ALL_PRINTED, ReleaseSpec, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import ALL_PRINTED, ReleaseSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.params import USUAL_DELTA, kind_of, params, usual_delta

@@ -32,19 +32,17 @@ from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import DATA_SEED
 from dpcore.data.two_views import TwoViewDataset, two_views
 from dpcore.errors import ParameterError
+from dpcore.experiments.charge_keys import (
+    describe_matrix,
+    describe_noise,
+    make_people_key,
+    make_stream_key,
+    noise_key,
+)
 from dpcore.experiments.engine import Row, Spec, gathered, is_charged, joined, merged, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import (
-    AskedRow,
-    ReleaseSpec,
-    held_stream,
-    label_of,
-    matrix_of,
-    noise_key,
-    people_of,
-    release_settings,
-)
+from dpcore.experiments.spec import ReleaseRow, ReleaseSpec, release_settings
 from dpcore.experiments.summaries import counted, crossing, percent
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.params import again, param
@@ -281,14 +279,14 @@ class CcaSpec(ReleaseSpec, Spec):
             if not is_charged(guarantee):
                 continue
             entry = REGISTERED[name]
-            matrix = matrix_of(cell, name).replace("moment", "joint moment")
+            matrix = describe_matrix(cell, name).replace("moment", "joint moment")
             key = ("pairs", *bounds, *noise_key(cell | {"norm_bound": None}, name))
             release = Release.of(
                 guarantee,
                 key=joined(*key),
-                label=label_of(cell, name, matrix),
+                label=describe_noise(cell, name, matrix),
                 dataset=dataset_of(self.source),
-                partition=joined("pairs", self.source, *people_of(cell))
+                partition=joined("pairs", self.source, *make_people_key(cell))
                 if entry.is_alone
                 else EVERYONE,
                 sites=(0,) if entry.is_alone else None,
@@ -300,7 +298,7 @@ class CcaSpec(ReleaseSpec, Spec):
                     ("canonical pairs",),
                     (f"CCA: {TITLES[name]}",),
                     entry.is_distributed,
-                    held_stream(cell, name),
+                    make_stream_key(cell, name),
                 )
             )
         return merged(charges)
@@ -478,7 +476,7 @@ def _random_spans(reference: FloatArray, n_x: int, n_components: int, seed: int)
 # Private CCA as a family of the engine: tidy rows, one a (protocol, repetition).
 
 
-class CcaRow(AskedRow):
+class CcaRow(ReleaseRow):
     """One protocol in one repetition: the whole cell, and what it is worth on the true data.
 
     `correlation_share` is the measured total correlation over the exact one, `random_share` that

@@ -21,23 +21,20 @@ from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row, Spec, one_blas_thread, row_from
+from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import (
-    NO_KNOWLEDGE,
-    About,
-    PcaRow,
+from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, row_of
+from dpcore.experiments.problem import (
+    DataDescription,
     Problem,
-    ProblemKey,
-    RunSpec,
     SiteData,
     build_problem,
-    draw_subspaces,
     local_problem,
     problem_of,
     require_variance,
-    row_of,
     sites_of,
 )
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.sweep import Sweep
 from dpcore.mechanisms import (
     bulk_ess,
@@ -201,7 +198,7 @@ def central_problem(
     reference = pooled
     if key.reference == "all":
         reference = whole() if whole is not None else raw_second_moment(prepared)
-    data = SiteData(moments, np.zeros(len(pooled)), About.of(prepared))
+    data = SiteData(moments, np.zeros(len(pooled)), DataDescription.of(prepared))
     return problem_of(data, pooled, reference)
 
 

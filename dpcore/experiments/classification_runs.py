@@ -29,18 +29,16 @@ from dpcore.data.loading import entry_of
 from dpcore.data.row_bounds import shorten
 from dpcore.data.splits import Halves, load_halves, split_sites
 from dpcore.errors import ParameterError
+from dpcore.experiments.charge_keys import COMPONENTS, describe_matrix, get_noise_identity
 from dpcore.experiments.engine import Row, Spec, gathered, is_charged, joined, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import (
-    BUYING,
-    COMPONENTS,
+from dpcore.experiments.spec import (
+    PRIVATE_MEAN_MODES,
     PUBLISHED,
     Prepares,
     PrivateRow,
     PrivateSpec,
-    matrix_of,
-    noise_of,
     noise_settings,
 )
 from dpcore.experiments.statistic_runs import StatisticSpec, release
@@ -191,7 +189,9 @@ class ClassificationSpec(PrivateSpec, Spec):
         if self.calibration != "analytic":
             raise ParameterError("calibration", "analytic where rows are centred", self.calibration)
         if not self.may_buy_mean:
-            offered = f"0 or left to the rule unless preparation is {' or '.join(BUYING)}"
+            offered = (
+                f"0 or left to the rule unless preparation is {' or '.join(PRIVATE_MEAN_MODES)}"
+            )
             raise ParameterError("centring_share", offered, self.centring_share)
 
     @property
@@ -248,11 +248,17 @@ class ClassificationSpec(PrivateSpec, Spec):
         noise: tuple[object, ...] = ()
         if pca is not None:
             reads = {
-                name: getattr(spec, name, None) for name in noise_of({}, spec.protocol).settings
+                name: getattr(spec, name, None)
+                for name in get_noise_identity({}, spec.protocol).settings
             }
-            noise = (matrix_of(vars(spec), spec.protocol), pca.epsilon, pca.delta, *reads.values())
+            noise = (
+                describe_matrix(vars(spec), spec.protocol),
+                pca.epsilon,
+                pca.delta,
+                *reads.values(),
+            )
         everything = tuple(value for name, value in vars(spec).items() if name != "repetitions")
-        matrix = matrix_of(vars(spec), spec.protocol)
+        matrix = describe_matrix(vars(spec), spec.protocol)
         found = "random" if spec.pipeline == RANDOM_PRIVATE else "private"
         stages = {
             CENTRING: (
@@ -282,7 +288,9 @@ class ClassificationSpec(PrivateSpec, Spec):
             )
             by_sites = stage != TRAINING and entry.is_distributed
             seen = (f"Classification: {seen_as}",)
-            stream = joined(noise_of({}, entry.key).words if stage == PCA else stage, spec.seed)
+            stream = joined(
+                get_noise_identity({}, entry.key).words if stage == PCA else stage, spec.seed
+            )
             charges.append(Charge(release, numbers, (what,), seen, by_sites, stream))
         return charges
 

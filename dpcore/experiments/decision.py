@@ -19,7 +19,8 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.classification import PrivateLogisticRegression
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import ALL_RECOMMENDED
 from dpcore.experiments.sweep import Points, RunOptions
 from dpcore.experiments.targets import Stopped, Trusted, collected, least_share
 from dpcore.params import EPSILONS, largest_delta

@@ -10,34 +10,22 @@ from __future__ import annotations
 import json
 import shlex
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
-import dpcore
 from dpcore.arrays import IntArray
 from dpcore.data import dataset_status
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
-from dpcore.errors import ParameterError
-from dpcore.experiments.pca import (
-    ALL_PRINTED,
-    PcaRow,
-    Problem,
-    RunSpec,
-    ShownPeople,
-    load_prepared,
-    local_problem,
-    rebuilt,
-    run_repetitions,
-    shown_people,
-)
+from dpcore.experiments.pca import PcaRow, RunSpec, run_repetitions
+from dpcore.experiments.problem import Problem, load_prepared, local_problem
+from dpcore.experiments.rebuilt_rows import ExampleRows, rebuild_rows, select_example_rows
+from dpcore.experiments.spec import ALL_PRINTED
 from dpcore.experiments.store import versions
 from dpcore.experiments.summaries import percent
 from dpcore.params import EPSILONS
@@ -47,19 +35,6 @@ from dpcore.privacy import icon_counts
 
 _WEBSITE = Path(__file__).parent / "website"
 _FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
-_LIVE_FILES = ("live.html", "explorer.css", "pictures.js", "live.js", "worker.js")
-# The Pyodide that the tab runs on: what it fetches has this version or is refused.
-PYODIDE = "314.0.7"
-_PYODIDE_CORE = (
-    *("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"),
-    *("python_stdlib.zip", "pyodide-lock.json"),
-)
-_PYODIDE_PACKAGES = ("numpy", "scipy")
-# Parts of the package that no run needs.
-_NOT_IN_A_TAB = ("figures", "command_line")
-_PROMISE_NOTHING = ("exact", "random")
-# Data sets that need no file and no other package.
-IN_A_TAB = ("mnist-small", "synthetic", "synthetic-2012")
 # Shades of a rebuilt person; two pixels a byte.
 _SHADES = 16
 # A command names what may have another default there.
@@ -107,19 +82,13 @@ class PublishedGrid:
         return len(self.datasets) * len(self.sites) * len(self.epsilons)
 
 
-def publish(
-    folder: Path, grid: PublishedGrid, *, progress: Callable[[int], object], live: str = ""
-) -> Path:
-    """Write the folder; returns its first page. `progress` hears of each cell that is done.
+def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], object]) -> Path:
+    """Write the folder and return the path of its first page.
 
-    live: Where Pyodide is, for a second page that runs any setting in the visitor's tab: a folder,
-        which is copied, or an https address. Empty leaves that page out.
-    Raises `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent,
-        `ParameterError` if there is no Pyodide of version `PYODIDE` with its packages.
+    progress: Called with 1 after each finished cell.
+    Raises `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if live:
-        add_live_page(folder, live)
     settings = [
         setting
         for dataset in grid.datasets
@@ -136,90 +105,12 @@ def publish(
         "repetitions": grid.repetitions,
         "settings": settings,
         "versions": versions(),
-        "has_live": bool(live),
     }
     for name in _FILES:
         _write(folder / name, _website(name))
     # A page opened from a disk may run a script that lies beside it, and may read no other file.
     _write(folder / "runs.js", f"globalThis.RUNS = {_compact(found)};\n")
     return folder / "index.html"
-
-
-def add_live_page(folder: Path, pyodide: str) -> None:
-    """Write the page that runs settings in the visitor's tab, and dpcore for it to run.
-
-    pyodide: As `live` of `publish`.
-    Raises `ParameterError` as `publish`.
-    """
-    is_elsewhere = "://" in pyodide
-    if is_elsewhere and not pyodide.startswith("https://"):
-        asked = f"a folder with Pyodide {PYODIDE} or an https address"
-        raise ParameterError("live", asked, pyodide)
-    if not is_elsewhere:
-        copy_pyodide(Path(pyodide), folder / "pyodide")
-    allowed = f" {'/'.join(pyodide.split('/')[:3])}" if is_elsewhere else ""
-    policy = (
-        f"default-src 'self'; script-src 'self'{allowed} blob: 'wasm-unsafe-eval' 'unsafe-eval'; "
-        f"worker-src 'self' blob:; connect-src 'self'{allowed}; img-src 'self' data:; "
-        "form-action 'none'; base-uri 'none'"
-    )
-    for name in _LIVE_FILES:
-        _write(folder / name, _website(name).replace("{policy}", policy))
-    found = {
-        "pyodide": f"{pyodide.rstrip('/')}/" if is_elsewhere else "pyodide/",
-        "version": PYODIDE,
-        "protocols": {
-            name: each.title for name, each in PROTOCOLS.items() if name not in _PROMISE_NOTHING
-        },
-        "datasets": {
-            name: {
-                "title": dataset_status(name).title,
-                "components": dataset_status(name).default_components,
-            }
-            for name in IN_A_TAB
-        },
-    }
-    _write(folder / "live-settings.js", f"globalThis.LIVE = {_compact(found)};\n")
-    pack_dpcore(folder / "dpcore.zip")
-
-
-def copy_pyodide(source: Path, target: Path, packages: Sequence[str] = _PYODIDE_PACKAGES) -> None:
-    """Copy what a tab needs of Pyodide, each package with the checksum that its lock file says.
-
-    Raises `ParameterError` if a file is absent, damaged or of another version.
-    """
-    asked = f"a folder with Pyodide {PYODIDE} and its packages {' and '.join(packages)}"
-    try:
-        lock = json.loads((source / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
-        files = {name: (source / name).read_bytes() for name in _PYODIDE_CORE}
-        for package in packages:
-            name = lock[package]["file_name"]
-            files[name] = (source / name).read_bytes()
-    except OSError as error:
-        absent = Path(error.filename or source).name
-        raise ParameterError("live", asked, f"one without {absent}") from error
-    except (KeyError, ValueError) as error:
-        raise ParameterError("live", asked, "one whose lock file names none of them") from error
-    for package in packages:
-        name = lock[package]["file_name"]
-        if sha256(files[name]).hexdigest() != lock[package]["sha256"]:
-            raise ParameterError("live", asked, f"a damaged {name}")
-    if f'"{PYODIDE}"'.encode() not in files["pyodide.mjs"]:
-        raise ParameterError("live", asked, "another version")
-    target.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (target / name).write_bytes(content)
-
-
-def pack_dpcore(target: Path) -> None:
-    """Pack the package without what draws and what is typed: the same bytes at every call."""
-    package = Path(dpcore.__file__).parent
-    with ZipFile(target, "w", ZIP_DEFLATED) as archive:
-        for path in sorted(package.rglob("*")):
-            inside = path.relative_to(package.parent)
-            is_left_out = {"__pycache__", _WEBSITE.name} & set(inside.parts)
-            if path.is_file() and not is_left_out and inside.parts[1] not in _NOT_IN_A_TAB:
-                archive.writestr(ZipInfo(inside.as_posix()), path.read_bytes(), ZIP_DEFLATED)
 
 
 def _website(name: str) -> str:
@@ -291,7 +182,7 @@ def settings_of(
             setting |= {"chance": chance, "chance_said": percent(chance)}
             for name in grid.protocols:
                 pictures = [
-                    packed(people.levels(rebuilt(people.rows, each[name], problem)))
+                    packed(people.levels(rebuild_rows(people.rows, each[name], problem)))
                     for each in subspaces[: grid.pictured]
                 ]
                 of_protocol = [row for each in own for row in each if row["protocol"] == name]
@@ -334,7 +225,7 @@ def packed(levels: IntArray) -> str:
     return b64encode(pairs.tobytes()).decode()
 
 
-def _people_of(spec: RunSpec, problem: Problem) -> ShownPeople:
+def _people_of(spec: RunSpec, problem: Problem) -> ExampleRows:
     prepared = load_prepared(*spec.problem_key().data)
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
-    return shown_people(prepared, limits, np.diag(problem.reference))
+    return select_example_rows(prepared, limits, np.diag(problem.reference))

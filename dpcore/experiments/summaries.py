@@ -10,7 +10,8 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import NO_KNOWLEDGE, PrivateSpec
+from dpcore.experiments.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.spec import PrivateSpec
 
 # Rows as sentences: what a run found, in words and sensible digits.
 

@@ -48,7 +48,8 @@ from dpcore.data.loading import entry_of
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.experiments.engine import Row, gathered
-from dpcore.experiments.pca import NO_KNOWLEDGE, RunSpec, kept_features, say_knowledge
+from dpcore.experiments.knowledge import NO_KNOWLEDGE, count_directions, describe_knowledge
+from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted, percent
 from dpcore.experiments.sweep import Cell, Grid, Points, RunOptions, Sweep, SweepResult, collect
 from dpcore.params import EPSILONS, PEOPLE_PER_SITE
@@ -155,7 +156,7 @@ class Way:
     @property
     def prepared(self) -> str:
         """The preparation and what is known, as in "sphere, lowest 20 % of frequencies"."""
-        known = "" if self.knowledge == NO_KNOWLEDGE else f", {say_knowledge(self.knowledge)}"
+        known = "" if self.knowledge == NO_KNOWLEDGE else f", {describe_knowledge(self.knowledge)}"
         return f"{'not centred' if self.preparation == 'none' else self.preparation}{known}"
 
     @property
@@ -174,7 +175,7 @@ class Way:
             raise ParameterError(
                 "epsilon", "finite: without noise nothing is private", base.epsilon
             )
-        left = kept_features(self.knowledge, entry_of(base.dataset).n_features)
+        left = count_directions(self.knowledge, entry_of(base.dataset).n_features)
         rank = base.intermediate_dim
         return replace(
             base,

@@ -43,15 +43,9 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.central_runs import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.engine import Row, Spec, gathered, one_blas_thread
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import (
-    PcaRow,
-    Problem,
-    ProblemKey,
-    RunSpec,
-    check_feasible,
-    local_problem,
-    sites_of,
-)
+from dpcore.experiments.pca import PcaRow, RunSpec, check_feasible
+from dpcore.experiments.problem import Problem, local_problem, sites_of
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.summaries import Difference, percent
 from dpcore.experiments.sweep import Points
 from dpcore.papers.dpdispca import ClaimVerdict

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from dpcore.experiments.charge_keys import COMPONENTS, compute_charges, reads_rows_first
 from dpcore.experiments.engine import Row, Spec, charges_of
-from dpcore.experiments.pca import COMPONENTS, RunSpec, charges_of_rows, reads_rows_first
+from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -109,7 +110,7 @@ def charge_rows(rows: Sequence[Row]) -> None:
     without_guarantee = [row for row in rows if _has_lost_guarantee(row)]
     if cap() is not None and without_guarantee:
         raise BeyondCap("one of these releases has no guarantee, which no cap admits")
-    charge(charges_of_rows(rows))
+    charge(compute_charges(rows))
     for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
         _record_raw_reads(dataset, first)
     for row in without_guarantee:

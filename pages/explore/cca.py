@@ -35,7 +35,8 @@ from dpcore.experiments.cca_runs import (
     half_in_words,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import GIVEN, RunSpec, as_published, same_fields
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import GIVEN, as_published, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
 from dpcore.experiments.sweep import Points
 from dpcore.figures.components import component_strip, people_scatter

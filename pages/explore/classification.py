@@ -39,7 +39,7 @@ from dpcore.experiments.classification_runs import (
     with_centring_share,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import BUYING, PUBLISHED
+from dpcore.experiments.spec import PRIVATE_MEAN_MODES, PUBLISHED
 from dpcore.experiments.summaries import counted, mean_in_words, percent
 from dpcore.figures.components import component_strip, picture_strip
 from dpcore.figures.families import (
@@ -129,7 +129,7 @@ def _more(n_learners: int, protocol: str) -> dict[str, Any]:
     values["pca_share"] = ask("class_pca_share", left)
     room = tuple(share for share in SHARE_STEPS if share + values["pca_share"] < 1)
     values["preparation"] = ask("class_preparation", left)
-    if values["preparation"] in BUYING:
+    if values["preparation"] in PRIVATE_MEAN_MODES:
         centring = ask("class_centring_share", left)
         if centring != BY_RULE:
             values["centring_share"] = min(centring, room[-1])

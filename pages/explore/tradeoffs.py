@@ -17,7 +17,8 @@ from dpcore.data.dataset import RowUnit, is_held
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row, charges_of
-from dpcore.experiments.pca import RunSpec, as_published
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import as_published
 from dpcore.experiments.summaries import Curves, bytes_in_words, counted, crossing, percent
 from dpcore.experiments.sweep import Sweep
 from dpcore.experiments.targets import RatePoint, iso_energy_sweep, rate_points, rate_sweeps

@@ -21,7 +21,9 @@ from dpcore.data.dataset import is_held, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, ProblemSource, Row
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import Problem, ProblemKey, Problems, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problem, Problems
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import (
     Grid,

@@ -28,26 +28,19 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import entry_of
+from dpcore.experiments.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.kept_moments import load_or_compute, with_stored_centres
 from dpcore.experiments.once_cache import MOST_BYTES, OnceCache
-from dpcore.experiments.pca import (
-    N_SHOWN,
-    Assessed,
-    PcaRow,
-    Problem,
-    ProblemKey,
-    Problems,
-    RunSpec,
-    ShownPeople,
-    assessed,
-    draw_subspaces,
-    keeping,
-    kept_or_made,
-    load_prepared,
-    rebuilt,
-    rebuilt_about,
-    run_repetitions,
-    shown_people,
+from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, run_repetitions
+from dpcore.experiments.problem import Problem, Problems, load_prepared
+from dpcore.experiments.rebuilt_rows import (
+    N_EXAMPLES,
+    ExampleRows,
+    rebuild_rows,
+    rebuild_rows_about,
+    select_example_rows,
 )
+from dpcore.experiments.spec import ProblemKey
 from dpcore.figures.components import component_sprite
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
@@ -99,10 +92,10 @@ problems = Problems(
     keep_data=2,
     keep=64,
     most_bytes=256 * 1024**2,
-    shelf=kept_or_made,
+    shelf=load_or_compute,
 )
 # The same for sweeps, which come to more problems than a page may push out.
-problems_of_jobs = problems.beside(keep=JOBS_AT_ONCE)
+problems_of_jobs = problems.for_sweeps(keep=JOBS_AT_ONCE)
 
 
 _making = threading.local()
@@ -272,11 +265,11 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     return _subspaces(of_one_draw(spec), repetition)
 
 
-def self_assessed(spec: RunSpec) -> dict[str, Assessed]:
+def self_assessed(spec: RunSpec) -> dict[str, AssessedRelease]:
     """What the first draw's releases say of themselves, of protocols that can."""
     alone = of_one_draw(spec)
     found, checkpoint = problem_of(spec.problem_key()), turns.checkpoint()
-    return _self_assessed(alone, make=partial(assessed, alone, found, checkpoint=checkpoint))
+    return _self_assessed(alone, make=partial(assess_releases, alone, found, checkpoint=checkpoint))
 
 
 def is_self_assessed(spec: RunSpec) -> bool:
@@ -353,7 +346,7 @@ def _run_cell(
             see(spec, repetition, found[0])
 
     found = problems(spec.problem_key(repetition))
-    found = keeping(found) if keeps else found
+    found = with_stored_centres(found) if keeps else found
     options |= {"watch": keep, "checkpoint": turns.checkpoint()}
     return run_repetitions([spec], found, repetition, **options)[0]
 
@@ -369,7 +362,9 @@ _MOST_BYTES = 24 * 1024**2
 _ROW_BYTES = 8 * 1024**2
 _rows = OnceCache(_run_cell, keep=20_000, most_bytes=_ROW_BYTES)
 _subspaces = OnceCache(_draw, keep=64, most_bytes=_MOST_BYTES)
-_self_assessed: OnceCache[dict[str, Assessed]] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
+_self_assessed: OnceCache[dict[str, AssessedRelease]] = OnceCache(
+    None, keep=256, most_bytes=_MOST_BYTES
+)
 _whole_curves: OnceCache[list[PcaRow]] = OnceCache(None, keep=128, most_bytes=_ROW_BYTES)
 _shown: OnceCache[Any] = OnceCache(None, keep=256, most_bytes=_MOST_BYTES)
 
@@ -481,11 +476,11 @@ def n_pictured(spec: RunSpec) -> int:
 
 
 def _most_pictured(spec: RunSpec) -> int:
-    a_run = len(EPSILONS) * N_SHOWN * people(spec).columns.size
+    a_run = len(EPSILONS) * N_EXAMPLES * people(spec).columns.size
     return max(_LEAST_RUNS, _PEOPLE_BYTES // a_run)
 
 
-def people(spec: RunSpec) -> ShownPeople:
+def people(spec: RunSpec) -> ExampleRows:
     """Those who are rebuilt, of the spec's data set."""
     key = spec.problem_key()
     return _people(key, make=lambda: _chosen(spec))
@@ -495,7 +490,7 @@ def true_and_exact(spec: RunSpec) -> tuple[bytes, bytes]:
     """The people as they are, and rebuilt from exact components about the exact mean."""
     shown, problem = people(spec), problem_of(spec.problem_key())
     k = spec.settings(problem.n_features, problem.default_components).n_components
-    exact = rebuilt_about(shown.rows, problem.exact_components[:k], problem.centre)
+    exact = rebuild_rows_about(shown.rows, problem.exact_components[:k], problem.centre)
     return shown.levels(shown.rows).tobytes(), shown.levels(exact).tobytes()
 
 
@@ -556,11 +551,11 @@ def _pictured(
     return Pictures(cosines, loadings=tuple(map(tuple, loadings.round(3).tolist())))
 
 
-def _chosen(spec: RunSpec) -> ShownPeople:
+def _chosen(spec: RunSpec) -> ExampleRows:
     key = spec.problem_key()
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
     reference = problem_of(key).reference
-    return shown_people(problems.prepared(*key.data), limits, np.diag(reference))
+    return select_example_rows(problems.prepared(*key.data), limits, np.diag(reference))
 
 
 def levels(spec: RunSpec, run: int) -> bytes:
@@ -583,14 +578,14 @@ def _see(spec: RunSpec, run: int, found: dict[str, Subspace]) -> None:
 def _drawn(spec: RunSpec, subspace: Subspace) -> bytes:
     shown = people(spec)
     problem = problem_of(spec.problem_key())
-    return shown.levels(rebuilt(shown.rows, subspace, problem)).tobytes()
+    return shown.levels(rebuild_rows(shown.rows, subspace, problem)).tobytes()
 
 
 def _strongest(exact: FloatArray) -> np.ndarray:
     return np.argsort(-np.abs(exact), axis=1, kind="stable")[:, :_MOST_FEATURES]
 
 
-_people: OnceCache[ShownPeople] = OnceCache(None, keep=64, most_bytes=8 * 1024**2)
+_people: OnceCache[ExampleRows] = OnceCache(None, keep=64, most_bytes=8 * 1024**2)
 _rebuilt: OnceCache[bytes] = OnceCache(None, keep=20_000, most_bytes=32 * 1024**2)
 each_draw.append(_see)
 _pictures: OnceCache[Pictures] = OnceCache(None, keep=1_000, most_bytes=32 * 1024**2)

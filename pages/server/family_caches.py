@@ -45,7 +45,10 @@ from dpcore.experiments.classification_runs import (
     total_guarantee,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import Problem, ProblemKey, RunSpec, rebuilt_about
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problem
+from dpcore.experiments.rebuilt_rows import rebuild_rows_about
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec, local_values
 from dpcore.experiments.store import Store, cache_folder
 from dpcore.experiments.sweep import Points
@@ -174,7 +177,7 @@ def step_pictures(spec: RunSpec, site: int) -> tuple[StepPictures, ...]:
             tuple(
                 b64encode(matrix_png(panel.matrix, panel.limit)).decode() for panel in step.panels
             ),
-            shown.levels(rebuilt_about(shown.rows, step.directions, centre)),
+            shown.levels(rebuild_rows_about(shown.rows, step.directions, centre)),
         )
         for step in walked.steps
     )

@@ -13,16 +13,15 @@ import streamlit as st
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import is_held, read_limits, written_limits
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import (
+from dpcore.experiments.knowledge import (
     FREQUENCIES,
-    GIVEN,
     NO_KNOWLEDGE,
-    SPLITS,
     Knowledge,
-    RunSpec,
     check_knowledge,
-    kept_features,
+    count_directions,
 )
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.figures.style import ink
 from dpcore.params import PEOPLE_PER_SITE, usual_delta
 from pages.server import caches
@@ -103,7 +102,7 @@ def selected(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
     if not fields["protocols"]:
         fields["protocols"] = ("dpdis",)
         notes.append("No protocol is picked: showing DPdisPCA.")
-    left = kept_features(fields["knowledge"], dataset.n_features)
+    left = count_directions(fields["knowledge"], dataset.n_features)
     fields["intermediate_dim"] = min(fields["intermediate_dim"], left)
     compare = fields.pop("compare")
     return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes), compare)
@@ -118,7 +117,7 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
         is_data_set = knowledge is not None and knowledge.source != FREQUENCIES
         if is_data_set and not dataset_status(asked.partition(":")[0]).ready:
             raise ParameterError("knowledge", "of a data set on this machine", asked)
-        left, needed = kept_features(asked, dataset.n_features), fields["components"]
+        left, needed = count_directions(asked, dataset.n_features), fields["components"]
         if left < needed:
             raise ParameterError("knowledge", f"of at least K = {needed} directions", left)
     except ParameterError as error:

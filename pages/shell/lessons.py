@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import charges_of_rows
 from dpcore.experiments.summaries import percent
 from dpcore.privacy import Accountant
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
@@ -116,7 +116,7 @@ class SpentOnAll:
     def __call__(self, look: Look) -> Finding:
         rows = look({})
         accountant = Accountant(rows[0]["dataset"])
-        accountant.charge(*charges_of_rows(rows))
+        accountant.charge(*compute_charges(rows))
         delta = rows[0]["delta"]
         total, stopping = accountant.total(delta), accountant.total(delta, stopping=True)
         sentence = self.said.format(

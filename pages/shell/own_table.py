@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable, is_held
-from dpcore.experiments.pca import GIVEN, SPLITS
+from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import USUAL_DELTA, largest_delta, usual_delta
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading

@@ -23,7 +23,8 @@ import streamlit as st
 from dpcore.arrays import AnyArray
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import RunSpec, local_problem
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import local_problem
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.federated.hub import (
     RESULT,

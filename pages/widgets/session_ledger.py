@@ -13,8 +13,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from dpcore.experiments.charge_keys import COMPONENTS, compute_charges, reads_rows_first
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import COMPONENTS, RunSpec, charges_of_rows, reads_rows_first
+from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted, percent
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -107,7 +108,7 @@ def charge_rows(rows: Sequence[Row]) -> None:
     """Charge the runs behind tidy rows."""
     if cap() is not None and any(map(_broke_its_promise, rows)):
         raise BeyondCap("One of these releases promises nothing, which no cap admits.")
-    charge(charges_of_rows(rows))
+    charge(compute_charges(rows))
     for dataset, first in dict.fromkeys((row["dataset"], reads_rows_first(row)) for row in rows):
         _record_what_read_rows(dataset, first)
     for row in filter(_broke_its_promise, rows):

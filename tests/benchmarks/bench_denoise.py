@@ -31,7 +31,8 @@ from dpcore.experiments.cca_runs import (
     local_cca_problem,
     run_cca_repetition,
 )
-from dpcore.experiments.pca import RunSpec, local_problem, run_repetitions
+from dpcore.experiments.pca import RunSpec, run_repetitions
+from dpcore.experiments.problem import local_problem
 
 _PICTURES = ("digits", "mnist-small", "patches")
 _PROTOCOLS = ("dpdis", "pooled", "full", "securesum")

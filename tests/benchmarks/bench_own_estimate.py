@@ -27,8 +27,10 @@ from scipy.stats import binom
 
 from dpcore.arrays import FloatArray
 from dpcore.data import list_datasets
-from dpcore.experiments import pca
-from dpcore.experiments.pca import Assessed, RunSpec, assessed, local_problem
+from dpcore.experiments import assessments
+from dpcore.experiments.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import local_problem
 from dpcore.pca.assessment import Estimate
 from dpcore.spectra import SiteRows
 from dpcore.streams import Purpose, Repetition, stream
@@ -89,7 +91,7 @@ def _held(estimates: list[Estimate], truths: list[float]) -> str:
     return f"{inside:.3f} ±{np.median(ends[:, 1] - ends[:, 0]) / 2:.4f}"
 
 
-def _line(found: list[Assessed]) -> tuple[str, float]:
+def _line(found: list[AssessedRelease]) -> tuple[str, float]:
     own = [each.own for each in found if each.own is not None]
     energy = [each.energy for each in found]
     share = [each.energy / each.total for each in found]
@@ -112,7 +114,7 @@ def _line(found: list[Assessed]) -> tuple[str, float]:
 def main() -> int:
     """Print a line a cell; 1 where an interval fails."""
     asked = _parsed()
-    pca.Repetition, _SharingMeans.sharing = _SharingMeans, asked.sharing
+    assessments.Repetition, _SharingMeans.sharing = _SharingMeans, asked.sharing
     print("cell | energy ratio | share true said | energy | share | ratio | stand out | tell")
     worst, fails = 1.0, False
     noise = {"noise": "triangle", "truncation": "svd"} if asked.published_noise else {}
@@ -128,7 +130,7 @@ def main() -> int:
                     if asked.sharing > 1 and isinstance(problem.moments, SiteRows):
                         problem = replace(problem, moments=_remembered(problem.moments))
                     draws = range(asked.draws)
-                    found = [assessed(spec, problem, n)[key] for n in draws]
+                    found = [assess_releases(spec, problem, n)[key] for n in draws]
                     if found[0].own is None:
                         print(f"{dataset} {preparation} {epsilon:g} {key} | cannot tell")
                         continue

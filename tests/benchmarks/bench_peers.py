@@ -40,7 +40,8 @@ from scipy.optimize import brentq
 
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared, load_dataset
-from dpcore.experiments.pca import Problem, RunSpec, load_prepared, local_problem, run
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.problem import Problem, load_prepared, local_problem
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.spectra import captured_energy, leading_eigenpairs
 

@@ -24,7 +24,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from dpcore.experiments.engine import Unit, run_unit, units_of
-from dpcore.experiments.pca import Problem, RunSpec, local_problem
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problem, local_problem
 from dpcore.experiments.sweep import collect
 from dpcore.papers.dpdispca import PaperFigure, paper_figure
 
@@ -108,7 +109,7 @@ def workers(figure: PaperFigure) -> None:
 
 def _in_process(unit: Unit) -> tuple:
     # Imported there: what this script holds would be sent along, locks and all.
-    from dpcore.experiments.pca import local_problem as problems_there
+    from dpcore.experiments.problem import local_problem as problems_there
 
     return run_unit(unit, problems_there)
 

@@ -15,7 +15,8 @@ from dpcore.experiments.classification_runs import (
     run_pipeline,
     total_guarantee,
 )
-from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem
+from dpcore.experiments.pca import RunSpec, draw_subspaces
+from dpcore.experiments.problem import local_problem
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Assumption, Guarantee

@@ -12,9 +12,10 @@ import pytest
 
 from dpcore.experiments.cca_runs import CcaSpec, CutViews, SyntheticViews
 from dpcore.experiments.central_runs import VARIANTS, central_spec
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.classification_runs import ClassificationSpec
 from dpcore.experiments.engine import charges_of, merged
-from dpcore.experiments.pca import RunSpec, charges_of_rows, run
+from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import EVERYONE, Accountant, Charge, Guarantee
@@ -286,7 +287,7 @@ def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
         protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
     )
     sweep = Sweep(spec, (("dataset", ("digits", "patches")),))
-    charges = charges_of_rows(collect(sweep).rows)
+    charges = compute_charges(collect(sweep).rows)
     assert {charge.release.dataset for charge in charges} == {"digits", "patches"}
     for charge in charges:
         book = Accountant(charge.release.dataset)
@@ -313,7 +314,7 @@ EVERY_PROTOCOL = RunSpec.published(
 def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
     spec = replace(EVERY_PROTOCOL, split=split, preparation=preparation)
     planned = {charge.release.identity: charge for charge in charges_of([spec])}
-    paid = {charge.release.identity: charge for charge in charges_of_rows(list(run(spec)))}
+    paid = {charge.release.identity: charge for charge in compute_charges(list(run(spec)))}
     assert paid.keys() == planned.keys()
     for identity, charge in paid.items():
         assert charge.numbers == planned[identity].numbers

@@ -18,6 +18,7 @@ from dpcore.experiments.cca_runs import (
     draw_pairs,
 )
 from dpcore.experiments.central_runs import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.classification_runs import (
     EXACT,
     PRIVATE,
@@ -31,14 +32,8 @@ from dpcore.experiments.classification_runs import (
     run_pipeline,
     total_guarantee,
 )
-from dpcore.experiments.pca import (
-    RunSpec,
-    charges_of_rows,
-    draw_subspaces,
-    load_prepared,
-    local_problem,
-    run,
-)
+from dpcore.experiments.pca import RunSpec, draw_subspaces, run
+from dpcore.experiments.problem import load_prepared, local_problem
 from dpcore.experiments.statistic_runs import TYPED_NUMBERS, StatisticSpec, release
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import Accountant, PrivacyBudget, gaussian_epsilon, gaussian_mu
@@ -86,7 +81,7 @@ def keys(charges) -> set[str]:
 def test_rows_cost_what_the_run_behind_them_costs(change):
     spec = replace(SPEC, protocols=EVERY, **change)
     by_run = {charge.release.key: charge for charge in of(spec)}
-    by_rows = {charge.release.key: charge for charge in charges_of_rows(list(run(spec)))}
+    by_rows = {charge.release.key: charge for charge in compute_charges(list(run(spec)))}
     assert by_rows.keys() == by_run.keys()
     for key, charge in by_rows.items():
         theirs = by_run[key]
@@ -102,7 +97,7 @@ def test_rows_cost_what_the_run_behind_them_costs(change):
 def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
     spec = replace(SPEC, protocols=("dpdis",), repetitions=3)
     sweep = Sweep(spec, (("encoding", ("native", "float16")), ("intermediate_dim", (10, 20, 30))))
-    (charge,) = charges_of_rows(collect(sweep).rows)
+    (charge,) = compute_charges(collect(sweep).rows)
     assert charge.draws == 3
     assert account(charge, *of(spec)).n_releases == 3
 
@@ -110,7 +105,7 @@ def test_a_sweep_over_what_comes_after_the_noise_is_paid_once():
 def test_a_sweep_over_epsilon_pays_for_every_value_and_once_for_that_on_the_screen():
     spec = replace(SPEC, protocols=("dpdis",))
     rows = collect(Sweep(spec, (("epsilon", (0.5, 1.0, 2.0)),))).rows
-    book = account(*of(spec), *charges_of_rows(rows))
+    book = account(*of(spec), *compute_charges(rows))
     assert book.n_releases == 3 * 2
     mus = [gaussian_mu_of(epsilon) for epsilon in (0.5, 1.0, 2.0) for _ in range(2)]
     expected = gaussian_epsilon(DELTA, 1.0, math.hypot(*mus))
@@ -124,10 +119,10 @@ def gaussian_mu_of(epsilon: float) -> float:
 def test_draws_seen_in_two_places_are_one_each():
     spec = replace(SPEC, protocols=("dpdis",), repetitions=4)
     rows = list(run(spec))
-    book = account(*charges_of_rows(rows[:2]), *charges_of_rows(rows[1:3]))
+    book = account(*compute_charges(rows[:2]), *compute_charges(rows[1:3]))
     assert book.n_releases == 3
-    assert not book.charge(charges_of_rows(rows[:3])[0])
-    assert book.charge(charges_of_rows(rows)[0])
+    assert not book.charge(compute_charges(rows[:3])[0])
+    assert book.charge(compute_charges(rows)[0])
 
 
 def test_everybody_is_everybody_however_it_is_said():
@@ -147,7 +142,7 @@ def test_a_pooled_moment_does_not_care_how_many_sites_its_people_were_at():
 def test_exact_and_random_components_cost_nothing():
     spec = replace(SPEC, protocols=("exact", "random"))
     assert of(spec) == []
-    assert charges_of_rows(list(run(spec))) == []
+    assert compute_charges(list(run(spec))) == []
 
 
 def central_rows(variant: str, repetitions: int = 5, **change):
@@ -158,18 +153,18 @@ def central_rows(variant: str, repetitions: int = 5, **change):
 
 
 def test_ppca_is_pure_and_counts_the_company_of_its_chains():
-    (charge,) = charges_of_rows(central_rows("ppca"))
+    (charge,) = compute_charges(central_rows("ppca"))
     assert (charge.release.mechanism, charge.release.mu) == ("exponential", None)
     assert (charge.release.epsilon, charge.release.delta, charge.draws) == (1.0, 0.0, 5)
-    (fewer,) = charges_of_rows(central_rows("ppca", 3))
-    (fewest,) = charges_of_rows(central_rows("ppca", 2))
+    (fewer,) = compute_charges(central_rows("ppca", 3))
+    (fewest,) = compute_charges(central_rows("ppca", 2))
     assert fewer.release.key != charge.release.key
     # Four chains run at least: the first three and the first two are of the same four.
     assert fewer.release.key == fewest.release.key
 
 
 def test_noise_that_delta_alone_would_cover_composes_by_its_sigma():
-    (charge,) = charges_of_rows(central_rows("modsulq"))
+    (charge,) = compute_charges(central_rows("modsulq"))
     row = central_rows("modsulq")[0]
     assert charge.release.epsilon == 0
     assert charge.release.mu == pytest.approx(math.sqrt(2) / 400 / row["sigma"], rel=1e-12)

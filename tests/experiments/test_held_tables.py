@@ -13,7 +13,8 @@ from dpcore.data import Dataset, dataset_status, load_dataset
 from dpcore.data.dataset import HeldTable, held_name, names_one_gone
 from dpcore.errors import ParameterError
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import Problems, RunSpec, load_prepared
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problems, load_prepared
 from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect

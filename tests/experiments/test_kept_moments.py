@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable
-from dpcore.experiments import pca
-from dpcore.experiments.pca import (
-    Problem,
-    Problems,
-    RunSpec,
-    keeping,
-    kept_or_made,
-    load_prepared,
-    run_repetitions,
-)
+from dpcore.experiments import kept_moments
+from dpcore.experiments.kept_moments import load_or_compute, with_stored_centres
+from dpcore.experiments.pca import RunSpec, run_repetitions
+from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
 from dpcore.spectra import SiteRows
 
@@ -36,7 +30,7 @@ def rows_file(tmp_path, monkeypatch):
     """A file that digits' rows are said to come from."""
     path = tmp_path / "rows"
     path.write_bytes(b"one")
-    monkeypatch.setattr(pca, "dataset_files", lambda name: (path,))
+    monkeypatch.setattr(kept_moments, "dataset_files", lambda name: (path,))
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
     return path
 
@@ -48,7 +42,7 @@ def started(read: list, **options) -> Problems:
         read.append(data)
         return load_prepared(*data)
 
-    return Problems(load, shelf=kept_or_made, **options)
+    return Problems(load, shelf=load_or_compute, **options)
 
 
 def assert_same(one: Problem, other: Problem) -> None:
@@ -100,7 +94,7 @@ def test_a_file_exchanged_while_it_was_read_is_not_kept(rows_file):
         rows_file.write_bytes(b"two")
         return load_prepared(*data)
 
-    Problems(exchanged, shelf=kept_or_made)(KEY)
+    Problems(exchanged, shelf=load_or_compute)(KEY)
     assert not entries(rows_file)
 
 
@@ -134,7 +128,7 @@ def test_where_nothing_can_be_kept_it_is_made_and_said(rows_file):
 
 
 def test_sweeps_keep_none_and_nothing_is_kept_that_would_push_out_much(rows_file, monkeypatch):
-    started([]).beside()(KEY)
+    started([]).for_sweeps()(KEY)
     assert not entries(rows_file)
     monkeypatch.setenv(SIZE_VARIABLE, "1 MB")
     started([])(KEY)
@@ -152,7 +146,10 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
 
 def first_draw(problem: Problem) -> list:
     """Rows of a draw that a visitor looks at."""
-    return [row["energy_ratio"] for row in run_repetitions([ON_SPHERE], keeping(problem), 0)[0]]
+    return [
+        row["energy_ratio"]
+        for row in run_repetitions([ON_SPHERE], with_stored_centres(problem), 0)[0]
+    ]
 
 
 def test_on_the_sphere_the_next_start_has_the_first_draw_and_reads_rows_for_another(rows_file):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import Problems, RunSpec, load_prepared
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problems, load_prepared
 from dpcore.experiments.sweep import Sweep, collect
 
 KEYS = [RunSpec(sites=sites, reference="all").problem_key() for sites in (2, 3, 4)]
@@ -32,7 +33,7 @@ def problems(read) -> Problems:
 
 
 def test_data_are_read_once_for_pages_and_sweeps(problems, read):
-    source = problems.beside()
+    source = problems.for_sweeps()
     for key in KEYS:
         assert np.array_equal(problems(key).reference, source(key).reference)
     assert list(read.values()) == [1]
@@ -40,7 +41,7 @@ def test_data_are_read_once_for_pages_and_sweeps(problems, read):
 
 def test_a_sweep_uses_what_is_there_and_pushes_nothing_out(problems):
     kept = problems(KEYS[0])
-    source = problems.beside()
+    source = problems.for_sweeps()
     assert source(KEYS[0]) is kept
     assert source(KEYS[1]) is not source(KEYS[2])
     assert problems.peek(KEYS[0]) is kept
@@ -62,7 +63,7 @@ def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
 
 def test_a_sweep_on_shared_problems_gives_the_same_rows(problems):
     sweep = Sweep(RunSpec(protocols=("dpdis",), repetitions=2), (("sites", (2, 4)),))
-    alone, shared = collect(sweep), collect(sweep, problems=problems.beside(), workers=2)
+    alone, shared = collect(sweep), collect(sweep, problems=problems.for_sweeps(), workers=2)
     assert [row["energy"] for row in alone.rows] == [row["energy"] for row in shared.rows]
 
 

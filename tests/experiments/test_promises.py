@@ -17,12 +17,8 @@ from dpcore.experiments.classification_runs import (
     promised_stages,
     run_pipeline,
 )
-from dpcore.experiments.pca import (
-    RunSpec,
-    draw_subspaces,
-    local_problem,
-    run_repetitions,
-)
+from dpcore.experiments.pca import RunSpec, draw_subspaces, run_repetitions
+from dpcore.experiments.problem import local_problem
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian_epsilon

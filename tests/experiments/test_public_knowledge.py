@@ -10,20 +10,17 @@ from scipy.fft import dctn
 
 from dpcore.data import dataset_status, load_dataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.engine import charges_of
-from dpcore.experiments.pca import (
+from dpcore.experiments.knowledge import (
     Knowledge,
-    RunSpec,
-    charges_of_rows,
-    draw_subspaces,
-    kept_features,
-    knowledge_cost,
-    local_problem,
+    count_directions,
     lowest_frequencies,
     public_basis,
-    run,
     sources_for,
 )
+from dpcore.experiments.pca import RunSpec, draw_subspaces, run
+from dpcore.experiments.problem import knowledge_cost, local_problem
 from dpcore.figures.energy import knowledge_cost_curves
 from dpcore.spectra import captured_energy
 
@@ -62,7 +59,7 @@ def test_energy_is_measured_without_the_projection(preparation):
     )
     np.testing.assert_array_equal(problem.reference, plain.reference)
     np.testing.assert_array_equal(problem.optimum, plain.optimum)
-    assert problem.moments.n_features == kept_features("dct:25", 64) == 16
+    assert problem.moments.n_features == count_directions("dct:25", 64) == 16
     exact = draw_subspaces([spec], problem, 0)[0]["exact"]
     assert exact.components.shape == (4, 64)
     basis = public_basis(Knowledge("dct", 25), "digits")
@@ -87,7 +84,7 @@ def test_a_promise_is_that_of_the_dimensions_that_are_left(protocol):
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][protocol]
     assert found.guarantee == spec.promise(protocol, dataset_status("digits"))
     assert [c.release.identity for c in charges_of([spec])] == [
-        c.release.identity for c in charges_of_rows(run(spec))
+        c.release.identity for c in compute_charges(run(spec))
     ]
 
 

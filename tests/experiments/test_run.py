@@ -14,7 +14,8 @@ import pytest
 
 from dpcore.data import Dataset, prepare
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import RunSpec, build_problem, run, sites_of
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.problem import build_problem, sites_of
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import captured_energy
 

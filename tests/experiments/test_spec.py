@@ -9,7 +9,8 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca_runs import CcaSpec
-from dpcore.experiments.pca import ProblemKey, RunSpec, run
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem
+from dpcore.experiments.pca import RunSpec, draw_subspaces
+from dpcore.experiments.problem import local_problem
 from dpcore.privacy import (
     EVERYONE,
     Accountant,

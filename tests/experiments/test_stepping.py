@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.pca import RunSpec, draw_subspaces, local_problem, run_repetitions
+from dpcore.experiments.pca import RunSpec, draw_subspaces, run_repetitions
+from dpcore.experiments.problem import local_problem
 from dpcore.pca import Draw, aggregate, aggregator, draw, encode_message, site, site_message
 from dpcore.pca.protocols.distributed import dpdis
 from dpcore.streams import Purpose, Repetition

@@ -25,7 +25,8 @@ from platformdirs.windows import Windows
 from dpcore.experiments import store as store_module
 from dpcore.experiments import sweep
 from dpcore.experiments.engine import run_unit, units_of
-from dpcore.experiments.pca import RunSpec, local_problem
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import local_problem
 from dpcore.experiments.store import (
     FOLDER_VARIABLE,
     SIZE_VARIABLE,

@@ -13,7 +13,8 @@ import pytest
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine import one_blas_thread, run_unit, units_of
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import RunSpec, build_problem, local_problem, run
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.problem import build_problem, local_problem
 from dpcore.experiments.sweep import Cell, Sweep, collect, run_sweep
 
 SPEC = RunSpec(repetitions=2)
@@ -90,7 +91,7 @@ def test_blas_threads_change_nothing():
 
 
 def _build_fresh(key):
-    from dpcore.experiments.pca import load_prepared
+    from dpcore.experiments.problem import load_prepared
 
     with one_blas_thread():
         return build_problem(key, load_prepared(key.dataset, key.preparation))

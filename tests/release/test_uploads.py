@@ -14,7 +14,8 @@ from dpcore.data import Dataset, dataset_status, prepare, split_sites
 from dpcore.data.dataset import HeldTable
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import RunSpec, sites_of
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import sites_of
 from dpcore.release import Column, Dictionary, Reading, simulation, uploads
 from dpcore.release.simulation import laboratory_data
 from dpcore.release.uploads import read_upload

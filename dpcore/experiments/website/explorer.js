@@ -216,7 +216,6 @@ function begin() {
   pick("sites", RUNS.sites.map((count) => [count, count]), Number);
   pick("components", RUNS.components.map((count) => [count, count]), Number);
   at("plain").addEventListener("change", () => move({ plain: at("plain").checked }));
-  at("live").hidden = !RUNS.has_live;
   at("epsilon").max = RUNS.epsilons.length - 1;
   at("epsilon").addEventListener("input", (event) => { stop(); move({ index: Number(event.target.value) }); });
   at("play").addEventListener("click", play);

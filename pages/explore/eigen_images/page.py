@@ -17,7 +17,9 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared
 from dpcore.data.loading import CATALOG
 from dpcore.experiments.export import recipe_of
-from dpcore.experiments.pca import FREQUENCIES, Problem, RunSpec, knowledge_cost, sources_for
+from dpcore.experiments.knowledge import FREQUENCIES, sources_for
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problem, knowledge_cost
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import picture_strip, scree
 from dpcore.figures.energy import knowledge_cost_curves

@@ -14,9 +14,11 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
+from dpcore.experiments.assessments import AssessedRelease
 from dpcore.experiments.engine import Row
 from dpcore.experiments.export import recipe_of
-from dpcore.experiments.pca import Assessed, RunSpec, as_published, reference_bytes
+from dpcore.experiments.pca import RunSpec, reference_bytes
+from dpcore.experiments.spec import as_published
 from dpcore.experiments.summaries import bytes_in_words, counted, percent, spread_of
 from dpcore.figures.components import variances_svg
 from dpcore.figures.energy import protocol_dots
@@ -162,7 +164,7 @@ def _asks_sites(key: str) -> bool:
     return PROTOCOLS[key].wants_proxies and PROTOCOLS[key].average is not None
 
 
-def _shown(key: str, found: dict[str, Assessed]) -> None:
+def _shown(key: str, found: dict[str, AssessedRelease]) -> None:
     st.markdown(_sentence(key, found[key]))
     table, figure = st.columns(2, gap="large")
     head = ("Protocol", "It says", "True", "Stand out")
@@ -207,7 +209,7 @@ def _table(caption: str, estimated: FloatArray, intervals: FloatArray, true: Flo
     return f"<table><caption>{escape(caption)}</caption><tr>{named}</tr>{body}</table>"
 
 
-def _sentence(key: str, found: Assessed) -> str:
+def _sentence(key: str, found: AssessedRelease) -> str:
     own, title = found.own, PROTOCOLS[key].title
     if own is None:
         return ""
@@ -232,7 +234,7 @@ def _sentence(key: str, found: Assessed) -> str:
     return said
 
 
-def _line(key: str, found: Assessed) -> tuple[str, ...]:
+def _line(key: str, found: AssessedRelease) -> tuple[str, ...]:
     own, true = found.own, _unbroken(percent(found.energy / found.total))
     if own is None:
         return PROTOCOLS[key].title, "cannot tell", true, ""

@@ -13,7 +13,9 @@ import streamlit as st
 
 from dpcore.arrays import IntArray
 from dpcore.data import DatasetStatus
-from dpcore.experiments.pca import INK, NO_KNOWLEDGE, RunSpec
+from dpcore.experiments.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import bytes_in_words, percent
 from dpcore.figures.components import ink_strip, spectrum
 from dpcore.teaching.algorithm1 import (

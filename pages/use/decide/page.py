@@ -28,7 +28,8 @@ from dpcore.experiments.decision import (
     share_recognised,
     signs_kept,
 )
-from dpcore.experiments.pca import INK, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.sweep import RunCost, cost_of_spec
 from dpcore.experiments.targets import Trusted

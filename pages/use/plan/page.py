@@ -13,7 +13,8 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import ALL_RECOMMENDED, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.spec import ALL_RECOMMENDED
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
 from dpcore.experiments.sweep import RunCost, Sweep, cost_of_spec
 from dpcore.experiments.targets import (

@@ -19,7 +19,8 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, unit_of
-from dpcore.experiments.pca import INK, PcaRow, RunSpec
+from dpcore.experiments.pca import PcaRow, RunSpec
+from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import counted, in_plain_words, percent, spread_of
 from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS

@@ -26,9 +26,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import pages.server
 from dpcore.experiments import statistic_runs
 from dpcore.experiments.cca_runs import CcaSpec, dataset_of
+from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.classification_runs import canonical, promised_stages
 from dpcore.experiments.engine import joined
-from dpcore.experiments.pca import charges_of_rows
 from dpcore.privacy import Charge
 from dpcore.streams import Purpose
 from pages.server import caches, family_caches
@@ -77,21 +77,21 @@ def of_outcome(found, spec) -> list[Charge]:
 
 
 def of_batch(found, spec) -> list[Charge]:
-    return charges_of_rows(found.rows[:1])
+    return compute_charges(found.rows[:1])
 
 
 # What each function hands over that has to be paid.
 RESULTS: dict[str, Callable[..., list[Charge]]] = {
-    "caches.rows": lambda found, spec: charges_of_rows(found),
-    "caches.first_rows": lambda found, spec: charges_of_rows(found[0]),
+    "caches.rows": lambda found, spec: compute_charges(found),
+    "caches.first_rows": lambda found, spec: compute_charges(found[0]),
     "caches.subspaces": of_subspaces,
     # Ten people rebuilt from one run.
     "caches.levels": lambda found, spec, run: of_subspaces(caches.subspaces(spec, run), spec, run),
     # What releases say of themselves is made of what they are.
     "caches.self_assessed": lambda found, spec: of_subspaces(caches.subspaces(spec), spec),
-    "caches.frame": lambda found, *_: charges_of_rows(found.rows),
+    "caches.frame": lambda found, *_: compute_charges(found.rows),
     "family_caches.steps": of_walk,
-    "family_caches.central_rows": lambda found, specs, **_: charges_of_rows(found),
+    "family_caches.central_rows": lambda found, specs, **_: compute_charges(found),
     "family_caches.batch": of_batch,
     "family_caches.found_pairs": of_found,
     "family_caches.rows": of_learnt,
@@ -236,7 +236,7 @@ class Recorder:
             what, whose = BEYOND[name]
             self.beyond |= {(dataset, what) for dataset in whose(found, *args, **kwargs)}
         elif name in FOLLOWED and found is not None:
-            self.due += charges_of_rows(FOLLOWED[name](found))
+            self.due += compute_charges(FOLLOWED[name](found))
         elif name == "release" and not caller.startswith("dpcore"):
             # Within dpcore it is called for the scale of its noise alone.
             spec = args[1]

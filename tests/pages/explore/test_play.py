@@ -12,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.data import load_dataset
 from dpcore.data.loading import CATALOG
-from dpcore.experiments.pca import assessed, choose_people, local_problem
+from dpcore.experiments.assessments import assess_releases
+from dpcore.experiments.problem import local_problem
+from dpcore.experiments.rebuilt_rows import choose_example_rows
 from dpcore.experiments.summaries import percent, spread_of
 from dpcore.params import EPSILONS
 from pages.server import caches
@@ -136,7 +138,7 @@ def test_people_are_rebuilt_from_released_components_about_the_released_mean(mon
         for epsilon, drawn in zip(run["epsilons"], levels, strict=True):
             at_epsilon = replace(spec, epsilon=epsilon)
             released = caches.subspaces(at_epsilon, run["run"])["dpdis"]
-            chosen = choose_people(prepared.labels, prepared.n_samples)
+            chosen = choose_example_rows(prepared.labels, prepared.n_samples)
             rows, m, v = prepared.X[chosen], released.centre, released.components
             again = m + (rows - m) @ v.T @ v
             shares = (again * prepared.scale + prepared.mean) / 16
@@ -226,7 +228,7 @@ def test_the_release_says_how_good_it_is_beside_the_truth():
     at = opened(dataset="digits", play_tab="quality")
     text = words(at)
     spec = at.session_state["_selection"].spec
-    found = assessed(spec, local_problem(spec.problem_key()))["dpdis"]
+    found = assess_releases(spec, local_problem(spec.problem_key()))["dpdis"]
     low, high = (percent(float(end)) for end in found.own.captured_share.interval)
     assert f"({low} to {high})" in text.replace("\xa0", " ")
     assert f"The true figure is **{percent(found.energy / found.total)}**" in text

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import Problems, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.problem import Problems
 from dpcore.experiments.sweep import Sweep
 from pages.server import background_jobs
 from pages.server.background_jobs import (

@@ -1,0 +1,131 @@
+"""Keys and charges of the noise that a run draws.
+
+The unit of a charge is one draw of noise. Everything computed from one noisy matrix is
+post-processing and free. Protocols whose entries name the same noise read the same draw, and K, R
+and the message only cut it differently, so all of those share one charge. A key names the people,
+the settings of the noise and the seed, and no setting that is applied afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dpcore.experiments.engine import is_charged, joined, merged
+from dpcore.experiments.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.spec import PRIVATE_MEAN_MODES
+from dpcore.pca.protocols.protocol import Kind, NoiseIdentity
+from dpcore.pca.protocols.register import protocol
+from dpcore.privacy import EVERYONE, Charge, Guarantee, Release
+
+# What is released, as a charge says it.
+COMPONENTS = "components"
+
+
+# A spec or a row: the settings of a release by the names of their fields.
+Cell = Mapping[str, Any]
+
+
+def compute_charges(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:
+    """What the runs behind some tidy rows cost, over all their data sets."""
+    numbers: dict[tuple[object, ...], set[int]] = {}
+    examples: dict[tuple[object, ...], Cell] = {}
+    for row in rows:
+        # Settings after the noise differ from row to row of a sweep; one of each will do.
+        same = (row["protocol"], row["dataset"], row["exact_epsilon"],
+                *noise_key(row, row["protocol"]))  # fmt: skip
+        numbers.setdefault(same, set()).add(row["repetition"])
+        examples.setdefault(same, row)
+    return merged(
+        make_charge(row, row["protocol"], guarantee, frozenset(numbers[same]), what)
+        for same, row in examples.items()
+        if is_charged(guarantee := _guarantee_of(row))
+    )
+
+
+def noise_key(cell: Cell, key: str) -> tuple[object, ...]:
+    """What tells this noise on these people from any other."""
+    preparation, as_published = cell["preparation"], reads_rows_first(cell)
+    buys_mean = preparation in PRIVATE_MEAN_MODES
+    knowledge = cell.get("knowledge", NO_KNOWLEDGE)
+    reads = (
+        cell.get(name) if buys_mean or name != "mean_share" else 0.0
+        for name in get_noise_identity(cell, key).settings
+    )
+    return (
+        describe_matrix(cell, key),
+        cell.get("task"),
+        preparation,
+        None if as_published else cell["norm_bound"],
+        *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
+        *filter(None, [None if as_published else cell.get("limits")]),
+        cell["epsilon"],
+        *reads,
+        *(make_people_key(cell) if protocol(key).is_distributed else make_people_key(cell)[:3]),
+    )
+
+
+def reads_rows_first(cell: Cell) -> bool:
+    """Whether centring and scaling read every row before any promise starts."""
+    return bool(cell["preparation"] == "published")
+
+
+def get_noise_identity(cell: Cell, key: str) -> NoiseIdentity:
+    """What a protocol reads under a cell's preparation."""
+    return protocol(key).reads(on_sphere=cell.get("preparation") == "sphere")
+
+
+def make_people_key(cell: Cell) -> tuple[object, ...]:
+    """Who takes part, and, from the fourth on, who is where."""
+    skew = cell["concentration"] if cell["split"] == "dirichlet" else None
+    who = (cell["samples"], cell["seed"], cell["resample"])
+    return (*who, cell["sites"], cell["split"], skew)
+
+
+def describe_matrix(cell: Cell, key: str) -> str:
+    """What a protocol adds its noise to, in words that tell its noise from that of others."""
+    return get_noise_identity(cell, key).of(cell["sites"])
+
+
+def describe_noise(cell: Cell, key: str, matrix: str) -> str:
+    """What a person would call draws of one noise; the usual preparation goes without saying."""
+    reads = get_noise_identity(cell, key).settings
+    settings = [cell[name] for name in ("calibration", "noise") if name in reads]
+    prepared = [
+        said
+        for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE), ("limits", ""))
+        if (said := cell.get(name, usual)) != usual
+    ]
+    told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
+    return f"{matrix}, {cell['samples']:,} rows, ε = {cell['epsilon']:g}, {told}"
+
+
+def make_stream_key(cell: Cell, key: str) -> str:
+    """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
+    return joined(get_noise_identity(cell, key).words, cell["seed"])
+
+
+def make_charge(
+    cell: Cell, key: str, guarantee: Guarantee, drawn: frozenset[int], what: tuple[str, ...]
+) -> Charge:
+    entry = protocol(key)
+    # Where every site releases, everybody pays through one; only a site alone spares the others,
+    # unless who is there, or which site is the first to be there, is drawn anew each time.
+    alone = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
+    release = Release.of(
+        guarantee,
+        key=joined(*noise_key(cell, key)),
+        label=describe_noise(cell, key, describe_matrix(cell, key)),
+        dataset=cell["dataset"],
+        partition=joined(*make_people_key(cell)) if alone else EVERYONE,
+        sites=(0,) if alone else None,
+    )
+    stream_held = make_stream_key(cell, key)
+    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream_held)
+
+
+def _guarantee_of(row: Cell) -> Guarantee:
+    if protocol(row["protocol"]).kind is Kind.PURE:
+        mechanism = "exponential" if row["sigma"] is None else "laplace"
+        return Guarantee(None, row["exact_epsilon"], 0.0, mechanism, "")
+    return Guarantee(None, row["exact_epsilon"], row["delta"], "gaussian", "", mu=row["mu"])

@@ -1,0 +1,356 @@
+"""Data side of a run: the people at each site, and the exact answer to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TypedDict
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.data import Prepared, prepare, split_sites
+from dpcore.data.dataset import is_held
+from dpcore.data.loading import load_dataset
+from dpcore.data.row_bounds import shorten
+from dpcore.errors import ParameterError
+from dpcore.experiments.engine import one_blas_thread
+from dpcore.experiments.knowledge import NO_KNOWLEDGE, SHARES, Knowledge, public_basis, sources_for
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.spec import GIVEN, ProblemKey
+from dpcore.pca import Subspace
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    cumulative_energy,
+    leading_eigenpairs,
+    site_moments,
+)
+from dpcore.streams import Purpose, stream
+
+# What kept data sets and site moments may take: two of the larger data sets, or one and its
+# moments at sixty sites.
+_MOST_BYTES = 1024**3
+
+
+@dataclass(frozen=True)
+class DataDescription:
+    """What a page says of the rows; as in `Prepared`."""
+
+    default_components: int | None
+    feature_names: tuple[str, ...]
+    statement: str
+    n_clipped: int = 0
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> DataDescription:
+        return cls(**{field.name: getattr(prepared, field.name) for field in fields(cls)})
+
+
+@dataclass(frozen=True, eq=False)
+class SiteData:
+    """All that a problem needs of the rows; as in `Problem`."""
+
+    moments: SiteMoments | SiteRows
+    centre: FloatArray
+    about: DataDescription
+
+
+# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
+
+    moments: Of the people at the sites. Centred if the preparation was "published"; their rows,
+        which wait for a centre, if it was "sphere".
+    reference: shape (n_features, n_features), float64. The second moment that captured energy is
+        measured on.
+    exact_components: shape (n_features, n_features). All eigenvectors of the pooled second moment
+        of the people at the sites.
+    exact_eigenvalues: shape (n_features,)
+    optimum: shape (n_features,). Energy of `reference` captured by the first k exact components,
+        for k = 1 to D.
+    centre: shape (n_features,). Mean of the prepared rows of the people at the sites.
+    basis: shape (d, n_features), orthonormal rows, or None. The public subspace that the rows
+        behind `moments` were projected onto; nothing else was.
+    """
+
+    moments: SiteMoments | SiteRows
+    reference: FloatArray
+    exact_components: FloatArray
+    exact_eigenvalues: FloatArray
+    optimum: FloatArray
+    centre: FloatArray
+    about: DataDescription
+    basis: FloatArray | None = None
+
+    @property
+    def default_components(self) -> int | None:
+        return self.about.default_components
+
+    def lift(self, subspace: Subspace) -> Subspace:
+        """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
+        if self.basis is None:
+            return subspace
+        return replace(subspace, components=subspace.components @ self.basis)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.reference)
+
+    @property
+    def holders_moment(self) -> FloatArray:
+        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
+        around the public middle."""
+        rows = self.moments
+        moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
+        return moments.pooled()
+
+    def eigenvalues_before_noise(self) -> FloatArray:
+        """Eigenvalues, descending, of the matrix that noise is added to: on the sphere of rows at
+        length 1, seen from the exact mean. `exact_eigenvalues` are of rows as they are."""
+        if not isinstance(self.moments, SiteRows):
+            return self.exact_eigenvalues
+        centre = self.centre if self.basis is None else self.basis @ self.centre
+        return np.asarray(np.linalg.eigvalsh(self.moments.around(centre))[::-1])
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.moments.n_samples.sum())
+
+
+def load_prepared(
+    name: str,
+    preparation: str,
+    norm_bound: float | None = None,
+    limits: str = "",
+    *,
+    download: bool = True,
+) -> Prepared:
+    """A data set ready for a private algorithm; the slow and large part of a problem."""
+    dataset = load_dataset(name, limits=limits, download=download)
+    # The rows of a table in somebody's hands are its holder's, and are prepared again and again.
+    in_place = not is_held(name)
+    return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
+
+
+def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
+    """Row numbers of each site's people."""
+    n_rows = len(prepared.X)
+    n_samples = n_rows if key.samples is None else key.samples
+    if n_samples > n_rows:
+        raise ParameterError("samples", f"at most the {n_rows} people of {key.dataset}", n_samples)
+    if n_samples < 2 * key.sites:
+        raise ParameterError(
+            "sites", f"at most {n_samples // 2}, for 2 of {n_samples} people each", key.sites
+        )
+    people = np.arange(n_rows)
+    if n_samples < n_rows:
+        if key.split == GIVEN:
+            raise ParameterError("samples", "everybody, as the table says who is where", n_samples)
+        rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
+        # A prefix of one permutation, so that a larger sample contains the smaller one.
+        people = rng.permutation(n_rows)[:n_samples]
+    labels = prepared.sites if key.split == GIVEN else prepared.labels
+    members = split_sites(
+        n_samples,
+        key.sites,
+        how=key.split,
+        labels=None if labels is None else labels[people],
+        concentration=key.concentration if key.split == "dirichlet" else None,
+        rng=stream(key.seed, Purpose.SPLIT, key.drawing),
+    )
+    return tuple(people[rows] for rows in members)
+
+
+def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
+    """What the sites of a key hold; the part of a problem that reads rows."""
+    prepared = read()
+    require_variance(prepared)
+    sites = sites_of(key, prepared)
+    if key.on_sphere:
+        shape = prepared.image_shape
+        rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
+        return SiteData(rows, rows.as_they_are.means[0], DataDescription.of(prepared))
+    moments = site_moments(prepared.X, sites)
+    centre = moments.weights @ moments.means
+    if key.reads_rows_first:
+        # The authors centre the people drawn once more, with their own mean.
+        moments = moments.centred(centre, in_place=True)
+    return SiteData(moments, centre, DataDescription.of(prepared))
+
+
+def build_problem(
+    key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
+) -> Problem:
+    """Site moments and exact answer for one key.
+
+    prepared: What `load_prepared` gives for the key's data set and preparation.
+    whole: Gives the second moment of all prepared rows, for keys that measure on everybody; it is
+        worked out here when absent.
+    """
+    if (knowledge := Knowledge.parse(key.knowledge)) is not None:
+        basis = public_basis(knowledge, key.dataset)
+        return _within_public_subspace(replace(key, knowledge=NO_KNOWLEDGE), basis, prepared, whole)
+    data = site_data(key, lambda: prepared)
+    return _problem_on(key, data, whole or (lambda: whole_second_moment(prepared)))
+
+
+def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
+    if isinstance(data.moments, SiteRows):
+        # Rows that wait for a centre, measured on what they were before any of it.
+        pooled = data.moments.as_they_are.centred().pooled()
+    else:
+        pooled = data.moments.pooled()
+        if not key.reads_rows_first:
+            pooled -= np.outer(data.centre, data.centre)
+    return problem_of(data, pooled, whole() if key.reference == "all" else pooled)
+
+
+def _within_public_subspace(
+    key: ProblemKey,
+    basis: FloatArray,
+    prepared: Prepared,
+    whole: Callable[[], FloatArray] | None,
+) -> Problem:
+    """Moments of projected rows, measured against what there is without the projection."""
+    without = build_problem(key, prepared, whole)
+    basis = basis.astype(prepared.X.dtype)
+    rows: FloatArray = prepared.X @ basis.T
+    if not key.on_sphere:
+        # A projection lengthens no row, but its rounding may.
+        rows, _ = shorten(rows, 1.0)
+    # What was between limits is turned, and coordinates are no pixels.
+    projected = replace(prepared, X=rows, half_widths=None, image_shape=None)
+    within = build_problem(replace(key, reference="sites"), projected)
+    return replace(without, moments=within.moments, basis=basis)
+
+
+def _no_variance() -> ParameterError:
+    return ParameterError(
+        "data",
+        "of at least two different rows: equal ones have no variance to capture a share of",
+        "equal rows",
+    )
+
+
+def require_variance(prepared: Prepared) -> None:
+    """Refuse rows that are all equal, where what is left of them is rounding.
+
+    Raises `ParameterError`.
+    """
+    X = prepared.X
+    # Nearly always the first two differ, and nothing else is read.
+    if (X[:2] == X[0]).all() and (X == X[0]).all():
+        raise _no_variance()
+
+
+def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
+    """The problem with the exact answer for `pooled`, which is measured on `reference`."""
+    eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
+    optimum = cumulative_energy(components, reference)
+    if not optimum[-1] > 0:
+        raise _no_variance()
+    return Problem(
+        moments=data.moments,
+        reference=reference,
+        exact_components=components,
+        exact_eigenvalues=eigenvalues,
+        optimum=optimum,
+        centre=data.centre,
+        about=data.about,
+    )
+
+
+def whole_second_moment(prepared: Prepared) -> FloatArray:
+    """Centred second moment of every prepared row, float64."""
+    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),), products=prepared.X.dtype)
+    return everybody.centred().pooled()
+
+
+ProblemSource = Callable[[ProblemKey], Problem]
+
+
+class Problems:
+    """Problems by their keys; each made once, however many threads ask.
+
+    load: (name, preparation, norm_bound, limits) -> Prepared.
+    keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
+        sweep comes to its problems one after the other; more than one would take the memory of
+        many.
+    most_bytes: What the kept problems may take together; the latest stays whatever it takes.
+    shelf: Not asked for the problems of sweeps.
+    prepared: The data sets: called as `load`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[..., Prepared] = load_prepared,
+        *,
+        keep_data: int = 1,
+        keep: int = 1,
+        most_bytes: int = _MOST_BYTES,
+        shelf: Shelf = site_data,
+    ):
+        self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
+        self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
+        self._problems: OnceCache[Problem] = OnceCache(
+            lambda key: self._build(key, shelf), keep, most_bytes
+        )
+
+    def __call__(self, key: ProblemKey) -> Problem:
+        return self._problems(key)
+
+    def peek(self, key: ProblemKey) -> Problem | None:
+        """The problem if it is there; None where one would have to wait for it."""
+        return self._problems.peek(key)
+
+    def for_sweeps(self, keep: int = 1) -> ProblemSource:
+        """A source for sweeps: on the same data, and with a few problems of its own.
+
+        The many problems of a sweep then push out none of these.
+        """
+        own = OnceCache(lambda key: self._build(key, site_data), keep, _MOST_BYTES)
+        return lambda key: self(key) if (key,) in self._problems else own(key)
+
+    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
+        read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
+        with one_blas_thread():
+            if key.knowledge != NO_KNOWLEDGE:
+                return build_problem(key, read(), whole)
+            return _problem_on(key, shelf(key, read), whole)
+
+
+local_problem = Problems()
+
+
+class KnowledgeRow(TypedDict):
+    """A subspace, and the share of the exact optimum that its best K directions capture."""
+
+    source: str
+    percent: int
+    energy_ratio: float
+
+
+def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
+    """Energy of the exact optimum within each subspace, over its share of the directions.
+
+    problem: Of the data set; its reference is what is measured on.
+    n_components: K; shares that leave fewer directions are left out.
+    """
+    optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
+    rows: list[KnowledgeRow] = []
+    for source in sources_for(dataset):
+        basis = public_basis(Knowledge(source, 100), dataset)
+        within = basis @ reference @ basis.T
+        for percent in (*SHARES, 80, 100):
+            left = Knowledge(source, percent).n_directions(len(basis))
+            if left >= n_components:
+                leading = np.linalg.eigvalsh(within[:left, :left])[-n_components:]
+                ratio = float(leading.sum()) / optimum
+                rows.append({"source": source, "percent": percent, "energy_ratio": ratio})
+    return rows
