@@ -42,7 +42,6 @@ ESTIMATORS = [
     PrivateLogisticRegression(),
     PrivateLogisticRegression(method="output", regularization=0.1),
     PrivateSVM(),
-    PrivateSVM(kernel="gaussian", n_random_features=6),
 ]
 
 

@@ -1,21 +1,15 @@
-"""Private linear and kernel classifiers by output and objective perturbation."""
+"""Private linear classifiers by output and objective perturbation."""
 
 from dpcore.classification.classifiers import (
-    KERNELS,
     PrivateLogisticRegression,
     PrivateSVM,
     fit_many,
 )
-from dpcore.classification.training import (
-    METHODS,
-    NotConverged,
-    Perturbation,
-    PrivateFits,
-    calibrate,
-)
+from dpcore.classification.minimization import NotConverged
+from dpcore.classification.perturbation import METHODS, Perturbation, calibrate
+from dpcore.classification.training import PrivateFits
 
 __all__ = [
-    "KERNELS",
     "METHODS",
     "NotConverged",
     "Perturbation",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -17,16 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from dpcore.arrays import AnyArray, FloatArray
+from dpcore.classification.minimization import LOGISTIC, Loss, huber_hinge
+from dpcore.classification.perturbation import METHODS
 from dpcore.classification.training import (
-    LOGISTIC,
-    METHODS,
     BoundedFeatures,
-    Loss,
     PrivateFits,
-    gaussian_frequencies,
-    huber_hinge,
+    predicted_classes,
     train,
-    winners,
 )
 from dpcore.data.row_bounds import check_norm_bound, shorten
 from dpcore.errors import ParameterError, require_one_of
@@ -40,15 +36,14 @@ from dpcore.pca.estimators import (
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
 
-# What the classifiers share: from settings to fits, one or a whole sweep of them at once.
-
 NUMBERS = (int, float, np.integer, np.floating)
-# A refused release is none, and one that is not refused is the same as a clipped one.
-_NOT_OF_THE_NOISE = ("random_state", "on_long_rows")
+# Parameters that do not change the released values, so they are no part of the noise stream's key:
+# a fit that `on_long_rows` does not refuse equals the clipped one.
+_NOT_IN_NOISE_KEY = ("random_state", "on_long_rows")
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
-    """What both classifiers share; the loss and the features are theirs to name."""
+    """Base class of the private linear classifiers; subclasses define the loss."""
 
     method: str
     regularization: float
@@ -67,52 +62,37 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            If a parameter breaks its constraint, y holds fewer than two classes, or `tol` is
-            below what float64 can certify for so many rows.
+            If a parameter violates its constraint, y has fewer than two classes, or `tol` is
+            below the value that float64 can certify for this number of rows.
         NotConverged
-            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known for which
-            that happens; the guarantee does not cover that it did.
+            If the solver cannot certify `tol` in 1000 Newton steps. No rows are known that cause
+            this error. The guarantee does not cover the information that it occurred.
         ValueError
-            If X holds NaN or infinity, before anything is released. No finite row makes a fit
-            fail.
+            If X contains NaN or infinity. The check precedes the release, and no finite row
+            causes an error.
         """
         self._warn_of_fitted_preparation()
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         noise_rng = self._noise_stream(root_seed(self.random_state), rows.shape, labels)
-        return self._trained(rows, labels, feature_stream(), noise_rng)
+        return self._train(rows, labels, noise_rng)
 
-    def fit_drawing(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ) -> Self:
-        """Train as `fit` does, on streams that the caller answers for; `random_state` is not read.
+    def fit_with_noise(self, X: ArrayLike, y: ArrayLike, *, rng: np.random.Generator) -> Self:
+        """Train with noise from the given generator instead of `random_state`.
 
-        Streams in the same state at two epsilons give two fits that hide nothing from each other:
-        for a laboratory that holds the noise while something else moves.
+        Intended for simulations. Two fits with generators in the same state share their noise,
+        so their difference is not private.
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64)
-        return self._trained(rows, labels, feature_rng, noise_rng)
+        return self._train(rows, labels, rng)
 
     def _noise_stream(self, seed: int, shape: tuple[int, ...], y: AnyArray) -> np.random.Generator:
         settings = sorted(self.get_params(deep=False).items())
-        released_with = [pair for pair in settings if pair[0] not in _NOT_OF_THE_NOISE]
+        key = [pair for pair in settings if pair[0] not in _NOT_IN_NOISE_KEY]
         name, n_classes = type(self).__name__, len(np.unique(y))
-        return stream(
-            root_of_release(seed, name, released_with, shape, n_classes), Purpose.TRAINING
-        )
+        return stream(root_of_release(seed, name, key, shape, n_classes), Purpose.TRAINING)
 
-    def _trained(
-        self,
-        X: FloatArray,
-        y: AnyArray,
-        feature_rng: np.random.Generator,
-        noise_rng: np.random.Generator,
-    ) -> Self:
-        fits = fit_settings(self, X, y, [self.epsilon], feature_rng, [noise_rng])
+    def _train(self, X: FloatArray, y: AnyArray, rng: np.random.Generator) -> Self:
+        fits = fit_settings(self, X, y, [self.epsilon], [rng])
         weights = fits.weights[0, 0]
         self._features = fits.features
         self.coef_: FloatArray = weights[:, :-1].copy() if self.fit_intercept else weights
@@ -124,33 +104,33 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        """Return scores (n_samples,) for two classes, (n_samples, n_classes) for more."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> AnyArray:
-        """Labels (n_samples,). Rows longer than the bound are shortened, whatever `fit` does."""
+        """Return labels (n_samples,). Rows longer than the bound are shortened."""
         scores = self._scores(X)
-        labels: AnyArray = self.classes_[winners(scores)]
+        labels: AnyArray = self.classes_[predicted_classes(scores)]
         return labels
 
     def _scores(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        features = self._features.of(validate_data(self, X, reset=False, dtype=np.float64))
+        features = self._features.transform(validate_data(self, X, reset=False, dtype=np.float64))
         return features[:, : self.coef_.shape[1]] @ self.coef_.T + self.intercept_
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        # Noise made for thousands of people drowns the dozens in scikit-learn's accuracy checks.
+        # The noise is too large for the accuracy checks of scikit-learn, which fit few rows.
         tags.classifier_tags.poor_score = self.epsilon != math.inf
         return tags
 
     @abstractmethod
     def loss(self) -> Loss:
-        """What training minimises, on one row's margin."""
+        """Return the loss that training minimises."""
 
-    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
-        """The map from rows of so many columns to features of bounded norm."""
+    def bounded_features(self) -> BoundedFeatures:
+        """Return the map from rows to features of bounded norm."""
         return BoundedFeatures(
             float(self.row_norm_bound),
             bool(self.fit_intercept),
@@ -166,25 +146,26 @@ def fit_many(
     epsilons: Sequence[float],
     rngs: Sequence[np.random.Generator],
 ) -> PrivateFits:
-    """Fit one estimator's settings at every epsilon, once for every generator.
+    """Fit one estimator's settings at every epsilon, for every generator.
 
-    The same law as fitting one by one, in one batched minimisation: a hundred fits cost little
-    more than a few. The estimator's own epsilon is not used, nor is it fitted.
+    The results have the same distribution as separate fits. One batched minimisation computes all
+    of them, so a hundred fits take little longer than a few. The estimator's own epsilon is
+    ignored, and the estimator is not fitted.
 
     Parameters
     ----------
     estimator : PrivateLogisticRegression or PrivateSVM
-        Its `random_state` is not read: the noise is drawn from `rngs`.
+        Settings. `random_state` is ignored: the noise is drawn from `rngs`.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     epsilons : sequence of float
     rngs : sequence of numpy.random.Generator
-        One a draw, and drawn on at every epsilon: no two fits share their noise.
+        One generator per draw. Every epsilon draws new noise from it.
 
     Raises
     ------
     ParameterError, NotConverged
-        As `fit`.
+        See `fit`.
 
     Examples
     --------
@@ -198,7 +179,7 @@ def fit_many(
     (3, 4)
     """
     rows, labels = check_X_y(X, y, dtype=np.float64)
-    return fit_settings(estimator, rows, labels, epsilons, feature_stream(), rngs)
+    return fit_settings(estimator, rows, labels, epsilons, rngs)
 
 
 def fit_settings(
@@ -206,7 +187,6 @@ def fit_settings(
     X: FloatArray,
     y: AnyArray,
     epsilons: Sequence[float],
-    feature_rng: np.random.Generator,
     rngs: Sequence[np.random.Generator],
 ) -> PrivateFits:
     """Check the settings and the labels, and train at every epsilon for every generator."""
@@ -221,8 +201,8 @@ def fit_settings(
     classes, indices = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ParameterError("y", "labels of two classes or more", f"{len(classes)} class")
-    features = estimator.bounded_features(X.shape[1], feature_rng)
-    reads_lengths = estimator.on_long_rows == "refuse" and features.frequencies is None
+    features = estimator.bounded_features()
+    reads_lengths = estimator.on_long_rows == "refuse"
     n_long = shorten(X, features.row_norm_bound)[1] if reads_lengths else 0
     check_long_rows(estimator.on_long_rows, n_long, f"{features.row_norm_bound:g}")
     return train(
@@ -245,56 +225,43 @@ def check_positive(name: str, value: object) -> None:
         raise ParameterError(name, "a positive number", value)
 
 
-def feature_stream() -> np.random.Generator:
-    """Draws random features: the same for every fit, without rows and without a seed.
-
-    They need no secret and are saved with a fit. Drawn from its seed they would be a fingerprint,
-    by which whoever tries seeds finds the one that redraws the noise.
-    """
-    return stream(root_of_release(0, "random features"), Purpose.TRAINING)
-
-
-# The scikit-learn estimators.
-
-KERNELS = ("linear", "gaussian")
-
-
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """epsilon-differentially private logistic regression.
+    """Logistic regression with pure epsilon-differential privacy.
 
     Minimises mean log(1 + exp(-y x . w)) + regularization / 2 |w|^2 with noise, by output or
     objective perturbation (Chaudhuri, Monteleoni & Sarwate 2011, algorithms 1 and 2, theorems 6
-    and 9, c = 1/4). Pure epsilon-DP under replace-one neighbours, for any data: rows longer than
-    `row_norm_bound` are shortened to it. More than two classes are trained one against the rest
-    at epsilon / n_classes each. What is assumed is listed in ``guarantee_.assumptions``.
+    and 9, c = 1/4; `dpcore.classification.perturbation` has the proofs). Pure epsilon-DP for
+    replace-one neighbours and any data: rows longer than `row_norm_bound` are shortened to it.
+    More than two classes are trained one against the rest at epsilon / n_classes each. The
+    assumptions are listed in ``guarantee_.assumptions``.
 
     Parameters
     ----------
     epsilon : float
-        Asked budget of the whole fit; ``inf`` turns the noise off.
+        Budget of the whole fit; ``inf`` disables the noise.
     method : {"objective", "output"}
     regularization : float
         Lambda, positive; scikit-learn's C is 1 / (n_samples * regularization). Public.
     fit_intercept : bool
         The intercept is a feature constant at `row_norm_bound`, regularised like the others.
     preparation : {"bounded", "sphere", "none"}
-        "sphere": every row is brought to the length `row_norm_bound`, and counts by its direction
-        from zero alone. "bounded" and "none" are one here: rows keep their length, up to the
-        bound. No mean is bought: a pure promise would pay D times a number's noise for it, and
-        the whole epsilon is better spent on training. Subtract a public middle where there is one.
+        "sphere": every row is scaled to the length `row_norm_bound`, so only its direction from
+        zero matters. "bounded" and "none" are equal here: rows keep their length up to the bound.
+        No private mean is subtracted, because its noise under pure epsilon-DP grows with D and
+        the epsilon is better spent on training. Subtract a public centre if there is one.
     row_norm_bound : float
         Public bound on the Euclidean norm of a row, in units of X.
     on_long_rows : {"clip", "refuse"}
-        What happens to longer rows. Refusing reads the rows, which no guarantee covers: for
-        holders who check their table before they release anything.
+        Treatment of longer rows. "refuse" reads the rows, which no guarantee covers; it is meant
+        for a check before the first release.
     tol : float
-        Length of the gradient at which the solver may stop, in units of what one row can add to
-        it: `row_norm_bound` (the constant of the intercept included) over n_samples. What it
-        leaves of the way to the minimiser is inside the guarantee: the noise is larger by this
-        share under output perturbation, and hides it at 1 % of epsilon under objective
-        perturbation. Public.
+        Gradient norm at which the solver may stop, in units of the largest contribution of one
+        row, `row_norm_bound` (the constant of the intercept included) over n_samples. The
+        guarantee includes the remaining distance to the minimiser: output perturbation increases
+        its noise by this share, and objective perturbation hides the distance at 1 % of epsilon.
+        Public.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        None is fresh entropy from the operating system; see the warning.
+        None: entropy from the operating system. See the warning.
 
     Attributes
     ----------
@@ -303,19 +270,20 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     classes_ : ndarray of shape (n_classes,)
     guarantee_ : Guarantee
     noise_scale_ : ndarray of shape (1,)
-        Of a task's noise vector b, whose density is proportional to exp(-|b| / scale): in units
-        of the weights under output perturbation, of the rows' sum under objective perturbation.
+        Scale of a task's noise vector b, with density proportional to exp(-|b| / scale), in units
+        of the weights under output perturbation and of the sum of rows under objective
+        perturbation.
     perturbation_ : Perturbation
-        Of each task: its epsilon, noise rates, extra regularization and certified gradient.
+        Epsilon, noise rates, extra regularization and certified gradient of each task.
     n_features_in_ : int
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one fit to one data set: other rows or labels under the same int
-    and settings get the same noise, which drops out of the difference, and so do folds of one size
-    and the tasks of a OneVsRestClassifier. Whatever it is, it is not saved: what pickle, joblib or
-    copy make has None; `get_params` gives it.
+    Knowledge of `random_state` allows the noise to be subtracted. Use None for every real release.
+    Use an int for one fit to one data set only: other rows or labels with the same int and
+    settings get the same noise, which cancels in the difference. This includes folds of equal
+    size and the tasks of a OneVsRestClassifier. The value is not saved: copies made by pickle,
+    joblib or copy have None; `get_params` returns it.
 
     Examples
     --------
@@ -344,68 +312,53 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self._set_parameters(locals())
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities (n_samples, n_classes): the softmax of the scores for three or more.
+        """Return probabilities (n_samples, n_classes).
 
-        Noise can make scores so large that the usual normalised one-against-the-rest chances all
-        round to 1; the softmax keeps their order.
+        Three or more classes get the softmax of the scores.
+
+        Noise can make scores so large that normalised one-against-the-rest probabilities all
+        round to 1; the softmax preserves their order.
         """
         scores = self._scores(X)
-        chances: FloatArray = (
+        probabilities: FloatArray = (
             expit(np.hstack([-scores, scores])) if scores.shape[1] == 1 else softmax(scores, axis=1)
         )
-        return chances
-
-    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Natural logarithms of `predict_proba`; -inf where that is 0."""
-        with np.errstate(divide="ignore"):
-            logarithms: FloatArray = np.log(self.predict_proba(X))
-        return logarithms
+        return probabilities
 
     def loss(self) -> Loss:
-        """The logistic loss."""
+        """Return the logistic loss."""
         return LOGISTIC
 
 
 class PrivateSVM(PrivateLinearClassifier):
-    """epsilon-differentially private support vector machine, with a Huber hinge loss.
+    """Linear support vector machine with pure epsilon-differential privacy.
 
-    As `PrivateLogisticRegression`, whose parameters and attributes it shares, with c = 1 / 2h for
-    the hinge loss rounded over [1 - h, 1 + h]. The Gaussian kernel goes through random Fourier
-    features, drawn without looking at the data (their algorithm 3; Rahimi & Recht 2007).
+    Shares the parameters, attributes and guarantee of `PrivateLogisticRegression`. The loss is the
+    hinge loss rounded over [1 - h, 1 + h], with c = 1 / 2h.
 
     Parameters
     ----------
     epsilon, method, regularization, fit_intercept, preparation, row_norm_bound, on_long_rows, tol
     random_state
-        As in `PrivateLogisticRegression`.
-    kernel : {"linear", "gaussian"}
-    gamma : float
-        Of the Gaussian kernel exp(-gamma |x - x'|^2), in units of X to the power -2. Public.
-    n_random_features : int
-        Even. Features of the Gaussian kernel; `coef_` has as many columns. Their norm is 1 by
-        construction, so no row is too long for `row_norm_bound`.
+        See `PrivateLogisticRegression`.
     huber_width : float
         h, in (0, 1].
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again, and it is not saved; as for
-    `PrivateLogisticRegression`.
+    Knowledge of `random_state` allows the noise to be subtracted; see `PrivateLogisticRegression`.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(20000, 2))
-    >>> y = np.hypot(X[:, 0], X[:, 1]) > 0.75
-    >>> ring = PrivateSVM(kernel="gaussian", gamma=3.0, n_random_features=40, random_state=0)
-    >>> bool(ring.fit(X, y).score(X, y) > 0.9), ring.coef_.shape
-    (True, (1, 40))
+    >>> X = rng.uniform(-0.7, 0.7, size=(5000, 2))
+    >>> y = X[:, 0] > X[:, 1]
+    >>> model = PrivateSVM(epsilon=1.0, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), model.coef_.shape
+    (True, (1, 2))
     """
 
-    kernel: str
-    gamma: float
-    n_random_features: int
     huber_width: float
 
     def __init__(
@@ -414,9 +367,6 @@ class PrivateSVM(PrivateLinearClassifier):
         epsilon: float = 1.0,
         method: str = "objective",
         regularization: float = 1e-4,
-        kernel: str = "linear",
-        gamma: float = 1.0,
-        n_random_features: int = 100,
         huber_width: float = 0.5,
         fit_intercept: bool = True,
         preparation: str = "bounded",
@@ -428,21 +378,7 @@ class PrivateSVM(PrivateLinearClassifier):
         self._set_parameters(locals())
 
     def loss(self) -> Loss:
-        """The Huber hinge loss."""
+        """Return the Huber hinge loss."""
         if not (isinstance(self.huber_width, NUMBERS) and 0 < self.huber_width <= 1):
             raise ParameterError("huber_width", "in (0, 1]", self.huber_width)
         return huber_hinge(float(self.huber_width))
-
-    def bounded_features(self, n_columns: int, rng: np.random.Generator) -> BoundedFeatures:
-        """The rows, or random features of the Gaussian kernel."""
-        require_one_of("kernel", self.kernel, KERNELS)
-        if self.kernel == "linear":
-            return super().bounded_features(n_columns, rng)
-        check_positive("gamma", self.gamma)
-        count = self.n_random_features
-        if not isinstance(count, int | np.integer) or count < 2 or count % 2:
-            raise ParameterError("n_random_features", "a positive even integer", count)
-        frequencies = gaussian_frequencies(n_columns, count, self.gamma, rng)
-        linear = super().bounded_features(n_columns, rng)
-        # On the sphere directions have length 1, in which gamma counts.
-        return replace(linear, row_norm_bound=1.0, frequencies=frequencies)

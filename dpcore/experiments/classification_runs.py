@@ -666,14 +666,9 @@ def run_pipeline(
         regularization=spec.regularization,
         row_norm_bound=bound,
     )
-    # Held while epsilon moves, like all streams of a repetition.
-    feature_rng, noise_rng = stages.rng(Purpose.TRAINING).spawn(2)
-    model = estimator.fit_drawing(
-        _project(rows, components),
-        problem.y,
-        feature_rng=feature_rng,
-        noise_rng=noise_rng,
-    )
+    # The second child stream, so that rows of earlier versions can be reproduced.
+    rng = stages.rng(Purpose.TRAINING).spawn(2)[1]
+    model = estimator.fit_with_noise(_project(rows, components), problem.y, rng=rng)
     if model.guarantee_.is_private:
         guarantees[TRAINING] = model.guarantee_
     tested = _around(problem.test_X, origin, bound, on_sphere=on_sphere)

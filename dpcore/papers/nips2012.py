@@ -373,12 +373,12 @@ def classify(
 def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.ndarray:
     """Weights (n_costs, n_columns) of SVMs with a slightly rounded hinge."""
     # Its room brings scikit-learn, without which the command line starts.
-    from dpcore.classification.training import huber_hinge, minimise
+    from dpcore.classification.minimization import huber_hinge, minimize
 
     shape = len(costs), rows.shape[1]
     strength = 1 / (np.array(costs) * len(rows))
     with one_blas_thread():
-        return minimise(
+        return minimize(
             rows,
             signs[:, None],
             huber_hinge(_HINGE_WIDTH),

@@ -21,7 +21,7 @@ from scipy import optimize
 from scipy.special import expit
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.classification.training import unit_noise
+from dpcore.classification.perturbation import unit_noise
 from dpcore.data import load_dataset, prepare
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.privacy import PrivacyBudget, second_moment_sigma

@@ -109,7 +109,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "solver-forgotten-by-output",
         "the solver's distance is inside the promise",
-        "dpcore/classification/training.py",
+        "dpcore/classification/perturbation.py",
         "return 2.0 * (norm_bound / n_samples + gradient_norm) / regularization",
         "return 2.0 * norm_bound / n_samples / regularization",
         ("tests/classification", _AUDIT),
@@ -118,8 +118,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "solver-forgotten-by-objective",
         "the same for objective perturbation",
         "dpcore/classification/training.py",
-        "found.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]",
-        "found.reshape(shape)",
+        "solved.reshape(shape) + drawn[:, :, 1] / rate[:, None, None, None]",
+        "solved.reshape(shape)",
         ("tests/classification", _AUDIT),
     ),
     PlantedBug(
@@ -364,9 +364,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "objective-spends-twice",
         "minimiser and solver share one epsilon",
-        "dpcore/classification/training.py",
-        "for_minimiser = epsilon - for_solver if epsilon < math.inf else epsilon",
-        "for_minimiser = epsilon",
+        "dpcore/classification/perturbation.py",
+        "minimizer_epsilon = epsilon - solver_epsilon if epsilon < math.inf else epsilon",
+        "minimizer_epsilon = epsilon",
         ("tests/classification",),
     ),
     PlantedBug(

@@ -11,7 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
-from dpcore.classification.training import BoundedFeatures, gaussian_frequencies, unit_noise
+from dpcore.classification.perturbation import unit_noise
+from dpcore.classification.training import BoundedFeatures
 from dpcore.data import load_dataset, prepare
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, second_moment
@@ -27,7 +28,6 @@ BOTH = [PrivateLogisticRegression, PrivateSVM]
         PrivateLogisticRegression(method="output"),
         PrivateSVM(),
         PrivateSVM(epsilon=math.inf),
-        PrivateSVM(epsilon=math.inf, kernel="gaussian"),
     ]
 )
 def test_sklearn_checks(estimator, check):
@@ -78,9 +78,7 @@ def test_units_do_not_matter(estimator, method):
     settings = dict(epsilon=2.0, method=method)
     # An integer would draw other noise in other units: they are another release.
     first, second = (
-        model.fit_drawing(
-            rows, y, feature_rng=np.random.default_rng(6), noise_rng=np.random.default_rng(7)
-        )
+        model.fit_with_noise(rows, y, rng=np.random.default_rng(7))
         for model, rows in (
             (estimator(**settings, regularization=0.01), X),
             (estimator(**settings, regularization=1.0, row_norm_bound=10), 10 * X),
@@ -120,38 +118,14 @@ def test_on_the_sphere_the_length_of_a_row_does_not_count(estimator):
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
 @pytest.mark.parametrize("on_sphere", [False, True])
-def test_features_keep_their_bound(fit_intercept, kernel, on_sphere):
+def test_features_keep_their_bound(fit_intercept, on_sphere):
     rng = np.random.default_rng(4)
     X = rng.standard_normal((300, 5)) * 10.0 ** rng.integers(-3, 6, size=(300, 1))
-    frequencies = gaussian_frequencies(5, 20, 0.5, rng) if kernel == "gaussian" else None
-    mapped = BoundedFeatures(2.5, fit_intercept, frequencies, on_sphere)
-    norms = np.linalg.norm(mapped.of(X), axis=1)
+    mapped = BoundedFeatures(2.5, fit_intercept, on_sphere)
+    norms = np.linalg.norm(mapped.transform(X), axis=1)
     assert norms.max() <= mapped.norm_bound
     assert norms.max() == pytest.approx(mapped.norm_bound)
-
-
-def test_random_features_approximate_the_kernel():
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((12, 3))
-    count = 40_000
-    features = BoundedFeatures(1.0, False, gaussian_frequencies(3, count, 0.4, rng)).of(X)
-    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    # Each product is a mean of count / 2 cosines: Hoeffding, over 66 pairs, 1e-9 altogether.
-    tolerance = math.sqrt(2 * math.log(2 * 66 / 1e-9) / (count / 2))
-    np.testing.assert_allclose(features @ features.T, np.exp(-0.4 * distances), atol=tolerance)
-
-
-def test_gaussian_kernel_learns_what_no_line_can():
-    rng = np.random.default_rng(6)
-    X = rng.uniform(-1, 1, size=(3000, 2))
-    y = (X[:, 0] > 0) ^ (X[:, 1] > 0)
-    line, curve = (
-        PrivateSVM(epsilon=math.inf, kernel=kernel, gamma=2.0, random_state=0).fit(X, y).score(X, y)
-        for kernel in ("linear", "gaussian")
-    )
-    assert line < 0.7 and curve > 0.95
 
 
 @pytest.mark.parametrize("estimator", BOTH)
@@ -184,9 +158,7 @@ def test_a_cell_alone_and_in_a_sweep(estimator, method):
     drawn_on = stream(3, Purpose.TRAINING, 1)
     for _ in range(1 if method == "output" else 2):
         unit_noise(10, 65, drawn_on)  # what the fit at 0.5 took
-    alone = model.set_params(epsilon=5.0).fit_drawing(
-        X, y, feature_rng=drawn_on, noise_rng=drawn_on
-    )
+    alone = model.set_params(epsilon=5.0).fit_with_noise(X, y, rng=drawn_on)
     np.testing.assert_allclose(fits.weights[1, 1, :, :-1], alone.coef_, rtol=1e-5, atol=1e-6)
     assert fits.score(X, y)[1, 1] == pytest.approx(alone.score(X, y), abs=2 / len(X))
     assert fits.guarantees[1] == alone.guarantee_
@@ -196,7 +168,7 @@ def test_random_states():
     X, y = unit_rows(load_breast_cancer)
 
     def coefficients(random_state):
-        return PrivateSVM(kernel="gaussian", random_state=random_state).fit(X, y).coef_
+        return PrivateSVM(random_state=random_state).fit(X, y).coef_
 
     np.testing.assert_array_equal(coefficients(1), coefficients(1))
     for make in (np.random.default_rng, np.random.RandomState):
@@ -231,9 +203,6 @@ def test_in_a_pipeline():
         (dict(row_norm_bound=math.inf), "row_norm_bound"),
         (dict(tol=0), "tol"),
         (dict(random_state=-1), "random_state"),
-        (dict(kernel="cubic"), "kernel"),
-        (dict(kernel="gaussian", gamma=0), "gamma"),
-        (dict(kernel="gaussian", n_random_features=3), "n_random_features"),
         (dict(huber_width=0), "huber_width"),
     ],
 )

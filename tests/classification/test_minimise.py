@@ -7,12 +7,12 @@ import pytest
 from scipy import optimize
 
 from dpcore.classification import NotConverged
-from dpcore.classification.training import (
+from dpcore.classification.minimization import (
     LOGISTIC,
     _data_term,
     gradient_rounding,
     huber_hinge,
-    minimise,
+    minimize,
 )
 
 LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
@@ -20,7 +20,7 @@ LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
 
 def certified(X, signs, loss, strength, tilt, gradient_norm):
     """Minimise, and check every certificate in extended precision."""
-    found = minimise(
+    found = minimize(
         X,
         signs,
         loss,
@@ -111,8 +111,8 @@ def test_separable_rows_and_next_to_no_regularization():
 def test_what_cannot_be_certified_is_not_returned():
     X = np.random.default_rng(4).standard_normal((20, 3))
     zeros = np.zeros((1, 3))
-    with pytest.raises(NotConverged, match="a fit did not come near enough"):
-        minimise(
+    with pytest.raises(NotConverged, match="the solver could not certify tol"):
+        minimize(
             X,
             np.where(X[:, :1] > 0, 1.0, -1.0),
             LOGISTIC,

@@ -16,7 +16,8 @@ from dpcore.classification import (
     fit_many,
     training,
 )
-from dpcore.classification.training import LOGISTIC, minimise, minimiser_sensitivity, unit_noise
+from dpcore.classification.minimization import LOGISTIC, minimize
+from dpcore.classification.perturbation import minimizer_sensitivity, unit_noise
 from dpcore.errors import ParameterError
 
 FALSE_ALARM = 1e-9
@@ -242,7 +243,7 @@ def test_minimisers_of_neighbours_stay_within_the_sensitivity(
     bound = first.features.norm_bound
     stopped = first.perturbations[0].gradient_norm
     assert stopped == 1e-8 * bound / n
-    assert moved <= minimiser_sensitivity(n, regularization, bound, stopped) * (1 + 1e-12)
+    assert moved <= minimizer_sensitivity(n, regularization, bound, stopped) * (1 + 1e-12)
 
 
 def test_sensitivity_of_the_minimiser_is_attained():
@@ -254,7 +255,7 @@ def test_sensitivity_of_the_minimiser_is_attained():
     first = model.fit(X, y).coef_.copy()
     X[0] = [-1.0, 0.0]
     second = model.fit(X, y).coef_
-    assert np.linalg.norm(first - second) == pytest.approx(minimiser_sensitivity(10, 0.5, 1.0))
+    assert np.linalg.norm(first - second) == pytest.approx(minimizer_sensitivity(10, 0.5, 1.0))
 
 
 def straddling(n, total):
@@ -340,9 +341,9 @@ def test_what_the_solver_finds_is_as_near_as_calibration_counts_on(method, monke
     asked_for = []
     monkeypatch.setattr(
         training,
-        "minimise",
+        "minimize",
         lambda *args, **kwargs: (
-            asked_for.append(kwargs["gradient_norm"]) or minimise(*args, **kwargs)
+            asked_for.append(kwargs["gradient_norm"]) or minimize(*args, **kwargs)
         ),
     )
     rng = np.random.default_rng(2)
@@ -373,7 +374,7 @@ def test_noise_hides_the_solver_under_objective_perturbation():
     again = np.random.default_rng(4)
     tilt = np.stack([unit_noise(1, 3, again)[0] for _ in range(2 * draws)])[::2] / noise.beta / 60
     signs = np.where(X[:, :1] > 0, 1.0, -1.0)
-    exact = minimise(
+    exact = minimize(
         X,
         signs,
         LOGISTIC,
