@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -24,40 +24,57 @@ _WORKERS = 2
 _MAX_FINISHED = 32
 _POLL_SECONDS = 0.5
 _SECONDS_UNSEEN = 60.0
+# Jobs take turns, so that a new one gets its first results while long ones are running.
+_SLICE_SECONDS = 0.3
 
 
 class Job:
     """Computation whose results arrive one by one.
 
     key: Identity of the computation.
+    make: Returns an iterable of the results.
     total: Number of results that will arrive; None if it is not known.
     """
 
-    def __init__(self, key: Hashable, total: int | None):
+    def __init__(self, key: Hashable, make: Callable[[], Iterable[Any]], total: int | None):
         self.key = key
         self.total = total
         self.results: list[Any] = []
         self.cancelled = threading.Event()
-        self.future: Future[None] | None = None
         self.is_complete = False
         self.watchers: set[str] = set()
         self.last_look = time.monotonic()
+        self._make = make
+        self._iterator: Iterator[Any] | None = None
+        self._future = _executor.submit(self._advance)
 
     @property
     def is_running(self) -> bool:
         """True until the last result has arrived, an error occurred, or the job was cancelled."""
-        return self.future is None or not self.future.done()
+        future = self._future
+        return not future.done() or future is not self._future
 
     @property
     def error(self) -> BaseException | None:
         """Exception that ended the job, or None."""
-        return None if self.is_running or self.future is None else self.future.exception()
+        return None if self.is_running else self._future.exception()
 
-    def run(self, make: Callable[[], Iterable[Any]]) -> None:
-        """Collect the results of `make()` until it ends or the job is cancelled."""
-        for result in make():
+    def touch(self) -> None:
+        """Note that a session looks at the job; jobs that no session looks at end."""
+        self.last_look = time.monotonic()
+
+    def _advance(self) -> None:
+        """Collect results for a moment, then queue again behind the other jobs."""
+        if self._iterator is None:
+            self._iterator = iter(self._make())
+        until = time.monotonic() + _SLICE_SECONDS
+        for result in self._iterator:
             self.results.append(result)
-            if self.cancelled.is_set() or time.monotonic() - self.last_look > _SECONDS_UNSEEN:
+            now = time.monotonic()
+            if self.cancelled.is_set() or now - self.last_look > _SECONDS_UNSEEN:
+                return
+            if now > until:
+                self._future = _executor.submit(self._advance)
                 return
         self.is_complete = True
 
@@ -78,8 +95,7 @@ def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = 
         job = _jobs.get(key)
         ended_early = job is not None and not job.is_running and not job.is_complete
         if job is None or ended_early:
-            job = _jobs[key] = Job(key, total)
-            job.future = _executor.submit(job.run, make)
+            job = _jobs[key] = Job(key, make, total)
         _jobs.move_to_end(key)
         finished = [each for each in _jobs.values() if not each.is_running]
         for old in finished[:-_MAX_FINISHED]:
@@ -142,7 +158,7 @@ def _watch(
     job: Job, draw: Callable[[list[Any]], None], noun: str, count: Callable[[list[Any]], int]
 ) -> None:
     was_running = job.is_running
-    job.last_look = time.monotonic()
+    job.touch()
     results = list(job.results)
     n_done = count(results)
     # The bar keeps its place when the job has ended, so that nothing below it moves.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
@@ -16,9 +16,10 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 import streamlit as st
 
+from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
-from dpcore.data.loading import entry_of
+from dpcore.data.loading import CATALOG, entry_of
 from dpcore.experiments.assessments import AssessedRelease, assess_releases
 from dpcore.experiments.kept_moments import load_or_compute
 from dpcore.experiments.once_cache import OnceCache
@@ -27,16 +28,17 @@ from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.rebuilt_rows import (
     ExampleRows,
     rebuild_rows,
-    rebuild_rows_about,
     select_example_rows,
 )
 from dpcore.experiments.spec import ProblemKey
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
+from dpcore.spectra import align_signs
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _MEGABYTE = 1024**2
+_N_COMPONENTS = 10  # components that are pictured
 
 
 def cached(
@@ -96,6 +98,11 @@ def problem_of(key: ProblemKey) -> Problem:
         return problems(key)
 
 
+def owner(spec: RunSpec) -> str:
+    """Return the session that owns the data set of a specification, empty for the catalogue's."""
+    return "" if spec.dataset in CATALOG else spec.dataset
+
+
 def feature_names(spec: RunSpec) -> tuple[str, ...]:
     """Return the column names of the data set of a specification."""
     return problem_of(spec.problem_key()).about.feature_names
@@ -118,18 +125,25 @@ def rows(spec: RunSpec) -> list[PcaRow]:
     """Return all rows of a specification, one per protocol and repetition."""
     problem_of(spec.problem_key())
     with st.spinner("Running", show_time=True):
-        return [row for n in range(spec.repetitions) for row in rows_of_run(single(spec), n)]
-
-
-def rows_so_far(spec: RunSpec) -> list[PcaRow]:
-    """Return the rows of those repetitions that are in the cache."""
-    found = (rows_of_run.peek(single(spec), n) for n in range(spec.repetitions))  # type: ignore[attr-defined]
-    return [row for each in found if each is not None for row in each]
+        return [
+            row
+            for repetition in range(spec.repetitions)
+            for key in spec.protocols
+            for row in rows_of_run(one_run(spec, key), repetition)
+        ]
 
 
 def single(spec: RunSpec) -> RunSpec:
-    """Return the specification with one repetition: the key of the caches of single runs."""
+    """Return the specification with one repetition."""
     return replace(spec, repetitions=1)
+
+
+def one_run(spec: RunSpec, protocol: str) -> RunSpec:
+    """Return the specification of one run of one protocol: the key of the caches of runs.
+
+    A protocol draws the same noise whether it runs with others or not.
+    """
+    return replace(spec, protocols=(protocol,), repetitions=1)
 
 
 @cached(20_000, megabytes=8)
@@ -145,7 +159,8 @@ def rows_of_run(spec: RunSpec, repetition: int) -> list[PcaRow]:
 
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """Return the subspace of each protocol in one repetition."""
-    return _subspaces(single(spec), repetition)
+    found = (_subspaces(one_run(spec, key), repetition) for key in spec.protocols)
+    return {key: subspace for each in found for key, subspace in each.items()}
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
@@ -183,23 +198,84 @@ def shown_rows(spec: RunSpec) -> ExampleRows:
     )
 
 
-@cached(20_000, megabytes=32)
-def rebuilt_rows(spec: RunSpec, repetition: int) -> bytes:
-    """Return the ten rows rebuilt from one private run of the first protocol, as grey levels."""
-    shown = shown_rows(spec)
-    found = subspaces(spec, repetition)[spec.protocols[0]]
-    return shown.levels(rebuild_rows(shown.rows, found, problems(spec.problem_key()))).tobytes()
+@dataclass(frozen=True)
+class PrivatePictures:
+    """Pictures of one private run, one byte per pixel.
+
+    rows: Ten rows rebuilt from the components.
+    components: The leading components with the signs of the exact ones; 128 is 0.
+    cosines: |cosine| of each component and the exact one.
+    """
+
+    rows: bytes
+    components: bytes
+    cosines: tuple[float, ...]
 
 
-def original_rows(spec: RunSpec) -> bytes:
-    """Return the ten original rows as grey levels."""
-    shown = shown_rows(spec)
-    return shown.levels(shown.rows).tobytes()
+@dataclass(frozen=True)
+class ExactPictures:
+    """Pictures without privacy, as `PrivatePictures` has them.
+
+    names: Labels of the ten rows.
+    columns: Names of the columns that are drawn of a table.
+    """
+
+    rows: bytes
+    components: bytes
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    n_components: int
 
 
-def rows_rebuilt_exactly(spec: RunSpec) -> bytes:
-    """Return the ten rows rebuilt from exact components, as grey levels."""
+@dataclass(frozen=True)
+class Measured:
+    """Result of one run of one protocol at one ε, small enough to keep many.
+
+    floor: Captured energy of the same pipeline without data.
+    pictures: None if the run is not pictured.
+    """
+
+    epsilon: float
+    protocol: str
+    run: int
+    energy: float
+    floor: float
+    exact_epsilon: float
+    pictures: PrivatePictures | None
+
+
+def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
+    """Run one protocol once. Draws nothing, so that background jobs can call it."""
+    one = one_run(spec, protocol)
+    row = rows_of_run(one, run)[0]
+    return Measured(
+        spec.epsilon,
+        protocol,
+        run,
+        row["energy_ratio"],
+        row["random_ratio"],
+        row["exact_epsilon"],
+        _private_pictures(one, run) if pictured else None,
+    )
+
+
+@cached(2000, megabytes=32)
+def _private_pictures(spec: RunSpec, run: int) -> PrivatePictures:
+    shown, problem = shown_rows(spec), problems(spec.problem_key())
+    subspace = subspaces(spec, run)[spec.protocols[0]]
+    private = subspace.components[:_N_COMPONENTS]
+    exact = problem.exact_components[: len(private)]
+    aligned = align_signs(private, exact)
+    cosines = np.abs(np.einsum("kd,kd->k", aligned, exact))
+    return PrivatePictures(
+        shown.levels(rebuild_rows(shown.rows, subspace, problem)).tobytes(),
+        _levels(aligned, shown),
+        tuple(round(float(cosine), 3) for cosine in cosines),
+    )
+
+
+@cached(64, megabytes=8)
+def exact_pictures(spec: RunSpec) -> ExactPictures:
+    """Return the ten original rows and the exact components that pages show."""
     shown, problem = shown_rows(spec), problems(spec.problem_key())
     k = spec.settings(problem.n_features, problem.default_components).n_components
-    exact = rebuild_rows_about(shown.rows, problem.exact_components[:k], problem.centre)
-    return shown.levels(exact).tobytes()

@@ -1,23 +1,221 @@
-"""Explore: captured energy and private components while ε is dragged."""
+"""Explore, the start page: captured energy and private components while ε is dragged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import streamlit as st
 
-from pages import cached, controls
-from pages.components import ledger, notices
+from dpcore.experiments.export import recipe_of
+from dpcore.experiments.pca import RunSpec, reference_bytes
+from dpcore.experiments.summaries import bytes_in_words, percent
+from dpcore.figures.components import scree
+from dpcore.params import EPSILONS
+from dpcore.pca.protocols.register import PROTOCOLS
+from pages import background, cached, controls, navigation
+from pages.cached import ExactPictures, Measured
+from pages.components import charts, downloads, guarantee, ledger, notices
+from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
 from pages.controls import Selection
 
 CONTROLS = (*controls.MAIN, *controls.ADVANCED)
+TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Own estimate")
+# One protocol takes more than half a second a run from this size on.
+_LARGE_FEATURES = 256
+# Runs of which pictures are sent to the browser, and fewer for large pictures.
+_PICTURED_RUNS, _PICTURED_LARGE_RUNS = 8, 3
+_POLL_SECONDS = 0.5
+_JOB = "_explore_job"
+_MAX_EIGENVALUES = 200
 
 
 def show(selection: Selection) -> None:
     """Draw the start page."""
+    spec, dataset = selection.spec, selection.dataset
     notices.show_notes(selection.notes)
-    notices.require_dataset(selection.dataset)
-    ledger.charge_run(selection.spec)
-    rows = cached.rows(selection.spec)
-    lead = [row["energy_ratio"] for row in rows if row["protocol"] == selection.spec.protocols[0]]
-    st.title(f"{100 * sum(lead) / len(lead):.0f} % captured energy")
-    st.write(selection.spec)
-    st.button("New noise", on_click=controls.new_noise)
+    notices.require_dataset(dataset)
+    ledger.charge_run(spec)
+    draw_explorer(spec, lambda epsilon: controls.set_controls(epsilon=epsilon))
+    _draw_row_below(selection)
+    _compute(selection)
+    _draw_tabs(selection)
+
+
+# ---- results along ε
+
+
+def _compute(selection: Selection) -> None:
+    """Deliver the result at the present ε, and the others from a background job."""
+    spec, dataset = selection.spec, selection.dataset
+    problem = cached.problem_of(spec.problem_key())
+    cached.prepared(*spec.problem_key().data)
+    here = [_measure(spec, key, 0) for key in spec.protocols[:1]]
+    exact = cached.exact_pictures(replace(spec, epsilon=1.0))
+    key = ("explore", setting_of(spec), cached.owner(spec))
+    previous = st.session_state.get(_JOB)
+    if previous is not None and previous != key:
+        background.cancel(previous)
+    st.session_state[_JOB] = key
+    is_curve = ledger.may_show_curves(dataset.name)
+    specs = list(cached.along_epsilon(spec)) if is_curve else [spec]
+    if not is_curve:
+        key = (*key, spec.epsilon)
+    is_large = problem.moments.n_features >= _LARGE_FEATURES
+    total = len(specs) * spec.repetitions * len(spec.protocols)
+    job = background.start(key, lambda: _runs(specs, is_large=is_large), total)
+    if job.is_running:
+        st.fragment(_hand_over, run_every=_POLL_SECONDS)(selection, job, here, exact)
+    else:
+        _hand_over(selection, job, here, exact)
+
+
+def _hand_over(
+    selection: Selection, job: background.Job, here: Sequence[Measured], exact: ExactPictures
+) -> None:
+    was_running = job.is_running
+    job.touch()
+    found: dict[float, dict[tuple[str, int], Measured]] = {}
+    for each in (*here, *job.results):
+        found.setdefault(each.epsilon, {})[each.protocol, each.run] = each
+    lead = selection.spec.protocols[0]
+    frames = [
+        Frame(epsilon, tuple(results[name] for name in sorted(results, key=lambda each: each[1])))
+        for epsilon, results in found.items()
+        if (lead, 0) in results
+    ]
+    n_done, total = len(job.results), job.total
+    count = f"{n_done} of {total} runs" if was_running else ""
+    deliver(selection.spec, selection.dataset, frames, exact, count)
+    if was_running and not job.is_running:
+        st.rerun()
+
+
+def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured]:
+    """Run every protocol at every ε: coarse points first, then the others, then more runs."""
+    first = specs[0]
+    lead, *others = first.protocols
+    at = EPSILONS.index(first.epsilon)
+    coarse = [each for each in specs if (EPSILONS.index(each.epsilon) - at) % 2 == 0]
+    fine = [each for each in specs if each not in coarse]
+    for key in first.protocols:
+        yield _measure(first, key, 0)
+    if is_large:
+        groups = [(coarse[1:], (lead,)), (fine, (lead,)), ((*coarse[1:], *fine), others)]
+    else:
+        groups = [(coarse[1:], first.protocols), (fine, first.protocols)]
+    for group, keys in groups:
+        for spec in group:
+            for key in keys:
+                yield _measure(spec, key, 0)
+    for run in range(1, first.repetitions):
+        for spec in specs:
+            for key in first.protocols:
+                yield _measure(spec, key, run)
+
+
+def _measure(spec: RunSpec, protocol: str, run: int) -> Measured:
+    n_features = cached.problems(spec.problem_key()).moments.n_features
+    n_pictured = _PICTURED_LARGE_RUNS if n_features >= _LARGE_FEATURES else _PICTURED_RUNS
+    is_pictured = protocol == spec.protocols[0] and run < n_pictured
+    return cached.measure(spec, protocol, run, pictured=is_pictured)
+
+
+# ---- below the curve
+
+
+def _draw_row_below(selection: Selection) -> None:
+    """Draw the axis picker, the switch for denoising and the button for new noise."""
+    with st.container(horizontal=True, vertical_alignment="center", key="below_curve"):
+        st.session_state["explore_axis"] = "epsilon"
+        st.segmented_control(
+            "Axis",
+            list(AXES),
+            format_func=AXES.__getitem__,
+            key="explore_axis",
+            on_change=_open_axis,
+            label_visibility="collapsed",
+        )
+        st.session_state["explore_denoise"] = selection.spec.denoise != "none"
+        st.toggle(
+            "Denoise",
+            key="explore_denoise",
+            on_change=_switch_denoising,
+            help="Removes noise from the noisy matrix. Costs no ε. The sidebar has the same switch.",
+        )
+        st.button("New noise", on_click=controls.new_noise, help="Same settings, another draw")
+
+
+def _open_axis() -> None:
+    chosen = st.session_state["explore_axis"]
+    if chosen not in (None, "epsilon"):
+        st.session_state["tradeoffs_axis"] = chosen
+        st.session_state["_explore_leaves"] = True
+
+
+def _switch_denoising() -> None:
+    controls.set_controls(denoise="auto" if st.session_state["explore_denoise"] else "none")
+
+
+AXES = {
+    "epsilon": "ε",
+    "delta": "δ",
+    "sites": "S",
+    "intermediate_dim": "R",
+    "components": "K",
+    "people_per_site": "samples",
+    "bytes": "bytes",
+    "dropped_sites": "drop-outs",
+}
+
+
+# ---- tabs
+
+
+def _draw_tabs(selection: Selection) -> None:
+    spec = selection.spec
+    tabs = st.tabs(TABS, key="explore_tab", on_change="rerun")
+    draw = (
+        lambda: _draw_guarantees(spec),
+        lambda: _draw_messages(spec),
+        lambda: _draw_spectrum(spec),
+        lambda: notices.explain_computation("pca"),
+        lambda: _draw_own_estimate(spec),
+    )
+    for tab, each in zip(tabs, draw, strict=True):
+        if tab.open:
+            with tab:
+                each()
+
+
+def _draw_guarantees(spec: RunSpec) -> None:
+    for key, subspace in cached.subspaces(spec).items():
+        st.markdown(f"**{PROTOCOLS[key].title}**")
+        guarantee.summarize(subspace.guarantee, reads_rows_first=spec.reads_rows_first)
+
+
+def _draw_messages(spec: RunSpec) -> None:
+    rows = [cached.rows_of_run(cached.one_run(spec, key), 0)[0] for key in spec.protocols]
+    whole, raw = reference_bytes(spec, cached.problem_of(spec.problem_key()))
+    st.dataframe(
+        [
+            {
+                "Protocol": PROTOCOLS[row["protocol"]].title,
+                "One site sends": bytes_in_words(row["bytes_per_site"]),
+                "All sites send": bytes_in_words(row["bytes_sent"]),
+                "Rounds": row["n_rounds"],
+                "Of full matrices": percent(row["bytes_sent"] / whole),
+                "Of raw rows": percent(row["bytes_sent"] / raw),
+            }
+            for row in rows
+        ],
+        hide_index=True,
+    )
+
+
+def _draw_spectrum(spec: RunSpec) -> None:
+    pass
+
+
+def _draw_own_estimate(spec: RunSpec) -> None:
+    pass

@@ -1,0 +1,199 @@
+"""The explorer: headline, pictures and curve that follow ε in the browser without the server.
+
+Four elements share their data in the browser: the explorer, the numbers, the exact pictures, and
+the private pictures of each run. Streamlit sends an element again only if its data changed, so that
+a new ε does not send the pictures again.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dpcore.data import DatasetStatus, unit_of
+from dpcore.experiments.pca import INK, RunSpec
+from dpcore.experiments.summaries import counted, percent
+from dpcore.figures.style import look_of
+from dpcore.params import EPSILONS
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy.guarantee_in_words import say_number
+from pages.cached import ExactPictures, Measured
+from pages.controls import plain
+
+_KEY = "explorer"
+_EPSILONS = [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Results of all protocols at one ε.
+
+    results: One per protocol and run, in the order of runs.
+    """
+
+    epsilon: float
+    results: tuple[Measured, ...]
+
+
+def _read(*names: str) -> str:
+    folder = Path(__file__).parent
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+_explorer = st.components.v2.component(
+    "explorer",
+    html=_read("explorer.html").replace("<!-- control -->", _read("control.html")),
+    css=_read("explorer.css", "control.css"),
+    js=_read("pictures.js", "explorer.js", "control.js", "mount.js"),
+)
+_deliver = st.components.v2.component("explorer_data", js=_read("deliver.js"))
+
+
+def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> None:
+    """Draw the explorer. It shows the previous results until new ones are delivered.
+
+    on_release: Called with the ε at which a visitor released the slider.
+    """
+
+    def call() -> None:
+        released = st.session_state[_KEY].released
+        if released in EPSILONS:
+            on_release(EPSILONS[EPSILONS.index(released)])
+
+    data = {"setting": setting_of(spec), "epsilon": spec.epsilon, "epsilons": _EPSILONS}
+    _explorer(key=_KEY, data=[data], on_released_change=call)
+
+
+def deliver(
+    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], exact: ExactPictures, count: str
+) -> None:
+    """Hand results to the explorer in the browser.
+
+    frames: All results of this setting so far.
+    count: Progress in words; empty when all results are there.
+    """
+    setting = setting_of(spec)
+    ordered = sorted(frames, key=lambda frame: frame.epsilon)
+    with st.container(key="explorer_data", height=1, border=False):
+        _deliver(key="explorer_exact", data=[_exact(spec, dataset, exact, setting)])
+        for run, pictured in _by_run(ordered).items():
+            _deliver(key=f"explorer_run_{run}", data=[_pictures(setting, run, pictured)])
+        numbers = {
+            "setting": setting,
+            "epsilons": _EPSILONS,
+            "looks": [_look(key) for key in spec.protocols],
+            "frames": [_numbers(spec, frame) for frame in ordered],
+            "count": count,
+        }
+        _deliver(key="explorer_numbers", data=[numbers])
+
+
+def setting_of(spec: RunSpec) -> str:
+    """Return a name for all settings but ε."""
+    return blake2b(repr(replace(spec, epsilon=1.0)).encode(), digest_size=8).hexdigest()
+
+
+def _by_run(frames: Sequence[Frame]) -> dict[int, dict[float, Measured]]:
+    found: dict[int, dict[float, Measured]] = {}
+    for frame in frames:
+        for each in frame.results:
+            if each.pictures is not None:
+                found.setdefault(each.run, {})[frame.epsilon] = each
+    return dict(sorted(found.items()))
+
+
+def _pictures(setting: str, run: int, pictured: Mapping[float, Measured]) -> dict[str, Any]:
+    pictures = [each.pictures for each in pictured.values() if each.pictures is not None]
+    return {
+        "setting": setting,
+        "run": run,
+        "epsilons": list(pictured),
+        "rows": _encode(b"".join(each.rows for each in pictures)),
+        "components": _encode(b"".join(each.components for each in pictures)),
+        "cosines": [each.cosines for each in pictures],
+    }
+
+
+def _exact(
+    spec: RunSpec, dataset: DatasetStatus, exact: ExactPictures, setting: str
+) -> dict[str, Any]:
+    shape = dataset.image_shape
+    height, width = shape or (len(exact.columns), 1)
+    many = dataset.unit.many
+    return {
+        "setting": setting,
+        "kind": "bars" if shape is None else "ink" if dataset.name in INK else "photograph",
+        "height": height,
+        "width": width,
+        "names": exact.names,
+        "ranks": list(range(1, exact.n_components + 1)),
+        "columns": exact.columns,
+        "rows": _encode(exact.rows),
+        "components": _encode(exact.components),
+        "captions": [
+            f"Original {many} above, rebuilt from private components below",
+            "Exact components above (not private), private below, with |cosine|",
+        ],
+    }
+
+
+def _encode(levels: bytes) -> str:
+    return b64encode(levels).decode()
+
+
+def _look(key: str) -> dict[str, str]:
+    look = look_of(key)
+    return {"key": key, "label": look.label, "colour": look.colour, "symbol": look.symbol,
+            "dash": look.dash}  # fmt: skip
+
+
+def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
+    lead = spec.protocols[0]
+    energies = {
+        key: [round(each.energy, 4) for each in frame.results if each.protocol == key]
+        for key in spec.protocols
+    }
+    floors = [each.floor for each in frame.results if each.protocol == lead]
+    floor = min(floors), sum(floors) / len(floors), max(floors)
+    number = percent(sum(energies[lead]) / len(energies[lead]))
+    exact = next(each.exact_epsilon for each in frame.results if each.protocol == lead)
+    requested, holds = plain(frame.epsilon), say_number(exact)
+    exact_epsilon = "" if holds == requested else f" The exact ε is {holds}."
+    means = (
+        f"{PROTOCOLS[key].title} {percent(sum(found) / len(found))}"
+        for key, found in energies.items()
+        if found
+    )
+    return {
+        "epsilon": frame.epsilon,
+        "energies": energies,
+        "floor": [round(share, 4) for share in floor],
+        "number": number,
+        "range": _range(energies[lead]) + exact_epsilon,
+        "floorText": _floor_in_words(spec, percent(floor[1])),
+        "alt": f"Captured energy at ε = {requested}: {', '.join(means)}; floor "
+        f"{percent(floor[1])}; exact PCA 100 %.",
+    }
+
+
+def _range(energies: Sequence[float]) -> str:
+    if len(energies) == 1:
+        return "One run."
+    least, most = percent(min(energies)), percent(max(energies))
+    runs = counted(len(energies), "run")
+    return f"{runs}, {least} each." if least == most else f"{runs}, {least} to {most}."
+
+
+def _floor_in_words(spec: RunSpec, floor: str) -> str:
+    if spec.denoise == "none":
+        source = "noise alone gives"
+    else:
+        many = unit_of(spec.dataset).many
+        source = f"prior knowledge about {many} alone gives"
+    return f"With no data at all, {source} {floor}. Exact PCA gives 100 %."

@@ -1,0 +1,22 @@
+// Entry point for Streamlit: called again with each change of `data`.
+const mounted = new WeakMap();
+
+function mount(root) {
+  const [explorer, control] = [new Explorer(root), new Control(root)];
+  explorer.follow(control);
+  return { explorer, control };
+}
+
+export default function ({ data: [data], parentElement, setTriggerValue }) {
+  const link = (globalThis.dpPcaExplorer ??= { explorers: new Set(), runs: new Map() });
+  if (!mounted.has(parentElement)) mounted.set(parentElement, mount(parentElement));
+  const { explorer, control } = mounted.get(parentElement);
+  link.explorers.add(explorer);
+  control.released = (epsilon) => setTriggerValue("released", epsilon);
+  control.show(data);
+  explorer.receive(link);
+  return () => {
+    control.stop();
+    link.explorers.delete(explorer);
+  };
+}
