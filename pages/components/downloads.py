@@ -13,7 +13,7 @@ from dpcore.experiments.export import csv_of
 
 def offer_downloads(
     name: str,
-    rows: Sequence[Row],
+    rows: Sequence[Row] | Callable[[], Sequence[Row]],
     *,
     script: Callable[[], str] | None = None,
     notebook: Callable[[], str] | None = None,
@@ -22,13 +22,15 @@ def offer_downloads(
     """Draw a menu of downloads. Each file is made when a visitor asks for it.
 
     name: Beginning of the file names.
+    rows: Rows, or a function that returns them when the file is requested.
     script, notebook: Return the text of a Python script and of a notebook that give the same rows;
         None for a visitor's own table, which stays on the server.
     commands: Command lines that print the same rows.
     """
     files: list[tuple[str, Callable[[], str], str, str]] = []
     if rows:
-        files.append(("Rows (CSV)", partial(csv_of, rows), "rows.csv", "text/csv"))
+        found = rows if callable(rows) else partial(list, rows)
+        files.append(("Rows (CSV)", lambda: csv_of(found()), "rows.csv", "text/csv"))
     if script is not None:
         files.append(("Script (Python)", script, "run.py", "text/x-python"))
     if notebook is not None:

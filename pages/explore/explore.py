@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
+from dpcore.arrays import FloatArray
+from dpcore.data.loading import CATALOG
 from dpcore.experiments.export import recipe_of
 from dpcore.experiments.pca import RunSpec, reference_bytes
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.figures.components import scree
+from dpcore.figures.components import released_variances, scree
 from dpcore.params import EPSILONS
+from dpcore.pca.assessment import Estimate, noise_edge
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import sites_that_answer
+from dpcore.streams import Repetition
 from pages import background, cached, controls, navigation
 from pages.cached import ExactPictures, Measured
 from pages.components import charts, downloads, guarantee, ledger, notices
@@ -26,12 +33,16 @@ _LARGE_FEATURES = 256
 # Runs of which pictures are sent to the browser, and fewer for large pictures.
 _PICTURED_RUNS, _PICTURED_LARGE_RUNS = 8, 3
 _POLL_SECONDS = 0.5
-_JOB = "_explore_job"
-_MAX_EIGENVALUES = 200
+_WIDEST_INTERVAL = 0.9
+_JOB, _AXIS = "_explore_job", "_explore_axis"
+_MAX_EIGENVALUES = 60
 
 
 def show(selection: Selection) -> None:
     """Draw the start page."""
+    if axis := st.session_state.pop(_AXIS, None):
+        st.session_state["tradeoffs_axis"] = axis
+        st.switch_page(navigation.link("tradeoffs"))
     spec, dataset = selection.spec, selection.dataset
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
@@ -40,6 +51,7 @@ def show(selection: Selection) -> None:
     _draw_row_below(selection)
     _compute(selection)
     _draw_tabs(selection)
+    _draw_statements(selection)
 
 
 # ---- results along ε
@@ -149,8 +161,7 @@ def _draw_row_below(selection: Selection) -> None:
 def _open_axis() -> None:
     chosen = st.session_state["explore_axis"]
     if chosen not in (None, "epsilon"):
-        st.session_state["tradeoffs_axis"] = chosen
-        st.session_state["_explore_leaves"] = True
+        st.session_state[_AXIS] = chosen
 
 
 def _switch_denoising() -> None:
@@ -214,8 +225,95 @@ def _draw_messages(spec: RunSpec) -> None:
 
 
 def _draw_spectrum(spec: RunSpec) -> None:
-    pass
+    """Draw exact and private eigenvalues against those of noise without data."""
+    lead = spec.protocols[0]
+    entry = PROTOCOLS[lead]
+    if not entry.noise or lead == "pooled":
+        st.caption(f"{entry.title} releases no noisy matrix, so it has no spectrum to show.")
+        return
+    problem = cached.problem_of(spec.problem_key())
+    n_features = problem.moments.n_features
+    count = min(n_features, _MAX_EIGENVALUES)
+    wide = replace(
+        cached.one_run(spec, lead),
+        components=count,
+        intermediate_dim=max(count, spec.intermediate_dim or 1),
+    )
+    ledger.charge_run(wide, what=("components", "eigenvalues"))
+    subspace = cached.subspaces(wide)[lead]
+    weights: FloatArray = np.ones(1)
+    if entry.where is Where.EVERY_SITE:
+        settings = wide.settings(problem.n_features, problem.default_components)
+        sites = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+        weights = problem.moments.at(sites).weights
+    noise = entry.shape or spec.noise
+    edge = noise_edge(subspace.sigma, weights, n_features, noise=noise)
+    requested = controls.plain(spec.epsilon)
+    figure = scree(
+        problem.eigenvalues_before_noise()[:count],
+        {f"ε = {requested}": subspace.eigenvalues},
+        edge,
+        protocol=lead,
+        dark=charts.is_dark(),
+    )
+    alt = f"Exact and private eigenvalues by rank; noise without data reaches {edge:.2g}."
+    charts.show_figure(figure, key="spectrum", alt=alt)
+    st.caption("Shaded: eigenvalues of noise without data. Those inside it contain no information.")
 
 
 def _draw_own_estimate(spec: RunSpec) -> None:
-    pass
+    """Draw the captured variance that a recipient can estimate from the release."""
+    found = cached.self_assessed(spec)
+    rows = []
+    for key in spec.protocols:
+        own = found[key].own if key in found else None
+        true = percent(found[key].energy / found[key].total) if key in found else "–"
+        estimate = "no estimate" if own is None else _with_interval(own.captured_share)
+        above = None if own is None else own.n_above_noise
+        rows.append(
+            {
+                "Protocol": PROTOCOLS[key].title,
+                "Own estimate (90 % interval)": estimate,
+                "True value (not private)": true,
+                "Components above noise": "–" if above is None else str(above),
+            }
+        )
+    st.markdown(
+        "A recipient can estimate the explained variance from the release, because the amount of "
+        "noise is public. This costs no ε."
+    )
+    st.dataframe(rows, hide_index=True)
+    lead = spec.protocols[0]
+    own = found[lead].own if lead in found else None
+    if own is not None and np.isfinite(own.captured_share.value):
+        variance, total = own.explained_variance, found[lead].total
+        figure = released_variances(
+            variance.value / total, variance.interval / total, dark=charts.is_dark()
+        )
+        alt = f"Estimated share of the variance along each component of {PROTOCOLS[lead].title}."
+        charts.show_figure(figure, key="own_estimate", alt=alt)
+
+
+def _with_interval(share: Estimate) -> str:
+    low, high = (float(end) for end in share.interval)
+    if high - low > _WIDEST_INTERVAL:
+        return "too noisy"
+    middle = min(max(float(share.value), low), high)
+    return f"{percent(middle)} ({percent(low)} to {percent(high)})"
+
+
+# ---- statements below the tabs
+
+
+def _draw_statements(selection: Selection) -> None:
+    spec, dataset = selection.spec, selection.dataset
+    st.caption(ledger.total_sentence(dataset.name, dataset.title, spec.delta))
+    what = "Exact PCA, floors, original pictures and cosines"
+    notices.mark_not_private(what, "are computed on raw data.")
+    recipe = recipe_of(spec) if dataset.name in CATALOG else None
+    downloads.offer_downloads(
+        "explore",
+        lambda: cached.rows(spec),
+        script=recipe.script if recipe else None,
+        notebook=recipe.notebook if recipe else None,
+    )
