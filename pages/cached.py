@@ -279,3 +279,20 @@ def exact_pictures(spec: RunSpec) -> ExactPictures:
     """Return the ten original rows and the exact components that pages show."""
     shown, problem = shown_rows(spec), problems(spec.problem_key())
     k = spec.settings(problem.n_features, problem.default_components).n_components
+    exact = problem.exact_components[: min(k, _N_COMPONENTS)]
+    names = problem.about.feature_names
+    return ExactPictures(
+        shown.levels(shown.rows).tobytes(),
+        _levels(exact, shown),
+        shown.names,
+        tuple(names[column] for column in shown.columns),
+        len(exact),
+    )
+
+
+def _levels(components: FloatArray, shown: ExampleRows) -> bytes:
+    """Return components as bytes around 128, each scaled by its largest entry."""
+    drawn = components[:, shown.columns]
+    largest = np.abs(drawn).max(axis=1, keepdims=True)
+    shares = np.divide(drawn, largest, out=np.zeros_like(drawn), where=largest > 0)
+    return np.rint(128 + 127 * shares).astype(np.uint8).tobytes()

@@ -92,9 +92,9 @@ def report_rejected_values() -> None:
     for name, values in list(link.items()):
         # Streamlit removes a bound parameter whose value it rejects from the address.
         value = st.session_state.get(name)
-        if name in st.session_state and name not in st.query_params:
-            if ", ".join(values).casefold() not in _spellings(value):
-                rejected[name] = f"{name} cannot be {', '.join(values)}"
+        is_dropped = name in st.session_state and name not in st.query_params
+        if is_dropped and ", ".join(values).casefold() not in _spellings(value):
+            rejected[name] = f"{name} cannot be {', '.join(values)}"
         del link[name]
     for name, sentence in list(rejected.items()):
         st.warning(f"The link asks for a value that does not exist: {sentence}. {_shown(name)}")
@@ -381,9 +381,9 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
     try:
         check_knowledge(name, dataset.name)
         knowledge = Knowledge.parse(name)
-        if knowledge is not None and knowledge.source != FREQUENCIES:
-            if not _status(knowledge.source).ready:
-                raise ParameterError("knowledge", "a data set on this machine", name)
+        is_learnt = knowledge is not None and knowledge.source != FREQUENCIES
+        if knowledge is not None and is_learnt and not _status(knowledge.source).ready:
+            raise ParameterError("knowledge", "a data set on this machine", name)
         n_kept, needed = count_directions(name, dataset.n_features), fields["components"]
         if n_kept < needed:
             raise ParameterError("knowledge", f"of at least K = {needed} directions", n_kept)
@@ -423,5 +423,5 @@ DEFAULTS: dict[str, Any] = {
 } | {
     address: _usual(params(RunSpec)[name], name)
     for address, name in _FIELDS.items()
-    if address in ALL and address not in ("people",)
+    if address in ALL and address != "people"
 }

@@ -153,7 +153,7 @@ def _draw_row_below(selection: Selection) -> None:
             "Denoise",
             key="explore_denoise",
             on_change=_switch_denoising,
-            help="Removes noise from the noisy matrix. Costs no ε. The sidebar has the same switch.",
+            help="Removes noise from the noisy matrix, at no cost in ε.",
         )
         st.button("New noise", on_click=controls.new_noise, help="Same settings, another draw")
 

@@ -17,7 +17,8 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, unit_of
-from dpcore.experiments.pca import INK, RunSpec
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS
@@ -81,7 +82,7 @@ def deliver(
     setting = setting_of(spec)
     ordered = sorted(frames, key=lambda frame: frame.epsilon)
     with st.container(key="explorer_data", height=1, border=False):
-        _deliver(key="explorer_exact", data=[_exact(spec, dataset, exact, setting)])
+        _deliver(key="explorer_exact", data=[_exact(dataset, exact, setting)])
         for run, pictured in _by_run(ordered).items():
             _deliver(key=f"explorer_run_{run}", data=[_pictures(setting, run, pictured)])
         numbers = {
@@ -120,9 +121,7 @@ def _pictures(setting: str, run: int, pictured: Mapping[float, Measured]) -> dic
     }
 
 
-def _exact(
-    spec: RunSpec, dataset: DatasetStatus, exact: ExactPictures, setting: str
-) -> dict[str, Any]:
+def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[str, Any]:
     shape = dataset.image_shape
     height, width = shape or (len(exact.columns), 1)
     many = dataset.unit.many
