@@ -1,24 +1,28 @@
-"""Where randomness enters."""
+"""Mechanisms: additive noise, randomised response, and the matrix Bingham sampler."""
 
 from dpcore.mechanisms.bingham import (
     BinghamDraw,
+    sample_matrix_bingham,
+    sample_vector_bingham,
+)
+from dpcore.mechanisms.convergence import (
     bulk_ess,
     effective_sample_size,
     rank_normalized_r_hat,
-    sample_matrix_bingham,
-    sample_vector_bingham,
     split_r_hat,
     tail_ess,
 )
 from dpcore.mechanisms.noise import (
     NOISE_SHAPES,
     box_laplace_noise,
-    chance_of_truth,
-    estimated_counts,
     l2_laplace_noise,
-    randomised_response,
     symmetric_gaussian_noise,
     wishart_difference,
+)
+from dpcore.mechanisms.randomised_response import (
+    chance_of_truth,
+    estimated_counts,
+    randomised_response,
 )
 
 __all__ = [

@@ -18,7 +18,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.special import gammaln
 
 from dpcore.mechanisms import sample_matrix_bingham, sample_vector_bingham
-from dpcore.mechanisms.bingham import sweep, uniform_frames
+from dpcore.mechanisms.bingham_chains import sweep, uniform_frames
 
 FALSE_ALARM = 1e-9
 N_CHAINS = 2_000

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms.bingham import (
+from dpcore.mechanisms.convergence import (
     bulk_ess,
     effective_sample_size,
     rank_normalize,

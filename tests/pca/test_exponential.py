@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from dpcore.errors import ParameterError
-from dpcore.mechanisms.bingham import uniform_frames
+from dpcore.mechanisms.bingham_chains import uniform_frames
 from dpcore.pca.protocols.trusted_holder import draw_ppca, modsulq_moment
 from dpcore.privacy import Assumption, PrivacyBudget, describe
 from dpcore.spectra import leading_eigenpairs
