@@ -1,0 +1,462 @@
+"""Brief of a decision: a memo of one page and five slides, made from the runs of the options.
+
+Titles are sentences with numbers, each slide has one figure, and the foot of each page names the
+source, the settings and the date.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageDraw
+
+from dpcore.experiments.summaries import percent
+from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
+from dpcore.figures.style import GREY, look_of
+from dpcore.privacy.label import Label, Sight, sights_svg
+
+POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+_MEMO = Path(__file__).with_name("memo.html").read_text(encoding="utf-8")
+_BEST = ' class="best"'
+_ACCENT, _INK = "#0072B2", "#1a1a1a"
+
+
+@dataclass(frozen=True)
+class OptionSummary:
+    """One option in words and numbers.
+
+    title: Name and ε of the option.
+    energies: Captured energy of each fresh run.
+    hits: Number of fresh runs that reach the target.
+    utility: Sentence about the use of the release, in the unit of its data.
+    accusations: Number of 100 attackers who accuse a person: with her data, at most; without it.
+    message_size: Size of the messages of one site.
+    breach: Sentence about the ε that remains if trust is broken.
+    pictures: PNG files of ten rebuilt rows, if the data are pictures.
+    """
+
+    title: str
+    epsilon: float
+    energies: tuple[float, ...]
+    hits: int
+    utility: str
+    accusations: tuple[int, int]
+    message_size: str
+    breach: str
+    pictures: tuple[bytes, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """Mean captured energy of the fresh runs."""
+        return math.fsum(self.energies) / len(self.energies)
+
+
+@dataclass(frozen=True)
+class Brief:
+    """Content of the memo and the slides.
+
+    question, answer, reason: One sentence each.
+    chosen: Recommended option, or the closest one if none is recommended.
+    target: Share of captured energy that the release has to reach.
+    least_share: Lower 95 % confidence limit of the share of releases that reach the target.
+    rules: Sentences about the search and the fresh runs.
+    label: Privacy label of the chosen option.
+    foot: Source, settings, date and link.
+    loadings: Names of columns, exact first component, first component of one run; for tables only.
+    """
+
+    question: str
+    answer: str
+    reason: str
+    options: tuple[OptionSummary, ...]
+    chosen: OptionSummary
+    is_recommended: bool
+    target: float
+    trust: str
+    least_share: float
+    rules: tuple[str, ...]
+    label: Label
+    foot: str
+    loadings: tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]] | None = None
+
+
+# ---- memo
+
+
+def render_memo(brief: Brief) -> str:
+    """Return the decision as an HTML page that prints on one sheet and loads nothing."""
+    best = brief.chosen if brief.is_recommended else None
+    rows = "".join(
+        f"<tr{_BEST if each is best else ''}>"
+        f"<th>{escape(each.title)}</th><td>{percent(each.mean)}</td>"
+        f"<td>{each.hits} of {len(each.energies)}</td><td>{escape(each.utility)}</td>"
+        f"<td>{each.accusations[1]} → {each.accusations[0]}</td>"
+        f"<td>{escape(each.message_size)}</td></tr>"
+        for each in brief.options
+    )
+    parts = {
+        "question": escape(brief.question),
+        "answer": escape(brief.answer),
+        "reason": escape(brief.reason),
+        "certainty": escape(
+            f"{_hits(brief)} At 95 % confidence, at least {percent(brief.least_share)} of all "
+            "releases do. These runs had no part in the choice."
+        ),
+        "rows": rows,
+        "bars": _bars_svg(brief),
+        "dots": _dots_html(brief),
+        "delta": escape(brief.label.as_dict()["delta_in_words"]),
+        "trust": escape(f"{brief.trust} {brief.chosen.breach}"),
+        "sights": sights_svg(brief.label.sights),
+        "not_protected": _items(brief.label.not_protected),
+        "assumptions": _items(brief.label.assumptions),
+        "foot": escape(brief.foot),
+    }
+    page = _MEMO
+    for name, text in parts.items():
+        page = page.replace(f"{{{name}}}", text)
+    return page
+
+
+def _hits(brief: Brief) -> str:
+    chosen = brief.chosen
+    return f"{chosen.hits} of {len(chosen.energies)} fresh runs reach {percent(brief.target)}."
+
+
+def _items(sentences: Sequence[str]) -> str:
+    return "".join(f"<li>{escape(each)}</li>" for each in sentences)
+
+
+def _bars_svg(brief: Brief) -> str:
+    """Return the mean captured energy of each option as horizontal bars, with the target."""
+    step, edge, whole = 30, 190, 480
+    options, target = brief.options, brief.target
+    height = step * len(options) + 26
+    x = edge + whole * target
+    alt = "; ".join(f"{each.title}: {percent(each.mean)}" for each in options)
+    parts = [f'<svg viewBox="0 0 740 {height}" role="img" aria-label="{escape(alt)}">']
+    for number, each in enumerate(options):
+        y = step * number + 4
+        parts.append(
+            f'<text x="{edge - 8}" y="{y + 16}" text-anchor="end" font-size="15" '
+            f'fill="{_INK}">{escape(each.title)}</text><rect x="{edge}" y="{y}" height="22" '
+            f'width="{whole * max(each.mean, 0):.1f}" fill="{_ACCENT}"/>'
+            f'<text x="{edge + whole + 10}" y="{y + 16}" font-size="15" fill="{_INK}">'
+            f"{percent(each.mean)}</text>"
+        )
+    parts.append(
+        f'<path d="M{x:.1f} 0V{height - 20}" stroke="{_INK}" stroke-width="2" '
+        f'stroke-dasharray="5 3"/><text x="{x:.1f}" y="{height - 5}" text-anchor="middle" '
+        f'font-size="14" fill="{_INK}">target {percent(target)}</text></svg>'
+    )
+    return "".join(parts)
+
+
+def _dots_html(brief: Brief) -> str:
+    return "".join(
+        f"<figure>{accused_svg(count, f'{count} of 100', is_in=is_in)}"
+        f"<figcaption><strong>{count} of 100</strong> {words}</figcaption></figure>"
+        for count, words, is_in in _accusations(brief)
+    )
+
+
+def _accusations(brief: Brief) -> tuple[tuple[int, str, bool], ...]:
+    with_data, without = brief.chosen.accusations
+    return (
+        (without, "accuse her without her data", False),
+        (with_data, "accuse her with her data, at most", True),
+    )
+
+
+# ---- slides
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One slide: a title, a function that adds the figure, and notes for questions."""
+
+    title: str
+    add_figure: Callable[[Any], None]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Rectangle on a slide, in inches."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def lengths(self) -> tuple[Any, ...]:
+        return _inches(self.x, self.y, self.width, self.height)
+
+
+_FIGURE = _Box(0.5, 1.3, 12.3, 5.4)
+# Longest title for each font size.
+_TITLE_SIZES = ((50, 28), (90, 24), (130, 20), (math.inf, 16))
+
+
+def slides_of(brief: Brief) -> tuple[Slide, ...]:
+    """Return the slides of a brief, from the answer to its certainty."""
+    chosen = brief.chosen
+    with_data, without = chosen.accusations
+    at = f"ε = {chosen.epsilon:g}"
+    costs = (f"{each.accusations[0]} of 100 at ε = {each.epsilon:g}" for each in brief.options)
+    names, means = [each.title for each in brief.options], [each.mean for each in brief.options]
+    runs = [f"Run {n}" for n in range(1, len(chosen.energies) + 1)]
+    return (
+        Slide(
+            brief.answer,
+            lambda slide: _add_means(slide, brief, names, means),
+            (
+                f"Why this option? {brief.reason}",
+                f"What does more detail cost? {', '.join(costs)} attackers accuse a person.",
+                "What is captured energy? Share of the variance captured, relative to exact PCA.",
+            ),
+        ),
+        Slide(
+            f"At {at}: {chosen.utility}.",
+            lambda slide: _add_pictures(slide, brief),
+            (
+                (
+                    "Are these rows real? They belong to the data of this simulation and are "
+                    "rebuilt from the components of one run. The components show no rows."
+                ),
+                "What was compared? One release with exact PCA; the comparison is not private.",
+            ),
+        ),
+        Slide(
+            f"At {at}, one person's data raises accusations from {without} to at most "
+            f"{with_data} of 100.",
+            lambda slide: _add_dots(slide, brief),
+            (
+                (
+                    "Who is the attacker? A reader of the result who knows all other rows and "
+                    "wrongly accuses 5 of 100 innocent people."
+                ),
+                f"And δ? {brief.label.as_dict()['delta_in_words']}",
+            ),
+        ),
+        Slide(
+            f"{brief.trust} {chosen.breach}",
+            lambda slide: _add_sights(slide, brief.label.sights),
+            (*brief.label.trust, *(f"It holds if: {each}" for each in brief.label.assumptions)),
+        ),
+        Slide(
+            f"{_hits(brief)[:-1]}; at 95 % confidence at least {percent(brief.least_share)} of all "
+            "releases do.",
+            lambda slide: _add_shares(slide, runs, chosen.energies, brief.target, at),
+            brief.rules,
+        ),
+    )
+
+
+def make_presentation(brief: Brief) -> bytes:
+    """Return the five slides as a PowerPoint file."""
+    from pptx import Presentation
+
+    file, presentation = BytesIO(), Presentation()
+    presentation.slide_width, presentation.slide_height = _inches(13.333, 7.5)
+    for each in slides_of(brief):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+        _set_title(slide.shapes.title, each.title)
+        each.add_figure(slide)
+        _add_text(slide, [brief.foot], _Box(0.5, 6.85, 12.3, 0.5), 10)
+        slide.notes_slide.notes_text_frame.text = "\n\n".join(
+            ("Questions:", *each.notes, brief.foot)
+        )
+    presentation.save(file)
+    return file.getvalue()
+
+
+def _add_means(slide: Any, brief: Brief, names: Sequence[str], means: Sequence[float]) -> None:
+    _add_shares(
+        slide, names, means, brief.target, "mean captured energy", _Box(0.5, 1.9, 12.3, 4.8)
+    )
+    _add_text(slide, [brief.reason], _Box(0.5, 1.1, 12.3, 0.7), 18)
+
+
+def _add_shares(
+    slide: Any,
+    names: Sequence[str],
+    shares: Sequence[float],
+    target: float,
+    what: str,
+    box: _Box = _FIGURE,
+) -> None:
+    # Two options can look alike; the target's bar shows which of them reaches it.
+    series = {what: shares, f"target, {percent(target)}": [target] * len(shares)}
+    _add_bars(slide, box, names, series, (_ACCENT, GREY), "0%")
+
+
+def _add_pictures(slide: Any, brief: Brief) -> None:
+    if brief.loadings is not None:
+        names, exact, released = brief.loadings
+        series: dict[str, Sequence[float]] = {
+            "without privacy": exact,
+            brief.chosen.title: released,
+        }
+        _add_bars(slide, _FIGURE, names, series, (_INK, look_of("dpdis").colour), "0.0")
+        return
+    for number, option in enumerate(brief.options):
+        top = 1.5 + 1.75 * number
+        words = [option.title, f"{option.utility}."]
+        _add_text(slide, words, _Box(0.5, top, 2.9, 1.5), 14)
+        for column, png in enumerate(option.pictures):
+            at = (3.5 + 4.65 * column, top)
+            _add_png(slide, _enlarged(png), at, 4.6, option.title)
+
+
+def _add_dots(slide: Any, brief: Brief) -> None:
+    for number, (count, words, is_in) in enumerate(_accusations(brief)):
+        x = 0.5 + 6.3 * number
+        png = _dots_png(count, FALSE_ALARM if is_in else MISS)
+        _add_png(slide, png, (x, 1.9), 5.9, f"{count} of 100 dots")
+        _add_text(slide, [f"{count} of 100 {words}"], _Box(x, 3.7, 5.9, 0.6), 22, bold=True)
+
+
+def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
+    """Add a box for each party, from the people to the reader, with what it sees."""
+    boxes = [("People", "their own row"), *((each.who, _sight_in_words(each)) for each in sights)]
+    width = 12.3 / len(boxes)
+    for number, (name, words) in enumerate(boxes):
+        box = _Box(0.5 + width * number, 2.0, width - 0.35, 3.2)
+        shape = slide.shapes.add_shape(1, *box.lengths)
+        shape.fill.background()
+        x = box.x + 0.1
+        _add_text(slide, [name], _Box(x, 2.1, box.width - 0.2, 0.6), 16, bold=True)
+        _add_text(slide, [words], _Box(x, 2.8, box.width - 0.2, 2.3), 13)
+        if number:
+            _add_text(slide, ["→"], _Box(box.x - 0.42, 3.2, 0.5, 0.5), 20)
+
+
+def _sight_in_words(each: Sight) -> str:
+    if each.is_trusted:
+        return f"Sees {each.sees}; trusted."
+    guarantee = "no guarantee holds" if each.epsilon is None else f"ε = {each.epsilon:.3g}"
+    return f"Sees {each.sees}: {guarantee}."
+
+
+# ---- elements of a slide
+
+
+def _inches(*lengths: float) -> tuple[Any, ...]:
+    from pptx.util import Inches
+
+    return tuple(map(Inches, lengths))
+
+
+def _points(size: float) -> Any:
+    from pptx.util import Pt
+
+    return Pt(size)
+
+
+def _rgb(colour: str) -> Any:
+    from pptx.dml.color import RGBColor
+
+    return RGBColor.from_string(colour.lstrip("#").upper())
+
+
+def _set_title(title: Any, text: str) -> None:
+    title.left, title.top, title.width, title.height = _Box(0.5, 0.2, 12.333, 0.75).lengths
+    title.text = text
+    paragraph = title.text_frame.paragraphs[0]
+    paragraph.font.size = _points(next(size for most, size in _TITLE_SIZES if len(text) <= most))
+    paragraph.alignment = 1
+
+
+def _add_text(
+    slide: Any, lines: Sequence[str], box: _Box, size: float, *, bold: bool = False
+) -> None:
+    frame = slide.shapes.add_textbox(*box.lengths).text_frame
+    frame.word_wrap = True
+    for number, line in enumerate(lines):
+        paragraph = frame.paragraphs[0] if number == 0 else frame.add_paragraph()
+        paragraph.text = line
+        paragraph.font.size, paragraph.font.bold = _points(size), bold
+        paragraph.space_after = _points(size / 3)
+
+
+def _add_bars(
+    slide: Any,
+    box: _Box,
+    names: Sequence[str],
+    series: dict[str, Sequence[float]],
+    colours: Sequence[str],
+    number_format: str,
+) -> None:
+    """Add a native bar chart, with the first name at the top."""
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE, XL_LEGEND_POSITION, XL_TICK_LABEL_POSITION
+
+    data = CategoryChartData(number_format=number_format)
+    data.categories = list(names)
+    for name, values in series.items():
+        data.add_series(name, values)
+    chart = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, *box.lengths, data).chart
+    chart.has_title, chart.has_legend = False, True
+    chart.legend.position, chart.legend.include_in_layout = XL_LEGEND_POSITION.BOTTOM, False
+    chart.category_axis.reverse_order = True
+    chart.category_axis.tick_label_position = XL_TICK_LABEL_POSITION.LOW
+    axis = chart.value_axis
+    axis.has_major_gridlines = False
+    axis.tick_labels.number_format = number_format
+    axis.tick_labels.number_format_is_linked = False
+    (plot,) = chart.plots
+    plot.gap_width, plot.overlap = 60, 0
+    if number_format.endswith("%"):
+        axis.minimum_scale, axis.maximum_scale = 0, 1
+        plot.has_data_labels = True
+        plot.data_labels.number_format, plot.data_labels.number_format_is_linked = "0%", False
+    else:
+        farthest = max(abs(value) for values in series.values() for value in values)
+        end = math.ceil(10 * farthest) / 10
+        axis.minimum_scale, axis.maximum_scale = -end, end
+    for one, colour in zip(plot.series, colours, strict=True):
+        one.format.fill.solid()
+        one.format.fill.fore_color.rgb = _rgb(colour)
+        one.invert_if_negative = False
+
+
+def _add_png(slide: Any, png: bytes, at: tuple[float, float], width: float, alt: str) -> None:
+    x, y, wide = _inches(*at, width)
+    shape = slide.shapes.add_picture(BytesIO(png), x, y, width=wide)
+    shape._element.nvPicPr.cNvPr.set("descr", alt)  # noqa: SLF001  python-pptx has no public name
+
+
+def _enlarged(png: bytes) -> bytes:
+    """Return a picture with whole pixels repeated, because PowerPoint smooths what it enlarges."""
+    picture, file = Image.open(BytesIO(png)), BytesIO()
+    factor = max(1, 1200 // picture.width)
+    size = (factor * picture.width, factor * picture.height)
+    picture.convert("RGB").resize(size, Image.Resampling.NEAREST).save(file, "PNG")
+    return file.getvalue()
+
+
+def _dots_png(count: int, colour: str) -> bytes:
+    """Return a picture of a hundred dots, the first `count` filled."""
+    side, file = 80, BytesIO()
+    picture = Image.new("RGB", (20 * side, 5 * side), "#ffffff")
+    draw = ImageDraw.Draw(picture)
+    for n in range(100):
+        x, y = side * (n % 20), side * (n // 20)
+        fill = colour if n < count else "#ffffff"
+        draw.ellipse((x + 10, y + 10, x + side - 10, y + side - 10), fill, _INK, 3)
+    picture.resize((10 * side, 5 * side // 2), Image.Resampling.LANCZOS).save(file, "PNG")
+    return file.getvalue()
+
+
+def data_uri(png: bytes) -> str:
+    """Return a PNG file as the source of an HTML picture."""
+    return f"data:image/png;base64,{b64encode(png).decode()}"
