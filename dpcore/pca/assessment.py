@@ -580,7 +580,10 @@ def _probe_responses(
 
 
 def _denoised(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
-    return Spectrum(matrix).denoised(part.sigma, bases=query.bases, noise=query.noise).matrix
+    spectrum = Spectrum(matrix).denoised(
+        part.sigma, bases=query.bases, noise=query.noise, sigma_of_average=query.sigma
+    )
+    return spectrum.matrix
 
 
 @dataclass(frozen=True, eq=False)

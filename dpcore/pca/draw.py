@@ -176,6 +176,11 @@ class Draw:
         return np.array([scales.moment for scales in self.scales])
 
     @property
+    def sigma_of_average(self) -> float:
+        """Noise standard deviation in an entry of the average of the sites' second moments."""
+        return float(np.linalg.norm(self.moments.weights * self.sigma))
+
+    @property
     def noisy_means(self) -> FloatArray | None:
         """(S, D) means as the sites release them, or None when rows are taken as centred."""
         return self.once(Draw._noisy_means)
@@ -258,7 +263,7 @@ class Draw:
             precision=self.moments.dtype,
         )
         people = int(self.moments.n_samples[site])
-        return NoisySite(noisy, people, sigma, self.settings.noise)
+        return NoisySite(noisy, people, sigma, self.settings.noise, self.sigma_of_average)
 
     def _sent_by(self, site: int, drawn: NoisySite) -> tuple[list[Spectrum], Arrived]:
         centred = alone = drawn

@@ -38,6 +38,7 @@ from dpcore.spectra import (
     SiteMoments,
     SiteRows,
     cosine_basis,
+    picture_basis,
 )
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
@@ -230,9 +231,10 @@ def bases_to_denoise_in(
     Parameters
     ----------
     choice : {"auto", "columns", "cosines", "none"}
-        "cosines" of pictures, and then their columns. "auto" is that for pictures and columns
-        where they are better for other tables (`dpcore.pca.assessment.bases_worth`); but "none"
-        beside any step of Algorithm 1 as printed, so that what is asked for as printed is.
+        "cosines" reduces pictures in cosines and then in columns. "auto" does the same about a
+        prior mean (`dpcore.spectra.prior_mean`), and reduces other tables in columns if that is
+        better (`dpcore.pca.assessment.bases_worth`). With any published step of Algorithm 1
+        "auto" is "none", so that a published configuration stays as published.
     image_shape : (height, width), optional
         Of pictures whose pixels are the columns.
     calibration, noise, truncation : str
@@ -253,7 +255,9 @@ def bases_to_denoise_in(
         return (COLUMNS,)
     if image_shape is None:
         return (COLUMNS_WHERE_BETTER,)
-    return cosine_basis(image_shape), COLUMNS
+    if choice == "cosines":
+        return cosine_basis(image_shape), COLUMNS
+    return picture_basis(image_shape), COLUMNS
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:

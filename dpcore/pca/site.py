@@ -200,20 +200,30 @@ class NoisySite:
     noisy: shape (n_features, n_features), symmetric. A + E. Kept, not copied.
     sigma: Of E.
     noise: {"isometric", "triangle"}. Shape of E.
+    sigma_of_average: Noise of the average of all sites' matrices, to which denoising is adapted;
+        that of this matrix by default.
     """
 
-    def __init__(self, noisy: FloatArray, n_samples: int, sigma: float, noise: str = "isometric"):
+    def __init__(
+        self,
+        noisy: FloatArray,
+        n_samples: int,
+        sigma: float,
+        noise: str = "isometric",
+        sigma_of_average: float | None = None,
+    ):
         self.noisy = noisy
         self.n_samples = n_samples
         self.sigma = sigma
         self.noise = noise
+        self.sigma_of_average = sigma_of_average
         self.spectrum = Spectrum(noisy)
         self._longest: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
         """The same noise around a mean, from two noisy means: the site's own and that one."""
         centred = centred_around(self.noisy, own_mean, mean)
-        return NoisySite(centred, self.n_samples, self.sigma, self.noise)
+        return NoisySite(centred, self.n_samples, self.sigma, self.noise, self.sigma_of_average)
 
     def whole(self) -> SiteMessage:
         """All of the noisy matrix."""
@@ -226,7 +236,9 @@ class NoisySite:
 
         bases: In which noise is taken out before anything is cut.
         """
-        spectrum = self.spectrum.denoised(self.sigma, bases=bases, noise=self.noise)
+        spectrum = self.spectrum.denoised(
+            self.sigma, bases=bases, noise=self.noise, sigma_of_average=self.sigma_of_average
+        )
         eigenvalues, vectors = spectrum.leading(intermediate_dim, by=ranking)
         made_of = ranking, *bases
         within, proxy = self._longest.get(made_of, (vectors[:0], vectors[:0].T))
@@ -276,6 +288,7 @@ def site_message(
     rng: np.random.Generator,
     whole: bool = False,
     means: tuple[FloatArray, FloatArray] | None = None,
+    sigma_of_average: float | None = None,
 ) -> SiteMessage:
     """What a site sends to the aggregator.
 
@@ -299,6 +312,9 @@ def site_message(
     means : pair of ndarray of shape (n_features,), optional
         The site's own `noisy_mean` and the average of all sites', to centre around the latter;
         none where rows are taken as centred.
+    sigma_of_average : float, optional
+        Public: noise of the average of all sites' matrices, to which denoising is adapted. Default:
+        the noise of this site.
 
     Raises
     ------
@@ -308,7 +324,7 @@ def site_message(
     settings.check_features(len(second_moment))
     sigma = noise_scales(n_samples, settings).moment
     noisy = noisy_second_moment(second_moment, sigma, noise=settings.noise, rng=rng)
-    site = NoisySite(noisy, n_samples, sigma, settings.noise)
+    site = NoisySite(noisy, n_samples, sigma, settings.noise, sigma_of_average)
     if means is not None:
         site = site.centred(*means)
     if whole:

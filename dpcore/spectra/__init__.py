@@ -1,16 +1,6 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoising import (
-    COLUMNS,
-    COLUMNS_WHERE_BETTER,
-    PublicBasis,
-    cosine_basis,
-    cosine_basis_of_views,
-    denoise,
-    denoise_mean,
-    noise_edge_left,
-    slopes_in_columns,
-)
+from dpcore.spectra.denoising import denoise, noise_edge_left, slopes_in_columns
 from dpcore.spectra.eigen import (
     CRITERIA,
     Spectrum,
@@ -19,12 +9,21 @@ from dpcore.spectra.eigen import (
     leading_eigenpairs_of_many,
     proxy_aggregates,
 )
+from dpcore.spectra.mean_denoising import denoise_mean
 from dpcore.spectra.moments import (
     RunningMoments,
     SiteMoments,
     SiteRows,
     second_moment,
     site_moments,
+)
+from dpcore.spectra.public_bases import (
+    COLUMNS,
+    COLUMNS_WHERE_BETTER,
+    PublicBasis,
+    cosine_basis,
+    cosine_basis_of_views,
+    picture_basis,
 )
 from dpcore.spectra.subspaces import (
     align_signs,
@@ -55,6 +54,7 @@ __all__ = [
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",
     "noise_edge_left",
+    "picture_basis",
     "principal_angles",
     "projector_distance",
     "proxy_aggregates",

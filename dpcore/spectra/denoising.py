@@ -74,23 +74,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag
-from scipy.special import erfcx
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.spectra.nonnegative import posterior_at_least_zero
+from dpcore.spectra.prior_mean import PriorMean
+from dpcore.spectra.public_bases import COLUMNS, Curves, PublicBasis
 
 _NOISE_SHAPES = ("triangle", "isometric")
-# The grid of curves: b, and f_0 in half waves a picture.
-_EXPONENTS = np.arange(0.0, 6.01, 0.25)
-_OFFSETS = (0.5, 1.0, 2.0, 4.0)
 _FIT_STEPS = 3
-_HEIGHTS = 40  # of curves of means
 # Of the noise that is left in the mean of a diagonal: below it a curve's height is not told from 0.
 _LEAST_HEIGHT = 1e-3
 # k: variances scatter about a curve by so many of its heights, squared.
@@ -99,204 +94,8 @@ _SCATTER = (1e-3, 4.0)
 # more or five times less changes what is captured of them in the third decimal.
 _COUPLING = 0.1
 _TINY = 1e-100
-_COARSE_FROM = 16  # pixels down and across
-_COARSE_SHARE = 0.75
 _COARSE_LOSS = 0.5
-_ORTHONORMAL_WITHIN = 1e-6
 _ROWS_AT_ONCE = 128
-
-
-@dataclass(frozen=True, eq=False)
-class PublicBasis:
-    """Orthonormal vectors that are known without looking at anybody's row.
-
-    Parameters
-    ----------
-    name : str
-    factors : tuple of ndarray, each with orthonormal rows
-        The vectors are the rows of their Kronecker product; with no factor they are the columns
-        of the table, of any number. Where they are fewer than the features, what lies outside
-        their span is taken for noise.
-    frequencies : ndarray of shape (n_vectors,), optional
-        Public numbers of at least 0 beyond which variances are expected to fall like a power;
-        without them variances are expected to scatter about one number.
-    bands : integer ndarray of shape (n_vectors,), optional
-        Public groups 0, 1, ... within which vectors have alike much to do with each other; one
-        group of all by default.
-    where_better : bool
-        Whether `dpcore.pca.assessment.bases_worth` may leave it out. `denoise` itself asks nobody.
-
-    Raises
-    ------
-    ParameterError
-        If a factor is not orthonormal, or frequencies or bands do not match.
-    """
-
-    name: str
-    factors: tuple[FloatArray, ...] = field(default=(), repr=False)
-    frequencies: FloatArray | None = field(default=None, repr=False)
-    bands: IntArray | None = field(default=None, repr=False)
-    where_better: bool = False
-
-    def __post_init__(self) -> None:
-        for factor in self.factors:
-            if factor.ndim != 2 or len(factor) > factor.shape[1]:
-                raise ParameterError("basis", "no more vectors than features", factor.shape)
-            distance = float(np.abs(factor @ factor.T - np.eye(len(factor))).max())
-            if not distance <= _ORTHONORMAL_WITHIN:
-                raise ParameterError("basis", "orthonormal", f"{distance:.2g} off")
-        for name in ("frequencies", "bands"):
-            given = getattr(self, name)
-            if given is not None and (np.shape(given) != (self.n_vectors,) or given.min() < 0):
-                raise ParameterError(name, f"{self.n_vectors} numbers of at least 0", given)
-
-    @property
-    def n_vectors(self) -> int:
-        """How many vectors; 0 of the columns, of which there may be any number."""
-        return math.prod(map(len, self.factors)) if self.factors else 0
-
-    @property
-    def n_features(self) -> int:
-        """D; 0 of the columns."""
-        return math.prod(factor.shape[1] for factor in self.factors) if self.factors else 0
-
-    def into(self, matrix: FloatArray) -> FloatArray:
-        """Q M Q^T of a symmetric M, in its precision."""
-        if not self.factors:
-            return matrix
-        return _rotated(matrix, [factor.astype(matrix.dtype) for factor in self.factors])
-
-    def back(self, matrix: FloatArray) -> FloatArray:
-        """Q^T P Q of a symmetric P, in its precision."""
-        if not self.factors:
-            return matrix
-        return _rotated(
-            matrix, [np.ascontiguousarray(factor.T, matrix.dtype) for factor in self.factors]
-        )
-
-    def diagonal_noise(self, sigma: float, noise: str, n_vectors: int) -> FloatArray:
-        """v_i: variance of the noise on the diagonal of Q M Q^T, shape (n_vectors,)."""
-        variances = np.full(n_vectors, sigma**2)
-        if noise == "triangle" and self.factors:
-            fourth = np.ones(1)
-            for factor in self.factors:
-                fourth = np.kron(fourth, (np.asarray(factor, dtype=np.float64) ** 4).sum(axis=1))
-            variances = variances * (2 - fourth)
-        return variances
-
-    @cached_property
-    def grouping(self) -> FloatArray:
-        """Of bands, shape (n_bands, n_vectors): 1 where a vector belongs to a band."""
-        bands = np.zeros(self.n_vectors, dtype=int) if self.bands is None else self.bands
-        return np.eye(bands.max() + 1)[bands].T
-
-    @cached_property
-    def curves(self) -> _Curves:
-        """All g_i on the grid."""
-        given = np.zeros(self.n_vectors) if self.frequencies is None else self.frequencies
-        frequencies = np.asarray(given, dtype=np.float64)
-        numbers = np.floor(frequencies).astype(int)
-        grouping = np.eye(numbers.max() + 1)[numbers].T
-        count = grouping.sum(axis=1)
-        centres = grouping @ frequencies / np.maximum(count, 1)
-        pairs = [(offset, exponent) for offset in _OFFSETS for exponent in _EXPONENTS]
-
-        def curves(at: FloatArray) -> FloatArray:
-            return np.array([(1 + at / offset) ** -exponent for offset, exponent in pairs])
-
-        return _Curves(grouping, count, curves(centres), curves(frequencies))
-
-    @cached_property
-    def coarse(self) -> PublicBasis | None:
-        """The lower frequencies down and across, of pictures large enough to be worth it."""
-        if self.frequencies is None or not self.factors:
-            return None
-        sizes = [len(factor) for factor in self.factors]
-        if len(sizes) < 2 or min(sizes) < _COARSE_FROM:
-            return None
-        kept = [math.ceil(_COARSE_SHARE * size) for size in sizes]
-        inside = np.ix_(*map(np.arange, kept))
-        factors = tuple(factor[:end] for factor, end in zip(self.factors, kept, strict=True))
-        frequencies = np.reshape(self.frequencies, sizes)[inside].ravel()
-        bands = None
-        if self.bands is not None:
-            bands = np.unique(np.reshape(self.bands, sizes)[inside], return_inverse=True)[1].ravel()
-        return PublicBasis(self.name, factors, frequencies, bands)
-
-
-class _Curves(NamedTuple):
-    """Curves on the grid, per whole frequency and per vector; which vectors are of which."""
-
-    grouping: FloatArray
-    sizes: FloatArray
-    of_groups: FloatArray
-    of_vectors: FloatArray
-
-
-def _rotated(matrix: FloatArray, factors: Sequence[FloatArray]) -> FloatArray:
-    # Rows, one axis at a time, then columns as the rows of the transpose: every product is of
-    # contiguous matrices, each with all that follows its axis. For pictures of 28 x 28 that is
-    # less than a fifth of the time of two products of 784 x 784.
-    turned = _rows_rotated(matrix, factors)
-    return _rows_rotated(np.ascontiguousarray(turned.T), factors)
-
-
-def _rows_rotated(matrix: FloatArray, factors: Sequence[FloatArray]) -> FloatArray:
-    before = 1
-    for factor in factors:
-        matrix = np.matmul(factor, matrix.reshape(before, factor.shape[1], -1))
-        before *= len(factor)
-    return matrix.reshape(before, -1)
-
-
-COLUMNS = PublicBasis("columns")
-COLUMNS_WHERE_BETTER = PublicBasis("columns", where_better=True)
-
-
-@lru_cache(maxsize=16)
-def cosine_basis(image_shape: tuple[int, int]) -> PublicBasis:
-    """The two-dimensional discrete cosine transform of pictures, and its frequencies.
-
-    Parameters
-    ----------
-    image_shape : (height, width)
-        Of pictures whose pixels are the columns, row by row.
-
-    Returns
-    -------
-    PublicBasis
-        Its frequencies are sqrt(u^2 + v^2) in half waves a picture, its bands octaves of u and v.
-    """
-    height, width = image_shape
-    down, across = np.arange(height), np.arange(width)
-    frequencies = np.hypot(down[:, None], across[None, :]).ravel()
-    octaves = [np.ceil(np.log2(waves + 1)).astype(int) for waves in (down, across)]
-    pairs = octaves[0][:, None] * (octaves[1].max() + 1) + octaves[1][None, :]
-    bands = np.unique(pairs.ravel(), return_inverse=True)[1].ravel()
-    return PublicBasis("cosines", (_cosines(height), _cosines(width)), frequencies, bands)
-
-
-@lru_cache(maxsize=16)
-def cosine_basis_of_views(*image_shapes: tuple[int, int]) -> PublicBasis:
-    """The cosines of each of several pictures whose pixels are the columns one after the other.
-
-    image_shapes : (height, width) of each
-
-    Returns a PublicBasis whose frequencies are those of `cosine_basis`, with one group of all.
-    """
-    each = [cosine_basis(shape) for shape in image_shapes]
-    together = block_diag(*(np.kron(*basis.factors) for basis in each))
-    frequencies = np.concatenate([basis.frequencies for basis in each])
-    return PublicBasis("cosines of each view", (together,), frequencies)
-
-
-def _cosines(size: int) -> FloatArray:
-    """The orthonormal cosines of so many points in rows, from the constant one to the fastest."""
-    frequency = np.arange(size)
-    waves = np.cos(np.pi * (frequency[None] + 0.5) * frequency[:, None] / size)
-    waves *= math.sqrt(2 / size)
-    waves[0] /= math.sqrt(2)
-    return waves
 
 
 def denoise(
@@ -305,6 +104,7 @@ def denoise(
     *,
     bases: Sequence[PublicBasis] = (COLUMNS,),
     noise: str = "isometric",
+    sigma_of_average: float | None = None,
 ) -> FloatArray:
     """The posterior mean of a second moment, given the noisy one and how noisy it is.
 
@@ -322,6 +122,9 @@ def denoise(
         Each works on the answer of the one before; the columns, if among them, best come last.
     noise : {"isometric", "triangle"}
         Shape of E.
+    sigma_of_average : float, optional
+        Standard deviation of the noise in the average of all sites' matrices. With a prior mean the
+        weights are those of this average. Default: `sigma`.
 
     Returns
     -------
@@ -350,7 +153,10 @@ def denoise(
         raise ParameterError("noisy", "square in its last two axes", noisy.shape)
     if noisy.ndim > 2:
         sigmas = np.broadcast_to(sigma, noisy.shape[:-2])
-        each = [denoise(noisy[i], sigmas[i], bases=bases, noise=noise) for i in range(len(noisy))]
+        each = [
+            denoise(own, sigmas[i], bases=bases, noise=noise, sigma_of_average=sigma_of_average)
+            for i, own in enumerate(noisy)
+        ]
         return np.stack(each) if each else noisy
     sigma = float(sigma)
     require_one_of("noise", noise, _NOISE_SHAPES)
@@ -365,6 +171,9 @@ def denoise(
             )
     if sigma == 0:
         return noisy
+    if bases[0].image_shape is not None:
+        average = sigma if sigma_of_average is None else sigma_of_average
+        return _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
     entries = _after_first(noisy, bases[0], sigma, noise)
     for basis in bases[1:]:
         entries = _after_next(entries, noisy, basis, sigma, noise)
@@ -418,52 +227,6 @@ def noise_edge_left(
     return math.sqrt(float(np.einsum("ij,ij->i", weights, weights).max()) / len(weights))
 
 
-def denoise_mean(noisy: FloatArray, sigma: float, basis: PublicBasis) -> FloatArray:
-    """The posterior mean of the mean of rows, given the noisy one and how noisy it is.
-
-    Promise: post-processing, as `denoise`.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_features,)
-    sigma : float
-        Standard deviation of the noise in each entry.
-    basis : PublicBasis
-        With frequencies, beyond which squares are expected to fall like a power.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        `noisy` itself where `sigma` is 0.
-
-    Raises
-    ------
-    ParameterError
-        If the basis has no frequencies or is of another number of features.
-    """
-    if basis.frequencies is None or basis.n_features != len(noisy):
-        asked = f"of n_features={len(noisy)} entries, with frequencies"
-        raise ParameterError("basis", asked, f"{basis.name}: {basis.n_features}")
-    if sigma == 0:
-        return noisy
-    entries: FloatArray = np.asarray(noisy, dtype=np.float64)
-    for factor in reversed(basis.factors):
-        entries = (factor @ entries.reshape(-1, factor.shape[1]).T).ravel()
-    grouping, sizes, shapes, of_vectors = basis.curves
-    squares, variance = grouping @ entries**2, sigma**2
-    # The likeliest curve is no higher than all squares together, and far below the noise is none.
-    most = max(float(squares.sum()), variance)
-    heights = np.geomspace(variance / len(noisy), most, _HEIGHTS)
-    expected = variance + heights[:, None, None] * shapes
-    misfit = (sizes * np.log(expected) + squares / expected).sum(axis=2)
-    height, curve = np.unravel_index(int(np.argmin(misfit)), misfit.shape)
-    signal = heights[height] * of_vectors[curve]
-    entries = entries * (signal / (signal + variance))
-    for factor in reversed(basis.factors):
-        entries = (factor.T @ entries.reshape(-1, len(factor)).T).ravel()
-    return entries
-
-
 class _Entries(NamedTuple):
     """P in a basis, with what is known of B and of the noise in P.
 
@@ -512,7 +275,8 @@ class _Entries(NamedTuple):
 def _after_first(noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str) -> _Entries:
     if basis.coarse is not None:
         fit, entries, overall = _fitted(noisy, basis.coarse, sigma, noise)
-        if not _is_too_coarse(entries, basis, fit, overall):
+        levels = fit.height * basis.curves.of_groups[fit.curve]
+        if not _is_too_coarse(entries, basis, levels, overall):
             return entries
     return _fitted(noisy, basis, sigma, noise)[1]
 
@@ -537,11 +301,89 @@ def _after_next(
     diagonal = np.diagonal(turned).astype(np.float64)
     own = np.diagonal(basis.into(noisy)).astype(np.float64)
     on_diagonal = basis.diagonal_noise(sigma, noise, len(turned))
-    centre = np.maximum(diagonal, 0)
-    scatter = max(float(np.mean((own - centre) ** 2 - on_diagonal)), 0.0)
-    variances = np.maximum(centre + scatter / (scatter + on_diagonal) * (own - centre), 0)
+    variances = _scattered_about(diagonal, own, on_diagonal)
     coupling = _fit_coupling(basis, turned, diagonal, variances, beside)[1]
     return _Entries(basis, turned, variances, coupling, beside)
+
+
+def _about_prior_mean(
+    noisy: FloatArray,
+    bases: Sequence[PublicBasis],
+    image_shape: tuple[int, int],
+    sigma: float,
+    noise: str,
+    sigma_of_average: float,
+) -> FloatArray:
+    """Return the fitted prior mean A_0 plus M - A_0, reduced in one basis after another.
+
+    The residual has the variances c_gh a_i a_j, as without a prior mean. a_i is the posterior mean
+    given the noisy diagonal, about the diagonal of A_0 in the basis. The weights are those of the
+    average of all sites: to filter each site's matrix is then to filter their average.
+    """
+    first = bases[0]
+    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    of_average = (sigma_of_average / sigma) ** 2
+    prior = PriorMean.fit(noisy, beside, sigma**2, first, image_shape)
+    mean = prior.matrix(noisy.dtype)
+    residual = noisy - mean
+    expected = prior.variances(mean, first)
+    basis, inside = first, expected
+    if first.coarse is not None:
+        basis, inside = first.coarse, first.coarse.of_full(expected, first)
+    entries, overall = _residual_entries(residual, basis, inside, sigma, noise)
+    if basis is not first:
+        groups = first.curves
+        levels = groups.grouping @ expected / np.maximum(groups.sizes, 1)
+        if _is_too_coarse(entries, first, levels, overall):
+            entries, _ = _residual_entries(residual, first, expected, sigma, noise)
+            inside = expected
+    beyond = entries._replace(noise_variance=of_average * beside).beyond()
+    left = entries.noise_left(beyond)
+    answer = np.divide(entries.noisy, beyond, out=beyond)
+    np.fill_diagonal(answer, entries.variances - inside)
+    answer = entries.basis.back(answer)
+    for following in bases[1:]:
+        turned = following.into(answer)
+        own = np.diagonal(following.into(noisy)).astype(np.float64)
+        prior_diagonal = np.diagonal(following.into(mean)).astype(np.float64)
+        diagonal = np.diagonal(turned).astype(np.float64)
+        on_diagonal = following.diagonal_noise(sigma, noise, len(turned))
+        variances = _scattered_about(prior_diagonal + diagonal, own, on_diagonal)
+        coupling = _fit_coupling(following, turned, diagonal, variances, left)[1]
+        entries = _Entries(following, turned, variances, coupling, of_average * left)
+        beyond = entries.beyond()
+        left = entries._replace(noise_variance=left).noise_left(beyond)
+        answer = np.divide(turned, beyond, out=beyond)
+        np.fill_diagonal(answer, variances - prior_diagonal)
+        answer = following.back(answer)
+    return mean + answer
+
+
+def _residual_entries(
+    residual: FloatArray, basis: PublicBasis, expected: FloatArray, sigma: float, noise: str
+) -> tuple[_Entries, float]:
+    """Return the residual in a basis with its expected variances, and the overall coupling.
+
+    expected: shape (n_vectors,). Diagonal of the prior mean in the basis.
+    """
+    turned = basis.into(residual)
+    diagonal = np.diagonal(turned).astype(np.float64)
+    on_diagonal = basis.diagonal_noise(sigma, noise, len(turned))
+    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    shares = expected**2 / (on_diagonal + expected**2)
+    excess = (diagonal**2 - on_diagonal) * expected**2 / (on_diagonal + expected**2) ** 2
+    scatter = float(np.clip(excess.sum() / (shares**2).sum(), *_SCATTER)) * expected**2
+    variances = np.maximum(expected + scatter / (scatter + on_diagonal) * diagonal, 0)
+    overall, coupling = _fit_coupling(basis, turned, diagonal, variances, beside)
+    return _Entries(basis, turned, variances, coupling, beside), overall
+
+
+def _scattered_about(centre: FloatArray, own: FloatArray, on_diagonal: FloatArray) -> FloatArray:
+    """Return posterior means of non-negative variances that scatter about a centre by N(0, t)."""
+    centre = np.maximum(centre, 0)
+    scatter = max(float(np.mean((own - centre) ** 2 - on_diagonal)), 0.0)
+    posterior: FloatArray = centre + scatter / (scatter + on_diagonal) * (own - centre)
+    return np.maximum(posterior, 0)
 
 
 class _Fit(NamedTuple):
@@ -570,7 +412,7 @@ def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) 
 
 
 def _fit_curve(
-    curves: _Curves, diagonal: FloatArray, noise: FloatArray, least: float
+    curves: Curves, diagonal: FloatArray, noise: FloatArray, least: float
 ) -> tuple[int, float, float]:
     """The likeliest curve on the grid, alpha and k, from sums over whole frequencies."""
     grouping, count, shapes, _ = curves
@@ -621,11 +463,11 @@ def _fit_coupling(
     overall = _COUPLING
     for _ in range(2):
         total = [np.full((1, 1), each.sum()) for each in (beyond, second, spread(overall))]
-        posterior = _posterior_at_least_zero(total[0], total[1], 4 * total[2], 0.0, _COUPLING)
+        posterior = posterior_at_least_zero(total[0], total[1], 4 * total[2], 0.0, _COUPLING)
         overall = max(posterior.item(), _TINY)
     if basis.bands is None:
         return overall, np.full((1, 1), overall)
-    blocks = _posterior_at_least_zero(beyond, second, twice * spread(overall), overall, overall)
+    blocks = posterior_at_least_zero(beyond, second, twice * spread(overall), overall, overall)
     return overall, blocks
 
 
@@ -646,28 +488,18 @@ def _without_diagonal(grouping: FloatArray, powers: FloatArray) -> FloatArray:
     return np.where(blocks > 1e-12 * np.outer(sums, sums), blocks, 0)
 
 
-def _posterior_at_least_zero(
-    beyond: FloatArray, possible: FloatArray, variance: FloatArray, centre: float, scale: float
-) -> FloatArray:
-    """E c, cut to 1, for beyond ~ N(c possible, variance) and c ~ N(centre, scale^2) cut at 0."""
-    precision = np.divide(possible**2, variance, out=np.zeros_like(variance), where=variance > 0)
-    found = np.divide(beyond, possible, out=np.zeros_like(beyond), where=possible > 0)
-    spread = 1 / np.sqrt(precision + scale**-2)
-    mean = spread**2 * (precision * found + centre * scale**-2)
-    # Mean of a normal cut at 0: m + s phi(m / s) / Phi(m / s).
-    tail = math.sqrt(2 / math.pi) / erfcx(-mean / spread / math.sqrt(2))
-    posterior: FloatArray = np.clip(mean + spread * tail, 0, 1)
-    return posterior
+def _is_too_coarse(
+    entries: _Entries, basis: PublicBasis, levels: FloatArray, overall: float
+) -> bool:
+    """Return whether a coarse basis omits more expected signal than is worth the time it saves.
 
-
-def _is_too_coarse(entries: _Entries, basis: PublicBasis, fit: _Fit, overall: float) -> bool:
-    """Whether beyond a coarse basis more signal is expected than is worth its time."""
-    everything, shapes = basis.curves.sizes, basis.curves.of_groups
+    levels: a_i expected at each whole frequency of the full basis.
+    """
+    everything = basis.curves.sizes
     inside = entries.basis.curves.sizes
     within = np.zeros(len(everything))
     within[: len(inside)] = inside
-    a = fit.height * shapes[fit.curve]
-    signal, noise = overall * np.outer(a, a), entries.noise_variance
+    signal, noise = overall * np.outer(levels, levels), entries.noise_variance
     error = signal * noise / (signal + noise)
     lost = signal**2 / (signal + noise)
     of_all, of_within = np.outer(everything, everything), np.outer(within, within)

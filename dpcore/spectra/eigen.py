@@ -35,8 +35,9 @@ import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray, executor
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.spectra.denoising import PublicBasis, denoise
+from dpcore.spectra.denoising import denoise
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
+from dpcore.spectra.public_bases import PublicBasis
 
 CRITERIA = ("value", "magnitude")
 
@@ -121,7 +122,14 @@ class Spectrum:
             values, vectors = self._all_sorted_by(by)
         return _read_only(values[:n_components], vectors[:n_components])
 
-    def denoised(self, sigma: float, *, bases: Sequence[PublicBasis], noise: str) -> Spectrum:
+    def denoised(
+        self,
+        sigma: float,
+        *,
+        bases: Sequence[PublicBasis],
+        noise: str,
+        sigma_of_average: float | None = None,
+    ) -> Spectrum:
         """Return the spectrum of the denoised matrix (`dpcore.spectra.denoise`).
 
         Parameters
@@ -131,6 +139,8 @@ class Spectrum:
         bases : sequence of PublicBasis
             Public bases to denoise in. Without a basis or without noise, the result is self.
         noise : {"isometric", "triangle"}
+        sigma_of_average : float, optional
+            Noise of the average of all sites, see `dpcore.spectra.denoise`.
 
         Returns
         -------
@@ -139,11 +149,13 @@ class Spectrum:
         """
         if not bases or sigma == 0:
             return self
-        key = (sigma, noise, *bases)
+        key = (sigma, noise, sigma_of_average, *bases)
         with self._lock:
             if key not in self._denoised:
-                matrix = denoise(self.matrix, sigma, bases=bases, noise=noise)
-                self._denoised[key] = Spectrum(matrix)
+                answer = denoise(
+                    self.matrix, sigma, bases=bases, noise=noise, sigma_of_average=sigma_of_average
+                )
+                self._denoised[key] = Spectrum(answer)
             return self._denoised[key]
 
     def _blocks_by(self, by: str) -> _Blocks | None:

@@ -24,6 +24,7 @@ from dpcore.spectra import (
     cosine_basis,
     denoise,
     leading_eigenpairs,
+    picture_basis,
 )
 from dpcore.streams import Purpose, Repetition
 
@@ -151,7 +152,7 @@ def test_bases_come_after_the_noise(settings):
 def test_the_choice_of_bases():
     pictures, as_printed = (3, 4), {"truncation": "svd"}
     assert bases_to_denoise_in("auto") == (COLUMNS_WHERE_BETTER,)
-    assert bases_to_denoise_in("auto", pictures) == (cosine_basis(pictures), COLUMNS)
+    assert bases_to_denoise_in("auto", pictures) == (picture_basis(pictures), COLUMNS)
     assert bases_to_denoise_in("cosines", pictures) == (cosine_basis(pictures), COLUMNS)
     assert bases_to_denoise_in("columns", pictures, **as_printed) == (COLUMNS,)
     assert bases_to_denoise_in("none", pictures) == ()

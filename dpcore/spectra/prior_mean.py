@@ -1,0 +1,285 @@
+r"""Prior mean of the second moment of pictures, fitted to a noisy second moment.
+
+Model of the second moment A of pictures with pixels x:
+
+    A(x, x') = p(x) rho(x - x') p(x') + residual,    rho(0) = 1.
+
+p is the standard deviation of each pixel and rho the correlation of two pixels at a displacement.
+Both are fitted to M = A + E, where E is Gaussian noise of public variance: s^2 off the diagonal and
+v on it. No exact quantity enters, so the fit is post-processing of M.
+
+1. p^2 is the diagonal of M, smoothed about its mean in cosines (`denoise_mean`).
+2. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2. Their noise
+   has the variance s^2 / sum (p p')^2. They are shrunk twice. Means over rings of equal distance
+   are shrunk to a curve: Gaussian processes about exp(-(r / l)^nu) for a grid of l and nu, averaged
+   with their likelihoods as weights. Displacements are then shrunk to the curve, with a variance
+   about it that is the posterior mean given their scatter.
+3. p is corrected once by least squares given the curve,
+   p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 2 is repeated. The same noise is in
+   rho and in p', so the correction is taken in part only: half of it where it differs from p by no
+   more than noise explains, and less where it differs by more, because then the model is wrong and
+   the diagonal, which assumes no rho, is more reliable. More iterations fit noise.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy.fft import irfft2, rfft2
+
+from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.spectra.mean_denoising import denoise_mean
+from dpcore.spectra.nonnegative import posterior_at_least_zero
+from dpcore.spectra.public_bases import PublicBasis, rows_rotated
+
+# Shapes of the curves exp(-(r / l)^nu), whose lengths l are 0.5, 1, 2, ... pixels.
+_SHORTEST = 0.5
+_POWERS = (1.0, 2.0)
+# Deviations of the correlation from the curve: their standard deviations at short distances, the
+# distance in pixels at which they are correlated, and the distance over which they die out.
+_DEVIATIONS = (0.05, 0.15, 0.4)
+_CORRELATED_OVER = 1.5
+_DIE_OUT_OVER = 10.0
+# Scale of the deviations of single displacements from the curve.
+_ANISOTROPY = 0.1
+_LARGEST_STEP = 0.5
+# Least mean variance of a pixel, in units of the noise of the mean of the diagonal.
+_LEAST_LEVEL = 0.1
+_TINY = 1e-12
+
+
+class PriorMean(NamedTuple):
+    """A fitted prior mean p(x) rho(x - x') p(x').
+
+    deviations: shape (height, width). p.
+    correlations: shape (2 height - 1, 2 width - 1). rho, with displacement 0 in the middle.
+    """
+
+    deviations: FloatArray
+    correlations: FloatArray
+
+    @classmethod
+    def fit(
+        cls,
+        noisy: FloatArray,
+        variance: float,
+        diagonal_variance: float,
+        basis: PublicBasis,
+        shape: tuple[int, int],
+    ) -> PriorMean:
+        """Fit a prior mean to a noisy second moment.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_features, n_features), symmetric
+        variance, diagonal_variance : float
+            Variance of the noise off and on the diagonal, greater than 0.
+        basis : PublicBasis
+            Cosines of the pictures.
+        shape : (height, width)
+        """
+        diagonal = np.diagonal(noisy).astype(np.float64)
+        least = _LEAST_LEVEL * math.sqrt(diagonal_variance / len(diagonal))
+        level = max(float(diagonal.mean()), least)
+        smooth = denoise_mean(diagonal - level, math.sqrt(diagonal_variance), basis)
+        squares = np.maximum(level + smooth, 0)
+        if not squares.any():
+            squares = np.full(len(diagonal), level)
+        deviations = np.sqrt(squares)
+        correlations, curve = _fit_correlations(noisy, deviations, variance, shape)
+        weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
+        p = deviations.astype(noisy.dtype)
+        explained = (weighted.reshape(noisy.shape) @ p).astype(np.float64) - diagonal * deviations
+        weights = _convolved(curve**2, squares.reshape(shape)).ravel() - squares
+        weights = np.maximum(weights, _TINY)
+        change, error = explained / weights - deviations, np.sqrt(variance / weights)
+        excess = 4 * float(np.mean(squares * (change**2 - error**2)))
+        step = _LARGEST_STEP * diagonal_variance / (diagonal_variance + max(excess, 0.0))
+        deviations = deviations + step * error * denoise_mean(change / error, 1.0, basis)
+        deviations = np.maximum(deviations, 0)
+        if not deviations.any():
+            return cls(np.sqrt(squares).reshape(shape), correlations)
+        deviations *= math.sqrt(float(squares.sum() / (deviations @ deviations)))
+        correlations, _ = _fit_correlations(noisy, deviations, variance, shape)
+        return cls(deviations.reshape(shape), correlations)
+
+    def matrix(self, dtype: DTypeLike) -> FloatArray:
+        """Return the prior mean, shape (n_features, n_features)."""
+        shape, p = self.deviations.shape, self.deviations.astype(dtype)
+        rows = _by_pixels(self.correlations, shape, dtype) * p
+        rows *= p[:, :, None, None]
+        mean: FloatArray = rows.reshape(p.size, p.size)
+        return mean
+
+    @staticmethod
+    def variances(mean: FloatArray, basis: PublicBasis) -> FloatArray:
+        """Return the diagonal of Q A_0 Q^T, at least a tiny part of its mean."""
+        factors = [factor.astype(mean.dtype) for factor in basis.factors]
+        turned = rows_rotated(mean, factors)
+        diagonal = np.einsum("ij,ij->i", turned, _dense(basis).astype(mean.dtype))
+        values: FloatArray = diagonal.astype(np.float64)
+        return np.maximum(values, 1e-9 * float(np.trace(mean)) / len(mean))
+
+
+@lru_cache(maxsize=16)
+def _dense(basis: PublicBasis) -> FloatArray:
+    return np.kron(*basis.factors)
+
+
+class _Displacements(NamedTuple):
+    """Half of all displacements: down by 0 or more, and across in both directions.
+
+    distances: shape (height, 2 width - 1). In pixels.
+    rings: Distances rounded to whole pixels.
+    is_counted: False at displacement 0 and where the opposite displacement is present too.
+    across: shape (height * width * width,). Position of each pair of columns of two rows.
+    """
+
+    distances: FloatArray
+    rings: IntArray
+    is_counted: BoolArray
+    across: IntArray
+
+    @classmethod
+    def of(cls, shape: tuple[int, int]) -> _Displacements:
+        height, width = shape
+        down, across = np.mgrid[:height, 1 - width : width]
+        distances = np.hypot(down, across)
+        columns = np.arange(width)
+        differences = columns[None, :] - columns[:, None] + width - 1
+        rows = np.arange(height)[:, None, None] * (2 * width - 1)
+        return cls(
+            distances,
+            np.rint(distances).astype(int),
+            (down > 0) | (across > 0),
+            (rows + differences).ravel(),
+        )
+
+
+_displacements = lru_cache(maxsize=16)(_Displacements.of)
+
+
+def _fit_correlations(
+    noisy: FloatArray, deviations: FloatArray, variance: float, shape: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return rho and the curve of distances that it is shrunk to.
+
+    Both have the shape (2 height - 1, 2 width - 1), with displacement 0 in the middle.
+    """
+    if shape == (1, 1):
+        return np.ones(shape), np.ones(shape)
+    half = _displacements(shape)
+    p = deviations.astype(noisy.dtype)
+    sums = _sums_of_displacements(noisy * p[:, None] * p, half, shape)
+    weights = _autocorrelation((deviations**2).reshape(shape))
+    weights = np.maximum(weights, _TINY * weights.max())
+    estimates, errors = sums / weights, variance / weights
+    rings, counted = half.rings.ravel(), half.is_counted.ravel().astype(float)
+    of_rings = np.bincount(rings, (weights * half.is_counted).ravel())[1:]
+    present = of_rings > 1e-9 * of_rings.max()
+    of_rings = of_rings[present]
+    means = np.bincount(rings, sums.ravel() * counted)[1:][present] / of_rings
+    radii = np.bincount(rings, (weights * half.distances).ravel() * counted)[1:][present] / of_rings
+    smooth = _smooth_curve(means, variance / of_rings, radii, max(shape))
+    curve = np.interp(half.distances, np.append(0, radii), np.append(1, smooth))
+    deviation = estimates - curve
+    precision = half.is_counted / (errors + _ANISOTROPY**2) ** 2
+    excess = float((precision * (deviation**2 - errors)).sum() / precision.sum())
+    spread = 2 * float((precision**2 * (errors + max(excess, 0.0)) ** 2).sum())
+    scatter = posterior_at_least_zero(
+        np.array([excess]),
+        np.ones(1),
+        np.array([spread / float(precision.sum()) ** 2]),
+        0.0,
+        _ANISOTROPY**2,
+    ).item()
+    correlations = np.clip(curve + scatter / (scatter + errors) * deviation, -1, 1)
+    return _all_displacements(correlations), _all_displacements(np.clip(curve, -1, 1))
+
+
+def _smooth_curve(
+    means: FloatArray, variances: FloatArray, radii: FloatArray, longest: float
+) -> FloatArray:
+    """Return the posterior mean of a correlation at some distances, averaged over all models."""
+    lengths = [_SHORTEST]
+    while lengths[-1] < longest:
+        lengths.append(2 * lengths[-1])
+    models = [np.exp(-((radii / length) ** power)) for length in lengths for power in _POWERS]
+    curves = np.array(models).T
+    misfit = means[:, None] - curves
+    distances = np.abs(np.subtract.outer(radii, radii)) / _CORRELATED_OVER
+    fading = 1 / (1 + radii / _DIE_OUT_OVER)
+    alike = (1 + distances) * np.exp(-distances) * np.outer(fading, fading)
+    answers, log_likelihoods = [], []
+    for deviation in _DEVIATIONS:
+        prior = deviation**2 * alike
+        root = np.linalg.cholesky(prior + np.diag(variances))
+        innovation = np.linalg.solve(root, misfit)
+        log_likelihoods.append(-(innovation**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum())
+        answers.append(curves + np.linalg.solve(root, prior).T @ innovation)
+    evidence = np.concatenate(log_likelihoods)
+    weights = np.exp(evidence - evidence.max())
+    posterior: FloatArray = np.concatenate(answers, axis=1) @ (weights / weights.sum())
+    return posterior
+
+
+def _sums_of_displacements(
+    matrix: FloatArray, half: _Displacements, shape: tuple[int, int]
+) -> FloatArray:
+    """Return the sums of a symmetric matrix of pixels over the pairs at each displacement.
+
+    The result has the shape (height, 2 width - 1), for displacements down by 0 or more.
+    """
+    height, width = shape
+    pairs = matrix.reshape(height, width, height, width).transpose(0, 2, 1, 3)
+    blocks = pairs.reshape(height * height, width * width)
+    of_rows = np.stack(
+        [blocks[down :: height + 1][: height - down].sum(axis=0) for down in range(height)]
+    )
+    n_displacements = height * (2 * width - 1)
+    sums = np.bincount(half.across, of_rows.ravel(), n_displacements).astype(np.float64)
+    return sums.reshape(height, 2 * width - 1)
+
+
+def _all_displacements(half: FloatArray) -> FloatArray:
+    """Return (2 height - 1, 2 width - 1) values from those of displacements down by 0 or more."""
+    height, width = len(half), (half.shape[1] + 1) // 2
+    whole = np.empty((2 * height - 1, half.shape[1]))
+    whole[height - 1 :] = half
+    whole[: height - 1] = half[:0:-1, ::-1]
+    whole[height - 1, : width - 1] = half[0, : width - 1 : -1]
+    whole[height - 1, width - 1] = 1
+    return whole
+
+
+def _autocorrelation(picture: FloatArray) -> FloatArray:
+    """Return sum_x f(x) f(x + d) for displacements d down by 0 or more."""
+    height, width = picture.shape
+    size = 2 * height - 1, 2 * width - 1
+    products: FloatArray = irfft2(np.abs(rfft2(picture, size)) ** 2, size)
+    return np.maximum(np.roll(products[:height], width - 1, axis=1), 0)
+
+
+def _convolved(kernel: FloatArray, picture: FloatArray) -> FloatArray:
+    """Return sum_x' k(x - x') f(x') for a kernel with displacement 0 in the middle."""
+    height, width = picture.shape
+    product = rfft2(np.fft.ifftshift(kernel)) * rfft2(picture, kernel.shape)
+    convolved: FloatArray = irfft2(product, kernel.shape)[:height, :width]
+    return convolved
+
+
+def _by_pixels(values: FloatArray, shape: tuple[int, int], dtype: DTypeLike) -> FloatArray:
+    """Return a read-only view of k(x' - x), shape (height, width, height, width)."""
+    height, width = shape
+    values = np.ascontiguousarray(values, dtype=dtype)
+    down, across = values.strides
+    return np.lib.stride_tricks.as_strided(
+        values[height - 1 :, width - 1 :],
+        (height, width, height, width),
+        (-down, -across, down, across),
+        writeable=False,
+    )

@@ -1,0 +1,113 @@
+"""The prior mean of pictures: what is fitted, and that only noisy values enter the fit."""
+
+import numpy as np
+import pytest
+
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.site import add_noise
+from dpcore.spectra import COLUMNS, captured_energy, cosine_basis, denoise, picture_basis
+from dpcore.spectra.prior_mean import PriorMean, _autocorrelation, _convolved, _displacements
+from dpcore.spectra.prior_mean import _sums_of_displacements as sums_of_displacements
+
+SHAPE = (6, 7)
+BASES = (picture_basis(SHAPE), COLUMNS)
+
+
+def pixels(shape=SHAPE):
+    return np.stack(np.indices(shape)).reshape(2, -1).T
+
+
+def of_pictures(shape=SHAPE, length=1.5):
+    """A second moment that is exactly a prior mean, of trace 1."""
+    at = pixels(shape)
+    distances = np.linalg.norm(at[:, None] - at, axis=2)
+    apart = (at - np.array(shape) / 2) / np.array(shape)
+    deviations = np.exp(-2 * (apart**2).sum(axis=1))
+    moment = np.outer(deviations, deviations) * np.exp(-distances / length)
+    return moment / moment.trace()
+
+
+def fitted(noisy, sigma, shape=SHAPE):
+    return PriorMean.fit(noisy, sigma**2 / 2, sigma**2, picture_basis(shape), shape)
+
+
+def test_a_moment_of_the_model_is_found():
+    exact = of_pictures()
+    found = fitted(exact, 1e-9).matrix(np.float64)
+    assert np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
+
+
+def test_the_fit_is_closer_than_the_noisy_matrix(rng):
+    exact, sigma = of_pictures(), 0.02
+    noisy = exact + symmetric_gaussian_noise(42, sigma, shape="isometric", rng=rng)
+    error = np.linalg.norm(fitted(noisy, sigma).matrix(np.float64) - exact)
+    assert error < np.linalg.norm(noisy - exact) / 4
+    other = denoise(noisy, sigma, bases=(cosine_basis(SHAPE), COLUMNS))
+    answer = denoise(noisy, sigma, bases=BASES)
+    assert np.linalg.norm(answer - exact) < np.linalg.norm(other - exact)
+
+
+def test_sums_of_displacements_are_those_of_pairs(rng):
+    matrix = rng.standard_normal((42, 42))
+    matrix += matrix.T
+    sums = sums_of_displacements(matrix, _displacements(SHAPE), SHAPE)
+    at = pixels()
+    for down, across in ((0, 0), (0, 2), (2, -3), (5, 6), (1, 0)):
+        pairs = ((at[None] - at[:, None]) == (down, across)).all(axis=2)
+        np.testing.assert_allclose(sums[down, across + 6], matrix[pairs].sum())
+
+
+def test_sums_by_fourier_transforms_are_those_of_pairs(rng):
+    picture, at = rng.random(SHAPE), pixels()
+    flat = picture.ravel()
+    correlation = _autocorrelation(picture)
+    pairs = ((at[None] - at[:, None]) == (2, -3)).all(axis=2)
+    np.testing.assert_allclose(correlation[2, 3], np.outer(flat, flat)[pairs].sum())
+    kernel = rng.random((11, 13))
+    down, across = (at[:, None] - at[None]).transpose(2, 0, 1)
+    expected = kernel[down + 5, across + 6] @ flat
+    np.testing.assert_allclose(_convolved(kernel, picture).ravel(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_answer_is_symmetric_and_keeps_the_precision(rng, dtype):
+    noise = symmetric_gaussian_noise(42, 0.02, shape="isometric", rng=rng, dtype=dtype)
+    answer = denoise(add_noise(of_pictures(), noise), 0.02, bases=BASES, sigma_of_average=0.01)
+    assert answer.dtype == dtype
+    np.testing.assert_allclose(answer, answer.T, atol=1e-6)
+
+
+def test_weights_of_the_average_shrink_less(rng):
+    exact, sigma = of_pictures(), 0.02
+    moment = exact + 0.05 * np.diag(rng.random(42))
+    noisy = moment + symmetric_gaussian_noise(42, sigma, shape="isometric", rng=rng)
+    own = denoise(noisy, sigma, bases=BASES)
+    of_average = denoise(noisy, sigma, bases=BASES, sigma_of_average=sigma / 3)
+    assert np.linalg.norm(of_average - noisy) < np.linalg.norm(own - noisy)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (16, 17), (28, 28)])
+@pytest.mark.parametrize("sigma", [1e-12, 1e-3, 1e3])
+@pytest.mark.parametrize("noise", ["isometric", "triangle"])
+def test_every_shape_and_noise_has_a_finite_answer(rng, shape, sigma, noise):
+    exact = of_pictures(shape) if shape != (1, 1) else np.ones((1, 1))
+    drawn = symmetric_gaussian_noise(len(exact), sigma, shape=noise, rng=rng)
+    bases = (picture_basis(shape), COLUMNS)
+    for noisy in (exact + drawn, drawn, np.zeros_like(exact)):
+        assert np.isfinite(denoise(noisy, sigma, bases=bases, noise=noise)).all()
+
+
+def test_the_answer_is_close_to_the_matrix_if_there_is_little_noise(rng):
+    rows = rng.standard_normal((500, 42)) @ np.linalg.cholesky(of_pictures()).T
+    exact = rows.T @ rows / 500
+    noisy = exact + symmetric_gaussian_noise(42, 1e-6, shape="isometric", rng=rng)
+    np.testing.assert_allclose(denoise(noisy, 1e-6, bases=BASES), exact, atol=2e-5)
+
+
+def test_dead_pixels_cost_nothing(rng):
+    exact = of_pictures()
+    exact[:7] = exact[:, :7] = 0
+    noisy = exact + symmetric_gaussian_noise(42, 0.01, shape="isometric", rng=rng)
+    vectors = np.linalg.eigh(denoise(noisy, 0.01, bases=BASES))[1]
+    best = np.linalg.eigvalsh(exact)[-3:].sum()
+    assert captured_energy(vectors[:, -3:].T, exact) > 0.9 * best
