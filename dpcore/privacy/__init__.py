@@ -1,4 +1,4 @@
-"""What is promised: budgets, Gaussian calibration and exact profile, accountant, meaning, audit."""
+"""Budgets, sensitivities, Gaussian calibration, accountant, guarantees in words, audit."""
 
 from dpcore.privacy.accountant import (
     EVERYONE,
@@ -24,23 +24,15 @@ from dpcore.privacy.budget import (
     PrivacyBudget,
     explained,
 )
+from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
-    CapeScales,
-    cape_mu,
-    cape_scales,
     composed_mu,
-    default_honest_sites,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     gaussian_sigma,
     gaussian_trade_off,
-    l2_sensitivity_of_moment_and_mean,
-    l2_sensitivity_of_second_moment,
-    l2_sensitivity_on_sphere,
-    mean_weight,
-    nuclear_sensitivity_of_moment_and_mean,
     published_sigma,
     second_moment_sigma,
 )
@@ -63,6 +55,13 @@ from dpcore.privacy.guarantee_in_words import (
     posterior_bounds,
     pure_mu,
     trade_off,
+)
+from dpcore.privacy.sensitivity import (
+    l2_sensitivity_of_moment_and_mean,
+    l2_sensitivity_of_second_moment,
+    l2_sensitivity_on_sphere,
+    mean_weight,
+    nuclear_sensitivity_of_moment_and_mean,
 )
 
 __all__ = [

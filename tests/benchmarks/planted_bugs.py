@@ -53,9 +53,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-forgets-the-site",
         "a participating site knows its own noise",
-        "dpcore/privacy/gaussian.py",
-        "from_the_result(min(n_honest, n_sites - 1))",
-        "from_the_result(n_sites)",
+        "dpcore/privacy/cape.py",
+        "mu_from_result(min(n_honest, n_sites - 1))",
+        "mu_from_result(n_sites)",
         ("tests/privacy/test_cape.py", "tests/pca/test_guarantees.py", _AUDIT),
     ),
     PlantedBug(
@@ -173,9 +173,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mean-outside-the-supremum",
         "one person moves the matrix and the mean together",
-        "dpcore/privacy/gaussian.py",
-        "return alone * (1 + relative**2 / 2)",
-        "return alone",
+        "dpcore/privacy/sensitivity.py",
+        "return without_mean * (1 + relative**2 / 2)",
+        "return without_mean",
         ("tests/privacy/test_gaussian.py", "tests/pca"),
     ),
     PlantedBug(
@@ -205,7 +205,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "mean-on-the-sphere-unpaid",
         "the mean that the sphere is centred by takes its share of the budget",
-        "dpcore/privacy/gaussian.py",
+        "dpcore/privacy/sensitivity.py",
         "2 * weight / n_samples)",
         "0 * weight / n_samples)",
         ("tests/pca/test_mean_share.py", "tests/spectra/test_site_rows.py"),
@@ -300,7 +300,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "zero-out-sensitivity",
         "replace-one moves a second moment by sqrt(2) c^2 / n",
-        "dpcore/privacy/gaussian.py",
+        "dpcore/privacy/sensitivity.py",
         "return math.sqrt(2.0) * row_norm_bound**2 / n_samples",
         "return row_norm_bound**2 / n_samples",
         ("tests/privacy/test_gaussian.py", _AUDIT),

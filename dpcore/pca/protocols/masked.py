@@ -3,7 +3,7 @@
 CAPE: correlated noise, so that the average carries only the pooled noise. Site s sends
 A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average; the g_s are
 private to each site. What the aggregator and a participating site can learn is worked out in
-`dpcore.privacy.gaussian`.
+`dpcore.privacy.cape`.
 
 Secure sum: the aggregator learns what the sites' messages add up to, and nothing else of them. Site
 s sends n_s A_s + g_s as whole numbers modulo 2^64, under masks that each pair of sites agrees on
