@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.data import breast_cancer, pictures
+from dpcore.data import breast_cancer, diabetes, pictures
 from dpcore.data import catalog_tables as tables
 from dpcore.data.catalog_tables import ranges_of
 from dpcore.data.dataset import (
@@ -132,6 +132,16 @@ _ENTRIES = (
         5,
         (Source(breast_cancer.load_breast_cancer),),
         ranges=breast_cancer.RANGES,
+        unit=PATIENTS,
+    ),
+    Entry(
+        "diabetes",
+        "Diabetes (442 patients)",
+        diabetes.N_ROWS,
+        len(diabetes.RANGES),
+        None,
+        (Source(diabetes.load_diabetes),),
+        ranges=diabetes.RANGES,
         unit=PATIENTS,
     ),
     Entry(

@@ -15,6 +15,7 @@ CATALOGUE = (
     ("mnist-small", 10_000, 196, 50),
     ("digits", 1_797, 64, 10),
     ("breast-cancer", 569, 30, 5),
+    ("diabetes", 442, 10, None),
     ("patches", 60_000, 784, 50),
     ("synthetic", 60_000, 200, 50),
     ("synthetic-2012", 5_000, 10, 2),
@@ -27,7 +28,7 @@ CATALOGUE = (
     ("census", 199_523, 513, 8),
     ("mfeat", 2_000, 649, None),
 )
-BUNDLED = ("mnist-small", "digits", "breast-cancer", "patches", "synthetic", "synthetic-2012")
+BUNDLED = ("mnist-small", "digits", "breast-cancer", "diabetes", "patches", "synthetic", "synthetic-2012")
 
 
 def test_the_catalogue_is_the_designs(tmp_path):
@@ -114,6 +115,16 @@ def test_patients_are_scikit_learns_scaled_by_limits_that_few_values_exceed():
     assert np.mean(np.isclose(dataset.X * upper, bunch.data)) > 0.999
     # Limits that were read from the rows would be reached exactly.
     assert not np.isclose(upper, bunch.data.max(axis=0)).any()
+
+
+def test_diabetes_has_real_units_within_public_limits():
+    from sklearn.datasets import load_diabetes
+
+    dataset = load_dataset("diabetes")
+    assert np.array_equal(dataset.X, load_diabetes(scaled=False).data)
+    limits = dataset.column_limits
+    assert (limits[:, 0] <= dataset.X.min(axis=0)).all()
+    assert (dataset.X.max(axis=0) <= limits[:, 1]).all()
 
 
 def test_digits_are_scikit_learns():

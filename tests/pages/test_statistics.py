@@ -1,0 +1,50 @@
+"""Other analyses, statistics: real columns, typed numbers, histograms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.opening import texts
+
+
+def test_it_opens_with_the_age_of_patients(open_page):
+    at = open_page("statistics")
+    assert not at.exception
+    assert "mean of age" in texts(at)
+
+
+def test_typed_numbers_give_their_mean_and_stay_out_of_the_address(open_page):
+    at = open_page("statistics", stat_source="typed")
+    at.text_area(key="stat_numbers").set_value("1, 2, 3, 4").run()
+    assert not at.exception
+    assert "the true one is 2.5" in texts(at)
+    assert "stat_numbers" not in at.query_params
+
+
+@pytest.mark.parametrize("numbers", ["", "1, x", "nan, 2"])
+def test_unreadable_numbers_give_one_sentence(open_page, numbers):
+    at = open_page("statistics", stat_source="typed")
+    at.text_area(key="stat_numbers").set_value(numbers).run()
+    assert not at.exception
+    assert len(at.error) == 1 and "numbers must be" in at.error[0].value
+
+
+def test_bounds_in_the_wrong_order_give_one_sentence(open_page):
+    at = open_page("statistics", stat_source="typed")
+    at.number_input(key="stat_low_typed").set_value(200.0).run()
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+@pytest.mark.parametrize("kind", ["mean", "variance", "histogram"])
+@pytest.mark.parametrize("source", ["digits", "diabetes"])
+def test_every_statistic_runs_on_every_kind_of_column(open_page, kind, source):
+    at = open_page("statistics", stat_source=source, stat_kind=kind)
+    assert not at.exception and not at.error
+
+
+def test_edges_from_the_data_are_marked_as_not_private(open_page):
+    at = open_page("statistics", stat_kind="histogram")
+    assert "smallest and the largest value" not in texts(at)
+    at.toggle(key="stat_mistake").set_value(True).run()
+    assert "smallest and the largest value" in texts(at)
