@@ -1,15 +1,17 @@
-"""CCA: what two views of the same people share, found privately."""
+"""Other analyses, two views (CCA): correlations between two views of the same rows, privately."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
-from dpcore.data.dataset import is_held
+from dpcore.data import dataset_status, load_dataset
+from dpcore.data.loading import CATALOG
+from dpcore.data.pictures import VIEWS
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca_runs import (
@@ -26,507 +28,393 @@ from dpcore.experiments.cca_runs import (
     ProjectedPeople,
     SyntheticViews,
     ViewSource,
+    build_cca_problem,
     captured,
     cca_comparison,
     cca_headline,
     cca_recipe,
     dataset_of,
+    exact_found,
+    find_pairs,
     half_captured,
     half_in_words,
+    project_people,
 )
-from dpcore.experiments.engine import Row
-from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import GIVEN, as_published, same_fields
+from dpcore.experiments.spec import GIVEN, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
-from dpcore.experiments.sweep import Points
+from dpcore.experiments.sweep import Points, cost_of_sweeps
 from dpcore.figures.components import component_strip, people_scatter
 from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
-from dpcore.params import DELTAS, EPSILONS
+from dpcore.params import EPSILONS
 from dpcore.privacy import Guarantee
-from dpcore.privacy.guarantee_in_words import say_number
-from pages.server import background_jobs, caches, family_caches
-from pages.server.background_jobs import SweepProgress
-from pages.shell.controls import Selection
-from pages.shell.own_table import LABORATORY
-from pages.shell.page import page
-from pages.shell.parameters import (
-    CCA_PEOPLE,
-    CUT_NAMES,
-    EVERYBODY,
-    SHOWN_OF_DIRECTIONS,
-    SHOWN_OF_PEOPLE,
-    ask,
-    known,
-)
-from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark, take_away, under_pictures
-from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.job_progress import live_figure
-from pages.widgets.notices import (
-    big_number,
-    dataset_ready,
-    formulas,
-    not_private,
-)
+from pages import controls, navigation, sweeps
+from pages.cached import cached
+from pages.components import charts, downloads, guarantee, ledger, notices
+from pages.controls import Selection, plain
 
-# Controls of the CCA page: which two views, how many pairs, who releases what.
-
-CUTS = dict(
-    zip(CUT_NAMES, ("halves-top-bottom", "halves-left-right", COLUMN_HALVES, None), strict=True)
-)
+CONTROLS = (
+    "epsilon", "delta", "sites", "repetitions", "seed", "calibration", "noise", "preparation",
+    "split", "concentration", "masks",
+)  # fmt: skip
+ALL_ROWS = "all"
+CUTS: dict[str, Cut | None] = {
+    "top and bottom": "halves-top-bottom",
+    "left and right": "halves-left-right",
+    "first and second half of the columns": COLUMN_HALVES,
+    "chosen columns": None,
+}
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
+_SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+_FLOORS = ("auto", 0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+_CURVE_RUNS = 5
+# All runs of a protocol with their rows.
+Runs = list[tuple[FoundPairs, CcaRow]]
 
 
-@dataclass(frozen=True)
-class CcaChoice:
-    """What the page's controls say: the run.
-
-    `only_directions` hides everything that projects people.
-    """
-
-    spec: CcaSpec
-    only_directions: bool
-
-    @property
-    def lead(self) -> str:
-        return self.spec.protocols[0]
-
-
-def choose_views() -> ViewSource | None:
-    """The data and how they are cut; None where they are absent or not chosen yet."""
-    statuses = {status.name: status for status in caches.dataset_statuses()}
-    left, right = st.columns([2, 3])
-    name = ask("cca_data", left)
-    how: Cut | None
-    with right:
-        if name == SYNTHETIC:
-            return _synthetic()
-        if name == "mfeat":
-            first, second = st.columns(2)
-            how = ask("cca_x", first), ask("cca_y", second)
-        else:
-            how = CUTS[ask("cca_table" if statuses[name].image_shape is None else "cca_cut")]
-    if is_held(name):
-        st.caption(LABORATORY)
-    if not dataset_ready(statuses[name]):
-        return None
-    if statuses[name].n_features < 2:
-        st.info("Two views need two columns at least, and this table has one.")
-        return None
-    if how is None:
-        how = _chosen_columns(name)
-    return None if how is None else CutViews(name, how)
-
-
-def _synthetic() -> ViewSource:
-    keys = ("cca_shared", "cca_view_noise", "cca_columns", "cca_total")
-    shared, noise, columns, total = map(ask, keys, st.columns(4))
-    return SyntheticViews(total, columns, shared, noise)
-
-
-def _chosen_columns(name: str) -> Cut | None:
-    names = family_caches.columns(name)
-    first, second = (
-        _own_columns(key, names)
-        if is_held(name)
-        else tuple(names.index(column) for column in ask(key, options=names))
-        for key in ("cca_x_columns", "cca_y_columns")
+def show(selection: Selection) -> None:
+    """Draw the correlations first, then the controls, directions, rows and curves."""
+    st.title("Other analyses")
+    navigation.link_to_parts("cca")
+    answer = st.container()
+    source = _choose_views()
+    views = _views(source)
+    spec = _choose_run(selection, source, views)
+    lead = spec.protocols[0]
+    problem = _problem(spec.problem_key())
+    runs = {key: _runs(spec, key) for key in spec.protocols}
+    _charge(spec, runs)
+    rows = [row for found in runs.values() for _, row in found]
+    with answer:
+        st.markdown(f"### {percent(captured(rows, lead))} {cca_headline(rows, lead)}")
+        _show_correlations([found for found, _ in runs[lead]], problem, lead)
+        st.caption(cca_comparison(rows, lead))
+    directions, projected, curve, promise = st.tabs(["Directions", "Rows", "Along ε", "Guarantee"])
+    with directions:
+        _show_directions(views, exact_found(problem), runs[lead][0][0], lead)
+    with projected:
+        _show_rows(spec, views, lead)
+    with curve:
+        _show_curve(spec, problem.random_share)
+    with promise:
+        _show_guarantees(spec, runs)
+    notices.mark_not_private(
+        "Exact correlations and the captured share", "read the rows without noise."
     )
-    second = second or tuple(index for index in range(len(names)) if index not in first)
-    if not (first and second):
-        st.info("Choose at least one column for the first view. The second has the others.")
-        return None
-    return first, second
+    if spec.reads_rows_first:
+        notices.mark_not_private("Published centring and scaling", problem.statement)
+    st.caption(views.provenance)
+    recipe = cca_recipe(spec)
+    is_own = dataset_of(source) not in (*CATALOG, SYNTHETIC)
+    downloads.offer_downloads(
+        "cca",
+        rows,
+        script=None if is_own else recipe.script,
+        notebook=None if is_own else recipe.notebook,
+    )
+    notices.explain_computation("cca")
 
 
-def _own_columns(key: str, names: tuple[str, ...]) -> tuple[int, ...]:
-    # Of one's own table, in no address.
-    asked = known(key)
-    places = range(len(names))
-    return tuple(
-        st.multiselect(asked.title, places, format_func=names.__getitem__, help=asked.help)
+# ---- controls
+
+
+def _choose_views() -> ViewSource:
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    names = ["digits", SYNTHETIC, *(name for name in CATALOG if name != "digits")]
+    names += [status.name for status in controls.numeric_datasets() if status.name not in CATALOG]
+    controls.accept_link("cca_data", names, _title_of_data, several=False)
+    name = left.selectbox(
+        "Two views of", names, format_func=_title_of_data, key="cca_data", bind="query-params"
+    )
+    if name == SYNTHETIC:
+        return _choose_synthetic_views()
+    status = dataset_status(name)
+    notices.require_dataset(status)
+    if name == "mfeat":
+        first, second = right.columns(2)
+        options = list(VIEWS)
+        x = first.selectbox("First view", options, index=options.index("fou"), key="cca_x")
+        y = second.selectbox("Second view", options, index=options.index("kar"), key="cca_y")
+        return CutViews(name, (x, y))
+    if status.n_features < 2:
+        raise ParameterError("views", "made of at least two columns", status.n_features)
+    offered = list(CUTS) if status.image_shape is not None else list(CUTS)[2:]
+    controls.accept_link("cca_cut", offered, str, several=False)
+    chosen = right.selectbox("Cut into", offered, key="cca_cut", bind="query-params")
+    cut = CUTS[chosen]
+    return CutViews(name, cut if cut is not None else _choose_columns(name))
+
+
+def _title_of_data(name: str) -> str:
+    if name == SYNTHETIC:
+        return "Synthetic views"
+    return CATALOG[name].title if name in CATALOG else "Your table"
+
+
+def _choose_synthetic_views() -> ViewSource:
+    first, second, third, fourth = st.columns(4)
+    return SyntheticViews(
+        people=fourth.select_slider("Rows", _SIZES[3:], value=20_000, key="cca_total"),
+        columns=third.select_slider("Columns per view", (10, 20, 50, 100), 50, key="cca_columns"),
+        shared=first.slider("Shared dimensions", 1, 10, 5, key="cca_shared"),
+        noise=second.slider("Noise of a view", 0.0, 2.0, 0.5, 0.1, key="cca_view_noise"),
     )
 
 
-def choose_run(shared: RunSpec, source: ViewSource, views: TwoViewDataset) -> CcaChoice:
-    """Pairs, protocols and the rest; ε, δ, S and noise are the sidebar's."""
+def _choose_columns(name: str) -> Cut:
+    names = _column_names(name)
+    half = range(len(names) // 2)
+    first = st.multiselect(
+        "Columns of the first view; the second has the others",
+        range(len(names)),
+        default=list(half),
+        format_func=names.__getitem__,
+        key="cca_x_columns",
+    )
+    second = tuple(index for index in range(len(names)) if index not in first)
+    if not first or not second:
+        raise ParameterError("columns of the first view", "at least one, but not all", len(first))
+    return tuple(first), second
+
+
+@cached(8, message="Reading the data set")
+def _column_names(dataset: str) -> tuple[str, ...]:
+    return load_dataset(dataset, download=False).feature_names
+
+
+def _choose_run(selection: Selection, source: ViewSource, views: TwoViewDataset) -> CcaSpec:
+    shared = selection.spec
     most = min(views.n_x, views.n_y, MOST_PAIRS)
     left, right = st.columns([2, 3])
     pairs = 1
     if most > 1:
-        pairs = ask("cca_pairs", left, max_value=most, value=min(CcaSpec.components, most))
-    picked = ask("cca_protocols", right)
-    protocols = tuple(key for title in picked for key in TITLES if TITLES[key] == title)
-    only_directions = ask("cca_only")
+        usual = min(CcaSpec.components, most)
+        pairs = left.slider("Pairs K", 1, most, usual, key="cca_pairs", bind="query-params")
+    keys = list(TITLES)
+    controls.accept_link("cca_protocols", keys, TITLES.__getitem__, several=True)
+    chosen = right.multiselect(
+        "Protocols",
+        keys,
+        default=["pooled"],
+        format_func=TITLES.__getitem__,
+        key="cca_protocols",
+        bind="query-params",
+        help="Pooled: one trusted holder adds noise once, as on the poster. In the others every "
+        "site adds noise to its own joint moment before it sends anything.",
+    )
     intermediate = None
-    with st.expander("More settings: rows, floor, how the norm is shared"):
-        people = ask(
-            "cca_people", options=(*(n for n in CCA_PEOPLE if n < views.n_samples), EVERYBODY)
-        )
-        if "dpdis" in protocols:
+    with st.expander("Rows, eigenvalue floor, share of the norm"):
+        sizes = (*(size for size in _SIZES if size < views.n_samples), ALL_ROWS)
+        size = st.select_slider("Rows N", sizes, value=ALL_ROWS, key="cca_people")
+        if "dpdis" in chosen:
             columns = views.n_x + views.n_y
-            intermediate = ask("cca_directions", max_value=columns, value=min(4 * pairs, columns))
-        floor = ask("cca_floor")
-        x_share = ask("cca_share")
+            usual = min(4 * pairs, columns)
+            intermediate = st.slider("Directions R", 1, columns, usual, key="cca_directions")
+        floor = st.select_slider(
+            "Eigenvalue floor of the noisy joint moment",
+            _FLOORS,
+            value="auto",
+            format_func=lambda value: value if value == "auto" else f"{value:g}",
+            key="cca_floor",
+            help="“auto” follows the noise. Without a floor, whitening turns noise into "
+            "correlations near 1.",
+        )
+        x_share = st.slider(
+            "Share of a row's squared norm for the first view", 0.1, 0.9, 0.5, 0.1, key="cca_share"
+        )
     asked = {
         "source": source,
-        "protocols": protocols or ("pooled",),
+        "protocols": tuple(chosen) or ("pooled",),
         "sites": shared.sites,
-        "samples": views.n_samples if people == EVERYBODY else people,
+        "samples": views.n_samples if size == ALL_ROWS else size,
         "components": pairs,
         "intermediate_dim": intermediate,
         "floor": floor,
         "x_share": x_share,
         "split": "equal" if shared.split == GIVEN else shared.split,
     }
-    spec = CcaSpec(**same_fields(shared, CcaSpec) | asked)
-    return CcaChoice(spec, only_directions)
+    return CcaSpec(**same_fields(shared, CcaSpec) | asked)
 
 
-# What the CCA page shows of a run: correlations, directions, people.
-
-Found = list[tuple[FoundPairs, CcaRow]]
-Draws = Mapping[str, Found]
+# ---- computations
 
 
-def show_correlations(draws: list[FoundPairs], problem: CcaProblem, protocol: str) -> go.Figure:
-    """Correlations pair by pair; returns the figure, to be taken away."""
-    measured = np.array([found.measured for found in draws])
-    claimed = np.mean([found.claimed for found in draws], axis=0)
+@cached(4, message="Reading the two views")
+def _views(source: ViewSource) -> TwoViewDataset:
+    return source.load(download=False)
+
+
+@cached(5, message="Computing the joint second moments")
+def _problem(key: CcaSpec) -> CcaProblem:
+    return build_cca_problem(_views(key.source), key)
+
+
+@cached(256)
+def _run(spec: CcaSpec, repetition: int) -> tuple[FoundPairs, CcaRow]:
+    (protocol,) = spec.protocols
+    return find_pairs(spec, _problem(spec.problem_key()), protocol, repetition)
+
+
+def _runs(spec: CcaSpec, protocol: str) -> Runs:
+    single = replace(spec, protocols=(protocol,), repetitions=1)
+    return [_run(single, repetition) for repetition in range(spec.repetitions)]
+
+
+@cached(64, message="Projecting the rows")
+def _projected(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
+    """Return the rows along the first run's directions, or along the exact ones."""
+    problem = _problem(spec.problem_key())
+    pairs = exact_found(problem) if protocol is None else _runs(spec, protocol)[0][0]
+    return project_people(_views(spec.source), problem, pairs, seed=spec.seed)
+
+
+def _charge(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
+    ledger.charge(spec.charges({key: _guarantee(found) for key, found in runs.items()}))
+    dataset = dataset_of(spec.source)
+    ledger.record_uncovered(dataset, "Exact correlations", "they read rows without noise")
+    if spec.reads_rows_first:
+        ledger.record_uncovered(dataset, "Published centring and scaling", "they read every row")
+
+
+def _guarantee(runs: Runs) -> Guarantee:
+    found = runs[0][0].guarantee
+    if found is None:
+        raise ParameterError("pairs", "drawn by a protocol", "exact ones")
+    return found
+
+
+# ---- figures
+
+
+def _show_correlations(runs: list[FoundPairs], problem: CcaProblem, protocol: str) -> None:
+    measured = np.array([found.measured for found in runs])
+    reported = np.mean([found.claimed for found in runs], axis=0)
     figure = correlation_dots(
         problem.exact,
         measured,
-        claimed,
+        reported,
         problem.random,
         protocol=protocol,
         title=TITLES[protocol],
-        dark=is_dark(),
+        dark=charts.is_dark(),
     )
-    found = ", ".join(f"{value:.2f}" for value in measured.mean(axis=0))
+    private = ", ".join(f"{value:.2f}" for value in measured.mean(axis=0))
     exact = ", ".join(f"{value:.2f}" for value in problem.exact)
-    chart(
-        figure,
-        key="cca_correlations",
-        alt=f"Canonical correlations of the private directions on the true data: {found}. "
-        f"Exact: {exact}.",
+    charts.show_figure(
+        figure, key="cca_correlations", alt=f"Private correlations {private}; exact {exact}."
     )
     st.caption(
-        "A bar is what the private directions are worth on the true data, a dot one run. The "
-        "diamond is what the release itself says; only that, and the directions, are released."
+        "Bars: correlation of the private directions on the true rows. Dots: single runs. "
+        "Diamonds: the value that the release itself reports."
     )
-    return figure
 
 
-def show_promises(draws: Draws, spec: CcaSpec) -> None:
-    """The guarantee card of each protocol, in tabs where there are several."""
-    tabs = st.tabs([TITLES[key] for key in draws]) if len(draws) > 1 else [st.container()]
-    for tab, (key, found) in zip(tabs, draws.items(), strict=True):
-        with tab:
-            guarantee_card(_promised(found), reads_rows_first=spec.reads_rows_first, where=key)
-            if said := mean_in_words(spec, has_mean=found[0][0].has_mean):
-                st.caption(said)
-
-
-def charge(spec: CcaSpec) -> None:
-    """Pay for every draw before it is shown, and enter what is shown beside them."""
-    # What a release promises depends on its settings alone: any draw of it says so.
-    first = replace(spec, repetitions=1)
-    guarantees = {key: _promised(family_caches.found_pairs(first, key)) for key in spec.protocols}
-    session_ledger.charge(spec.charges(guarantees))
-    dataset = dataset_of(spec.source)
-    session_ledger.uncovered(
-        dataset, "Exact correlations and what is captured of them", "they read rows without noise"
-    )
-    session_ledger.uncovered_centring(dataset, spec.reads_rows_first)
-
-
-def _promised(found: Found) -> Guarantee:
-    """What each draw of a protocol promises; only exact pairs promise nothing."""
-    guarantee = found[0][0].guarantee
-    if guarantee is None:
-        raise ParameterError("pairs", "drawn by a protocol", "exact ones")
-    return guarantee
-
-
-def so_far(source: ViewSource, delta: float) -> None:
-    """What has been shown of the people of these views, on this page and on others."""
-    dataset = dataset_of(source)
-    titles = {status.name: status.title for status in caches.dataset_statuses()}
-    session_ledger.so_far(dataset, titles.get(dataset, dataset), delta)
-
-
-def show_directions(
+def _show_directions(
     views: TwoViewDataset, exact: FoundPairs, private: FoundPairs, protocol: str
 ) -> None:
-    """Directions of both views, exact beside private: pictures where a view is one, else bars."""
-    kind = ask("cca_kind")
-    sides = (
+    kind = st.segmented_control(
+        "Show",
+        ["What a direction responds to", "Weights"],
+        default="What a direction responds to",
+        required=True,
+        key="cca_kind",
+    )
+    field = "rotations" if kind == "Weights" else "pattern"
+    for side, name, shape, names in (
         ("x", views.x_name, views.x_image_shape, views.x_feature_names),
         ("y", views.y_name, views.y_image_shape, views.y_feature_names),
-    )
-    field = "pattern" if kind == SHOWN_OF_DIRECTIONS[0] else "rotations"
-    bars = []
-    for side, name, shape, names in sides:
-        shown = [getattr(found, f"{side}_{field}") for found in (exact, private)]
-        agreement = getattr(private, f"{side}_agreement")
-        if shape is None:
-            bars.append((side, name, names, shown, agreement))
-        else:
-            _pictures(name, shape, shown, agreement, TITLES[protocol])
-    for column, (side, name, names, shown, agreement) in zip(
-        st.columns(len(bars) or 1, gap="large"), bars, strict=False
     ):
-        with column:
-            st.markdown(f"**{name}**, first pair: |correlation| with exact {agreement[0]:.2f}")
-            chart(
-                direction_bars(
-                    shown[0][:, 0],
-                    shown[1][:, 0],
-                    names,
-                    protocol=protocol,
-                    titles=("exact", TITLES[protocol]),
-                    dark=is_dark(),
-                ),
-                key=f"cca_direction_{side}",
-                alt=f"The first direction of {name} by column, exact and private.",
+        matrices = [getattr(found, f"{side}_{field}") for found in (exact, private)]
+        agreement = getattr(private, f"{side}_agreement")
+        titles = ("exact", TITLES[protocol])
+        st.markdown(f"**{name}**: |correlation| with exact scores {agreement[0]:.2f}, first pair")
+        if shape is None:
+            bars = direction_bars(
+                matrices[0][:, 0],
+                matrices[1][:, 0],
+                names,
+                protocol=protocol,
+                titles=titles,
+                dark=charts.is_dark(),
             )
-    st.caption(
-        "One run. |correlation| of the private score with the exact one is on the "
-        "true data, one number a pair. Red and blue are opposite signs."
+            alt = f"The first direction of {name} by column, exact and private."
+            charts.show_figure(bars, key=f"cca_direction_{side}", alt=alt)
+            continue
+        for column, title, matrix in zip(st.columns(2), titles, matrices, strict=True):
+            column.caption(title)
+            strip = component_strip(matrix.T, shape)
+            column.image(strip, width="stretch", alt=f"{name}, {title}: one picture per pair.")
+
+
+def _show_rows(spec: CcaSpec, views: TwoViewDataset, protocol: str) -> None:
+    notices.mark_not_private(
+        "Projected rows", "are not released: the directions are private, a row's scores are not."
     )
-
-
-def _pictures(
-    name: str, shape: tuple[int, int], shown: list[np.ndarray], agreement: np.ndarray, title: str
-) -> None:
-    told = [f"{number:.2f}" for number in agreement]
-    left, right = st.columns(2, gap="large")
-    for column, whose, matrix in ((left, "exact", shown[0]), (right, title, shown[1])):
-        with column:
-            st.markdown(f"**{name}**, {whose}")
-            st.image(
-                component_strip(matrix.T, shape),
-                width="stretch",
-                alt=f"{name}, {whose}: one picture a canonical pair. |correlation| of private "
-                f"scores with exact ones: {', '.join(told)}.",
-            )
-    right.html(under_pictures(told, "opacity:.75;margin-top:-.8rem"))
-
-
-def show_people(
-    views: TwoViewDataset, exact: ProjectedPeople, private: ProjectedPeople, protocol: str
-) -> None:
-    """The same people along exact and private directions, and how well they separate."""
+    if not st.toggle("Show rows along the directions", True, key="cca_rows"):
+        return
+    ledger.record_uncovered(
+        dataset_of(spec.source), "Scores of rows along directions", "they are computed from rows"
+    )
+    exact, private = _projected(spec, None), _projected(spec, protocol)
     if exact.nmi is not None and private.nmi is not None:
         st.markdown(
             f"k-means finds the groups with NMI **{exact.nmi:.2f}** along exact directions and "
             f"**{private.nmi:.2f}** along private ones."
-            + (
-                " More correlated is not better separated: the floor keeps noise, and with it "
-                "columns that hardly vary, from leading."
-                if private.nmi > exact.nmi + 0.05
-                else ""
-            )
         )
-    several = exact.x_scores.shape[1] > 1
-    cloud = ask("cca_cloud") if several else SHOWN_OF_PEOPLE[1]
-    for column, title, projected in zip(
-        st.columns(2, gap="large"),
-        ("Exact directions", f"{TITLES[protocol]}, private directions"),
-        (exact, private),
-        strict=True,
-    ):
+    titles = ("Exact directions", f"{TITLES[protocol]}, private directions")
+    for column, title, found in zip(st.columns(2), titles, (exact, private), strict=True):
         with column:
             st.markdown(f"**{title}**")
-            if cloud == SHOWN_OF_PEOPLE[0]:
-                cloud_of = projected.x_scores[:, 0], projected.x_scores[:, 1]
-                axis_titles = f"{views.x_name}, pair 1", f"{views.x_name}, pair 2"
-            else:
-                cloud_of = projected.x_scores[:, 0], projected.y_scores[:, 0]
-                axis_titles = f"{views.x_name}, pair 1", f"{views.y_name}, pair 1"
-            chart(
-                people_scatter(
-                    *cloud_of,
-                    projected.labels,
-                    views.label_names,
-                    axis_titles=axis_titles,
-                    dark=is_dark(),
-                ),
-                key=f"cca_people_{title[:5]}",
-                alt=f"{len(cloud_of[0])} rows along {title.lower()}, coloured by group.",
+            figure = people_scatter(
+                found.x_scores[:, 0],
+                found.y_scores[:, 0],
+                found.labels,
+                views.label_names,
+                axis_titles=(f"{views.x_name}, pair 1", f"{views.y_name}, pair 1"),
+                dark=charts.is_dark(),
             )
-            if projected.nmi is not None:
-                left, right = st.columns(2)
-                left.metric(
-                    "k-means against labels, NMI",
-                    f"{projected.nmi:.2f}",
-                    help="1 where clusters are the labels, 0 where they have nothing in common.",
-                )
-                right.metric(
-                    "Calinski–Harabasz of the groups",
-                    f"{projected.calinski_harabasz:,.0f}",
-                    help="How far apart the true groups lie against how wide they are.",
-                )
+            alt = f"{len(found.x_scores)} rows along {title.lower()}, coloured by group."
+            charts.show_figure(figure, key=f"cca_rows_{title[:5]}", alt=alt)
 
 
-def carry_off(selection: CcaChoice, rows: list[CcaRow], figure: go.Figure) -> None:
-    take_away(
-        "cca",
-        rows,
-        dataset=dataset_of(selection.spec.source),
-        figures={"": figure},
-        script=cca_recipe(selection.spec).script,
-        notebook=cca_recipe(selection.spec).notebook,
-    )
-
-
-# The poster's three curves, filling in while one looks.
-
-CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
-_DRAWS = 5
-_FEWEST_PEOPLE = 50
-_TITLES = {
-    "epsilon": ("Against ε", "← more private     asked ε     less private →"),
-    "samples": ("Against the number of rows", "rows N"),
-    "delta": ("Against δ", "← more private     δ     less private →"),
-}
-
-
-def three_curves(selection: CcaChoice, floor: float) -> None:
-    """Total correlation captured against ε (at three numbers of people), N and δ."""
-    spec = replace(selection.spec, repetitions=min(_DRAWS, selection.spec.repetitions))
-    least = max(_FEWEST_PEOPLE, 2 * spec.sites)
-    sizes = [n for n in (round(spec.samples / 2**half) for half in range(6)) if n >= least]
-    panels = {
-        "epsilon": [
-            # The lead at fewer people too; the others would make a thicket of it.
-            replace(
-                spec,
-                epsilon=epsilon,
-                samples=n,
-                protocols=spec.protocols if n == spec.samples else spec.protocols[:1],
-            )
-            for n in sizes[:6:2]
-            for epsilon in CURVE_EPSILONS
-        ],
-        "samples": [replace(spec, samples=n) for n in sizes],
-        "delta": [replace(spec, delta=delta) for delta in DELTAS],
-    }
-    sweeps = {field: Points(tuple(specs)) for field, specs in panels.items() if specs}
-
-    def draw(progress: SweepProgress) -> None:
-        rows_of = dict(zip(sweeps, progress.rows, strict=True))
-        _half(sweeps.get("epsilon"), rows_of.get("epsilon", ()), spec)
-        for column, (field, rows) in zip(st.columns(3), rows_of.items(), strict=False):
-            with column:
-                _panel(field, rows, sweeps[field].specs, spec, floor)
-
-    live_figure("cca_curves", tuple(sweeps.values()), draw)
-
-
-def _half(curve: Points | None, rows: Sequence[Row], spec: CcaSpec) -> None:
-    if curve is not None and len(rows) == background_jobs.cost_of((curve,)).rows > 0:
-        reached = half_captured(rows, spec.protocols[0])
-        st.markdown(half_in_words(reached, CURVE_EPSILONS[0], CURVE_EPSILONS[-1]))
-    else:
-        st.markdown("Half of the exact correlation is captured … (the first curve is filling in)")
-
-
-def _panel(
-    field: str, rows: Sequence[Row], specs: Sequence[CcaSpec], spec: CcaSpec, floor: float
-) -> None:
-    title, axis_title = _TITLES[field]
-    st.markdown(f"**{title}**")
-    if not rows:
-        st.caption("Waiting for its turn.")
+def _show_curve(spec: CcaSpec, floor: float) -> None:
+    if not ledger.may_show_curves(dataset_of(spec.source)):
         return
-    values = [getattr(each, field) for each in specs]
-    chart(
-        correlation_curves(
-            rows,
-            field,
-            titles=TITLES,
-            axis_title=axis_title,
-            axis_range=(min(values), max(values)),
-            floor=floor,
-            marker=getattr(spec, field),
-            dark=is_dark(),
-        ),
-        key=f"cca_curve_{field}",
-        alt=f"Share of the exact total correlation captured, {title.lower()}.",
+    runs = min(_CURVE_RUNS, spec.repetitions)
+    points = Points(
+        tuple(replace(spec, epsilon=epsilon, repetitions=runs) for epsilon in CURVE_EPSILONS)
     )
+    sweeps.watch((points,), partial(_draw_curve, spec, points, floor))
 
 
-@page(formulas="cca")
-def show_cca(shared: Selection) -> None:
-    """CCA: what two views of the same people share, found privately."""
-    answer = st.container()
-    with st.container(border=True, key="asked_of_cca"):
-        source = choose_views()
-        if source is None:
-            st.stop()
-        views = family_caches.views(source)
-        selection = choose_run(shared.spec, source, views)
-    spec, lead = selection.spec, selection.lead
-    # In a place of its own: what stands below stays, greyed, until its successor is there.
-    with st.container():
-        problem = family_caches.cca_problem(spec)
-        charge(spec)
-        draws = {key: family_caches.found_pairs(spec, key) for key in spec.protocols}
-    rows = [row for found in draws.values() for _, row in found]
-    private = [found for found, _ in draws[lead]]
-    exact = family_caches.exact_pairs(spec)
-
-    with answer:
-        words = big_number(
-            percent(captured(rows, lead)), cca_headline(rows, lead), cca_comparison(rows, lead)
-        )
-        if shared.compare:
-            printed = replace(as_published(spec), protocols=(lead,))
-            charge(printed)
-            published = family_caches.found_pairs(printed, lead)
-            share = captured([row for _, row in published], lead)
-            words.markdown(
-                f"With the poster's noise it is **{percent(share)}**, for an exact ε of "
-                f"{say_number(published[0][1]['exact_epsilon'])}."
-            )
-
-    # One idea a tab.
-    found, directions, people, curves, promised = st.tabs(
-        ["Correlations", "Directions", "Rows", "More ε, rows, δ", "What it promises"]
+def _draw_curve(
+    spec: CcaSpec, points: Points, floor: float, rows_of_sweeps: sweeps.RowsOfSweeps
+) -> None:
+    rows = rows_of_sweeps[0]
+    if not rows:
+        st.caption("The first runs have started.")
+        return
+    sentence = f"Share of the exact total correlation, requested ε = {plain(spec.epsilon)} marked."
+    if len(rows) == cost_of_sweeps((points,)).rows:
+        reached = half_captured(rows, spec.protocols[0])
+        sentence = half_in_words(reached, CURVE_EPSILONS[0], CURVE_EPSILONS[-1])
+    st.markdown(f"### {sentence}")
+    figure = correlation_curves(
+        rows,
+        "epsilon",
+        titles=TITLES,
+        axis_title="← more private     requested ε     less private →",
+        axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+        floor=floor,
+        marker=spec.epsilon,
+        dark=charts.is_dark(),
     )
-    with found:
-        figure = show_correlations(private, problem, lead)
-    with directions:
-        show_directions(views, exact, private[0], lead)
-    with people:
-        if selection.only_directions:
-            st.info(formulas("cca_directions"), icon="🔒")
-        else:
-            not_private(
-                "Projecting and clustering rows",
-                "the directions are private, each row's own scores along them are not. "
-                "“Release only the directions” above leaves them out.",
-            )
-            show_people(
-                views, family_caches.people(spec, None), family_caches.people(spec, lead), lead
-            )
-            session_ledger.uncovered(
-                dataset_of(source),
-                "Scores of rows along directions",
-                "they are computed from rows",
-            )
-    with curves:
-        if session_ledger.curves(dataset_of(source)):
-            three_curves(selection, problem.random_share)
-    with promised:
-        show_promises(draws, spec)
-    so_far(source, shared.spec.delta)
+    charts.show_figure(figure, key="cca_curve", alt=sentence)
 
-    not_private(
-        "Exact correlations, the captured share and the agreement of directions",
-        "read the rows without any noise.",
-    )
-    if spec.reads_rows_first:
-        not_private("Published centring and scaling", problem.statement)
-    st.caption(views.provenance)
-    carry_off(selection, rows, figure)
+
+def _show_guarantees(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
+    tabs = st.tabs([TITLES[key] for key in runs])
+    for tab, found in zip(tabs, runs.values(), strict=True):
+        with tab:
+            guarantee.show_card(_guarantee(found), reads_rows_first=spec.reads_rows_first)
+            if said := mean_in_words(spec, has_mean=found[0][0].has_mean):
+                st.caption(said)

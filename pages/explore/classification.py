@@ -1,9 +1,10 @@
-"""Classification: private components, a classifier on them, and one budget for both."""
+"""Other analyses, classification: private components, a classifier on them, one budget for both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -12,503 +13,379 @@ import streamlit as st
 
 from dpcore.data import unit_of
 from dpcore.data.splits import Halves
+from dpcore.errors import ParameterError
 from dpcore.experiments.classification_runs import (
     CENTRING,
     EXACT,
     PIPELINES,
     PRIVATE,
     RANDOM,
-    RANDOM_PRIVATE,
-    SHARE_STEPS,
     SUBSPACE,
-    Best,
     ClassificationSpec,
+    LearningKey,
     LearningProblem,
     Outcome,
     along_the_share,
     asked_about,
-    at_delta,
     best_split,
     canonical,
     classification_recipe,
     confusion_matrix,
+    local_halves,
+    local_learning_problem,
     mistakes,
     people_steps,
-    plane_of,
     promised_stages,
+    run_pipeline,
+    total_guarantee,
     with_centring_share,
 )
 from dpcore.experiments.engine import Row
-from dpcore.experiments.spec import PRIVATE_MEAN_MODES, PUBLISHED
-from dpcore.experiments.summaries import counted, mean_in_words, percent
+from dpcore.experiments.spec import PUBLISHED
+from dpcore.experiments.summaries import mean_in_words, percent
+from dpcore.experiments.sweep import Points
 from dpcore.figures.components import component_strip, picture_strip
-from dpcore.figures.families import (
-    confusion,
-    decision_plane,
-    error_curves,
-    share_curve,
-)
-from dpcore.params import EPSILONS
+from dpcore.figures.families import confusion, error_curves, share_curve
+from dpcore.params import EPSILONS, params
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy.guarantee_in_words import say_delta, say_number
+from dpcore.privacy import Guarantee
 from dpcore.spectra import align_signs
-from pages.server import background_jobs, family_caches
-from pages.shell.controls import Selection, redraw_noise
-from pages.shell.page import page
-from pages.shell.parameters import ALL, BY_RULE, ERROR_VIEW, REST, SPLIT_VIEW, ask
-from pages.shell.streamlit_internals import DeltaGenerator
-from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark, take_away, under_pictures
-from pages.widgets.guarantee_card import guarantee_card
-from pages.widgets.job_progress import live_figure
-from pages.widgets.notices import (
-    big_number,
-    not_private,
-    plainly,
-)
+from pages import controls, navigation, sweeps
+from pages.cached import cached
+from pages.components import charts, downloads, guarantee, ledger, notices
+from pages.controls import Selection, plain
 
-# The controls of the classification page, turned into a frozen spec.
+CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
+CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
+TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
+_N_PICTURES = 10
 
 
-def choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
-    """Draw the page's controls and return what they say, with the sidebar's."""
-    task, one, other, second, third = st.columns([3.8, 1, 1, 2, 2.4])
-    classes = _classes(halves.label_names, task, one, other)
-    protocol = ask("class_protocol", second)
-    model = ask("class_model", third)
-    spec = selection.spec
+def show(selection: Selection) -> None:
+    """Draw the error curve first, then the controls, the split of the budget and one run."""
+    st.title("Other analyses")
+    navigation.link_to_parts("classification")
+    notices.require_dataset(selection.dataset)
+    if not _has_labels(selection.spec.dataset):
+        st.info("This data set has no labels. Choose one with labels in the sidebar.")
+        return
+    answer = st.container()
+    spec = _choose_spec(selection, local_halves(selection.spec.dataset, "bounded"))
+    for pipeline in PIPELINES:
+        _charge(replace(spec, pipeline=pipeline))
+    with answer:
+        _show_curves(spec)
+    share, one_run, promise = st.tabs(["Split the budget", "One run", "Guarantee"])
+    with share:
+        _show_split(spec)
+    with one_run:
+        _show_one_run(spec, selection.dataset.image_shape)
+    with promise:
+        _show_guarantee(spec)
+    notices.mark_not_private("Test errors", "are counted on rows that were not used for training.")
+    recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
+    downloads.offer_downloads("classification", (), script=recipe.script, notebook=recipe.notebook)
+    notices.explain_computation("classification")
+
+
+def _has_labels(dataset: str) -> bool:
+    try:
+        local_halves(dataset, "bounded")
+    except ParameterError:
+        return False
+    return True
+
+
+# ---- controls
+
+
+def _choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
+    declared = params(ClassificationSpec)
+    first, second, third = st.columns([3, 2, 2])
+    with first:
+        classes = _choose_classes(halves.label_names)
+    protocols = _subspace_protocols()
+    controls.accept_link("class_protocol", protocols, _title, several=False)
+    protocol = second.selectbox(
+        "Private subspace by", protocols, format_func=_title, key="class_protocol",
+        bind="query-params",
+    )  # fmt: skip
+    models = tuple(declared["model"].choices)
+    label = declared["model"].label or str
+    controls.accept_link("class_model", models, label, several=False)
+    model = third.selectbox(
+        "Classifier", models, format_func=label, key="class_model", bind="query-params"
+    )
     with st.expander("Shares, rows, runs"):
-        values = _more(len(asked_about(halves.labels, classes)), protocol)
-    as_printed = values.pop("as_printed")
-    components = min(spec.components or halves.default_components, halves.X.shape[1])
+        values = _choose_details(len(asked_about(halves.labels, classes)), protocol)
+    run = selection.spec
+    components = min(run.components or halves.default_components, halves.X.shape[1])
     return ClassificationSpec(
-        dataset=spec.dataset,
+        dataset=run.dataset,
         classes=classes,
         protocol=protocol,
-        epsilon=spec.epsilon,
-        delta=spec.delta,
+        epsilon=run.epsilon,
+        delta=run.delta,
         components=components,
         model=model,
-        seed=spec.seed,
-        **(PUBLISHED if as_printed else {}) | values,
+        seed=run.seed,
+        **values,
     )
 
 
-def redraw_button() -> None:
-    st.button("Redraw noise", on_click=redraw_noise, help="New noise, same settings.")
-
-
-def _classes(
-    names: tuple[str, ...], task: DeltaGenerator, one: DeltaGenerator, other: DeltaGenerator
-) -> tuple[int, ...]:
+def _choose_classes(names: tuple[str, ...]) -> tuple[int, ...]:
     if len(names) == 2:
-        task.markdown(f"Tell **{plainly(names[1])}** from **{plainly(names[0])}**.")
+        st.markdown(f"Classes: {', '.join(map(notices.escape_markdown, names))}.")
         return ()
-    kind = ask("class_task", task)
-    if kind == ALL:
+    task = st.segmented_control(
+        "Classes", list(TASKS), format_func=TASKS.__getitem__, default="two", required=True,
+        key="class_task",
+    )  # fmt: skip
+    if task == "all":
         return ()
-    # 3 and 8 are the pair of numerals most alike; other data sets start at their first two.
+    # 3 and 8 are the numerals that are most alike.
     first, second = (3, 8) if len(names) > 8 else (0, 1)
-    wanted = _named("class_one", names, names[first], one)
-    if kind == REST:
-        return (names.index(wanted),)
-    others = tuple(name for name in names if name != wanted)
-    against = _named("class_other", others, names[second], other)
-    return (names.index(wanted), names.index(against))
+    left, right = st.columns(2)
+    one = names.index(left.selectbox("Class", names, index=first, key="class_one"))
+    if task == "rest":
+        return (one,)
+    others = [name for name in names if name != names[one]]
+    usual = others.index(names[second]) if names[second] in others else 0
+    return one, names.index(right.selectbox("From", others, index=usual, key="class_other"))
 
 
-def _named(key: str, names: tuple[str, ...], default: str, place: DeltaGenerator) -> str:
-    index = names.index(default) if default in names else 0
-    named: str = ask(key, place, options=names, index=index)
-    return named
-
-
-def _more(n_learners: int, protocol: str) -> dict[str, Any]:
+def _choose_details(n_rows: int, protocol: str) -> dict[str, Any]:
+    declared = params(ClassificationSpec)
     values: dict[str, Any] = {}
-    left, middle, right = st.columns(3, gap="medium")
-    values["pca_share"] = ask("class_pca_share", left)
-    room = tuple(share for share in SHARE_STEPS if share + values["pca_share"] < 1)
-    values["preparation"] = ask("class_preparation", left)
-    if values["preparation"] in PRIVATE_MEAN_MODES:
-        centring = ask("class_centring_share", left)
-        if centring != BY_RULE:
-            values["centring_share"] = min(centring, room[-1])
-        if centring != BY_RULE and centring > room[-1]:
-            left.caption(f"Centring gets {room[-1]:.0%}: training needs something.")
-    people = {"everybody": None} | {f"{n:,}": n for n in people_steps(n_learners)[:-1]}
-    values["samples"] = people[ask("class_people", middle, options=tuple(people), index=0)]
+    left, middle, right = st.columns(3)
+    for name, place in (("pca_share", left), ("regularization", middle)):
+        steps = tuple(declared[name].steps)
+        usual = getattr(ClassificationSpec, name)
+        values[name] = place.select_slider(
+            declared[name].title, steps, value=usual, format_func=declared[name].label or plain,
+            key=f"class_{name}", help=declared[name].help or None, bind="query-params",
+        )  # fmt: skip
+    sizes = ("all", *people_steps(n_rows)[:-1])
+    size = middle.selectbox("Rows to learn from", sizes, key="class_people")
+    values["samples"] = None if size == "all" else size
+    values["preparation"] = left.selectbox(
+        "Preparation", declared["preparation"].choices, key="class_preparation",
+        index=list(declared["preparation"].choices).index(ClassificationSpec.preparation),
+        bind="query-params",
+    )  # fmt: skip
     if PROTOCOLS[protocol].is_distributed:
-        values["sites"] = ask("class_sites", middle)
-    values["regularization"] = ask("class_regularization", middle)
-    values["repetitions"] = ask("class_draws", right)
-    values["as_printed"] = ask("class_as_printed", right)
+        values["sites"] = right.slider("Sites S", 1, 20, 5, key="class_sites")
+    values["repetitions"] = right.slider("Runs", 1, 20, 5, key="class_draws", bind="query-params")
+    if right.toggle("PCA noise as published", key="class_as_printed", bind="query-params"):
+        values |= PUBLISHED
     return values
 
 
-# The poster's experiment on a page: test error against ε, and what it promises.
-
-CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
-
-
-def show_answer(spec: ClassificationSpec) -> None:
-    """The finding in numbers: everything private, and what each part of it costs."""
-    rows = family_caches.rows(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
-    error = {
-        pipeline: fmean(row["test_error"] for row in rows if row["pipeline"] == pipeline)
-        for pipeline in PIPELINES
-    }
-    first = next(row for row in rows if row["pipeline"] == PRIVATE)
-    unit = unit_of(spec.dataset)
-    words = big_number(
-        percent(error[PRIVATE]),
-        f"of {first['tested']:,} test {unit.many} are misclassified when **everything "
-        f"is private** at **ε\u00a0=\u00a0{spec.epsilon:g}**: subspace and classifier, learnt "
-        f"from {unit.of(first['samples'])}.",
-    )
-    words.markdown(
-        f"With the whole ε on the subspace and a classifier that is not private: "
-        f"**{percent(error[SUBSPACE])}**. Nothing private: {percent(error[EXACT])}. Always saying "
-        f"the commonest class: {percent(first['chance_error'])}."
-    )
-    gap = error[RANDOM] - error[SUBSPACE]
-    words.markdown(
-        f"How much of that is PCA? A **random** subspace gets {percent(error[RANDOM])} with the "
-        f"classifier that is not private, so private PCA is worth **{100 * gap:+.1f} points**; "
-        f"with the whole ε for training it gets {percent(error[RANDOM_PRIVATE])}."
-    )
+def _subspace_protocols() -> tuple[str, ...]:
+    """Return the protocols that find a subspace of all rows; Analyze Gauss comes first."""
+    places = (Where.HOLDER, Where.EVERY_SITE)
+    found = [key for key, entry in PROTOCOLS.items() if entry.noise and entry.where in places]
+    return ("ag", *(key for key in found if key != "ag"))
 
 
-def live_errors(
-    name: str, specs: Iterable[ClassificationSpec], draw: Callable[[Sequence[Row]], None]
-) -> None:
-    """Fill in a figure of test errors, drawn once there are any."""
-    points = family_caches.different(specs)
-    live_figure(name, (points,), lambda there: draw(there.rows[0]) if there.rows[0] else None)
+def _title(key: str) -> str:
+    return PROTOCOLS[key].title
 
 
-def _along_epsilon(spec: ClassificationSpec) -> list[ClassificationSpec]:
-    return [
-        replace(spec, pipeline=pipeline, epsilon=epsilon)
-        for epsilon in _present_first(spec.epsilon)
-        for pipeline in PIPELINES
-    ]
+# ---- error against ε
 
 
-def curves(spec: ClassificationSpec) -> None:
-    """Error against ε, one line a pipeline, filling in."""
-
-    def draw(rows: Sequence[Row]) -> None:
-        figure = error_curves(
-            rows,
-            protocol=spec.protocol,
-            chance=rows[0]["chance_error"],
-            axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
-            marker=spec.epsilon,
-            dark=is_dark(),
-        )
-        chart(
-            figure,
-            key="class_curves",
-            alt="Test error against the asked epsilon: everything private, only the subspace "
-            "private, random subspaces, nothing private.",
-        )
-        _poster(rows)
-
-    live_errors("class_curves", _along_epsilon(spec), draw)
-    st.caption(
-        f"Bands: spread of {spec.repetitions} runs. Colour says how the subspace was found, the "
-        "line whether the classifier is private too."
-    )
-    not_private("Test errors", "are counted exactly on rows outside training, as in both papers.")
-    not_private(
-        "Dotted and dashed lines",
-        "train without noise: only the subspace, if anything, is private.",
-    )
-
-
-def _poster(rows: Sequence[Row]) -> None:
-    """The poster's finding, that noise still classifies, under these settings."""
-    strictest = CURVE_EPSILONS[0]
-    errors = {
-        pipeline: [
-            row["test_error"]
-            for row in rows
-            if row["pipeline"] == pipeline and row["epsilon"] in (strictest, np.inf)
-        ]
-        for pipeline in (SUBSPACE, RANDOM)
-    }
-    if not all(errors.values()):
+def _show_curves(spec: ClassificationSpec) -> None:
+    st.button("New noise", on_click=controls.new_noise)
+    if not ledger.may_show_curves(spec.dataset):
         return
-    private, floor = (fmean(found) for found in errors.values())
-    chance = rows[0]["chance_error"]
-    st.markdown(
-        f"**The poster's finding.** At ε\u00a0=\u00a0{strictest:g} the components look like noise, "
-        f"and a classifier that is not private still gets only **{percent(private)}** wrong on "
-        f"them, where guessing gets {percent(chance)}. A random subspace gets "
-        f"**{percent(floor)}**: of the {100 * (chance - private):.0f} points gained, "
-        f"{100 * (chance - floor):.0f} come with any subspace at all."
+    specs = _different(
+        replace(spec, pipeline=pipeline, epsilon=epsilon)
+        for epsilon in _nearest_first(spec.epsilon)
+        for pipeline in PIPELINES
     )
+    sweeps.watch((Points(specs),), partial(_draw_curves, spec))
 
 
-def _present_first(epsilon: float) -> tuple[float, ...]:
-    return tuple(sorted(CURVE_EPSILONS, key=lambda other: (abs(np.log(other / epsilon)), other)))
-
-
-def promises(spec: ClassificationSpec) -> None:
-    """What each stage promises, and all of them together."""
-    private = replace(spec, pipeline=PRIVATE)
-    outcome = family_caches.outcome(private)
-    together = family_caches.guarantee_of(private)
-    spec = with_centring_share(private, family_caches.problem(private.key()))
-    parts = [
-        f"{stage} {share * spec.epsilon:.3g}"
-        for stage, share in (
-            ("centring", spec.centring_share),
-            ("PCA", spec.pca_share),
-            ("training", spec.training_share),
+def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) -> None:
+    rows = rows_of_sweeps[0]
+    errors = {pipeline: _mean_error(rows, spec, pipeline) for pipeline in PIPELINES}
+    private, not_private = errors[PRIVATE], errors[EXACT]
+    unit = unit_of(spec.dataset)
+    sentence = "The first runs have started."
+    if private is not None and not_private is not None:
+        sentence = (
+            f"{percent(private)} of test {unit.many} are misclassified with everything private at "
+            f"ε = {plain(spec.epsilon)}; {percent(not_private)} without privacy"
         )
-        if share
-    ]
-    sentence = f"Asked, by basic composition: **ε = {' + '.join(parts)} = {spec.epsilon:g}**"
-    if spec.centring_share and spec.pca_share > 0:
-        sentence += "; centring and Gaussian PCA share δ and compose exactly (μ² adds up)"
-    sentence += (
-        ". What the noise really gives, by basic composition or privacy loss distributions, "
-        f"whichever is less: **ε = {say_number(together.epsilon)}** at "
-        f"δ = {say_delta(together.delta)}"
-    )
-    if len(outcome.model.classes_) > 2:
-        count = len(outcome.model.classes_)
-        each = spec.training_share * spec.epsilon / count
-        sentence += (
-            f". Training tells {count} classes apart one against the rest: each of the {count} "
-            f"costs ε = {say_number(each)}, and they add up to its part"
-        )
-    st.markdown(sentence + ".")
-    cards(private)
-    if len(spec.classes) == 2:
-        st.caption("How many rows are of these two classes is taken as public.")
-    if PROTOCOLS[spec.protocol].is_distributed:
-        st.caption(
-            "Sites protect the subspace themselves; training is done by one party that sees the "
-            "projected rows and is trusted with them."
-        )
-
-
-def cards(spec: ClassificationSpec) -> None:
-    """The guarantee cards of one pipeline: all stages together, then each."""
-    outcome, together = family_caches.outcome(spec), family_caches.guarantee_of(spec)
-    titles = ["Together", *(stage[0].upper() + stage[1:] for stage in outcome.guarantees)]
-    stages = (at_delta(guarantee, spec.delta) for guarantee in outcome.guarantees.values())
-    for tab, title, guarantee in zip(st.tabs(titles), titles, (together, *stages), strict=True):
-        with tab:
-            guarantee_card(guarantee, reads_rows_first=spec.reads_rows_first, where=title)
-    if said := mean_in_words(spec, has_mean=CENTRING in outcome.guarantees):
-        st.caption(said)
-
-
-def charge(specs: Iterable[ClassificationSpec]) -> None:
-    """Pay for the draws of some pipelines before they are shown."""
-    charges = []
-    for spec in map(canonical, specs):
-        guarantees = promised_stages(spec, family_caches.problem(spec.key()))
-        charges += spec.charges(guarantees)
-        if spec.pipeline in (EXACT, SUBSPACE, RANDOM):
-            session_ledger.uncovered(
-                spec.dataset, "Classifiers trained without noise", "they were fitted to the rows"
-            )
-        session_ledger.uncovered_centring(spec.dataset, spec.reads_rows_first)
-    session_ledger.charge(charges)
-
-
-def carry_off(spec: ClassificationSpec) -> None:
-    recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
-    drawn: Sequence[Row] = ()
-    if session_ledger.cap() is None:
-        points = family_caches.different(_along_epsilon(spec))
-        drawn = background_jobs.live("class_curves", (points,)).progress().rows[0]
-    take_away("class", drawn, script=recipe.script, notebook=recipe.notebook)
-
-
-# Split the budget, on a page: the error over the share of PCA, and over three shares.
-
-
-def two_parts(spec: ClassificationSpec) -> None:
-    """Error over the share that PCA gets, the best one marked."""
-    specs = along_the_share(spec)
-
-    def draw(rows: Sequence[Row]) -> None:
-        best = best_split(rows)
-        share = best.share
-        at_chosen = [row["test_error"] for row in rows if row["pca_share"] == spec.pca_share]
-        big_number(
-            _said(share),
-            f"of ε\u00a0=\u00a0{spec.epsilon:g} for PCA and the rest for training makes the fewest "
-            f"mistakes: **{percent(best.error)}**"
-            + (
-                f", against {percent(fmean(at_chosen))} at the chosen {_said(spec.pca_share)}."
-                if at_chosen and spec.pca_share != share
-                else "."
-            ),
-            ties_said(best, len(rows) / len(specs), spec.repetitions),
-        )
-        chart(
-            share_curve(
+    st.markdown(f"### {sentence}")
+    with st.container(height=460, border=False):
+        if rows:
+            figure = error_curves(
                 rows,
                 protocol=spec.protocol,
                 chance=rows[0]["chance_error"],
-                best=share,
-                marker=spec.pca_share,
-                dark=is_dark(),
-            ),
-            key="split_curve",
-            alt=f"Test error against the share of epsilon for PCA; least at {share:.0%}.",
-        )
-
-    live_errors("class_split", specs, draw)
-    not_private(
-        "The best share", "was found by looking at test errors: a lesson for the next data set."
-    )
-
-
-def ties_said(best: Best, n_draws: float, of_draws: int) -> str:
-    # Until all are there, another share may turn out the best and any mean another number.
-    over = f"Over {of_draws} runs"
-    if n_draws < of_draws:
-        over = f"So far, over {int(n_draws)} of {of_draws} runs,"
-    if not best.ties:
-        return f"{over} no other share comes close."
-    shares = ", ".join(_said(share) for share in best.ties)
-    return f"{over} these cannot be told from it: {shares}."
-
-
-def _said(share: float) -> str:
-    return f"{share:.0%}".replace("%", "\u00a0%")
-
-
-# A look inside one trained pipeline: its components, its mistakes, its plane.
-
-_SHOWN = 10
-
-
-def inside(spec: ClassificationSpec, halves: Halves, answer: DeltaGenerator) -> ClassificationSpec:
-    """One trained pipeline: its components, its mistakes, its plane; returns which."""
-    pipeline = ask("class_pipeline")
-    spec = replace(spec, pipeline=pipeline)
-    charge([spec, replace(spec, components=2, repetitions=1)])
-    outcome = family_caches.outcome(spec)
-    problem = family_caches.problem(spec.key())
-    wrong, unit = round(outcome.test_error * len(problem.test_X)), unit_of(spec.dataset)
-    # The number that the error curve has, so that one setting has one number.
-    with answer:
-        mean = fmean(row["test_error"] for row in family_caches.rows([spec]))
-        big_number(
-            percent(mean),
-            f"of {len(problem.test_X):,} test {unit.many} are misclassified at "
-            f"**ε\u00a0=\u00a0{spec.epsilon:g}**.",
-            f"The mean of {counted(spec.repetitions, 'run')}. One of them is looked into below: "
-            f"{percent(outcome.test_error)} wrong, {unit.of(wrong)}.",
-        )
-    if halves.image_shape is not None:
-        _pictures(spec, outcome, problem, halves.image_shape)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("## Who is taken for whom")
-        chart(
-            confusion(confusion_matrix(outcome, problem), problem.class_names, dark=is_dark()),
-            key="class_confusion",
-            alt=f"Confusion matrix of {len(problem.class_names)} classes; "
-            f"{percent(1 - outcome.test_error)} of the test {unit.many} are on its diagonal.",
-        )
-    with right:
-        st.markdown("## The same pipeline with two components only")
-        flat = family_caches.outcome(replace(spec, components=2))
-        plane = plane_of(flat, problem)
-        chart(
-            decision_plane(
-                plane.points,
-                plane.classes,
-                plane.regions,
-                plane.axes,
-                problem.class_names,
-                dark=is_dark(),
-            ),
-            key="class_plane",
-            alt=f"Test {unit.many} in the plane of the first two components, with the regions the "
-            f"classifier gives to each class; {percent(flat.test_error)} are on the wrong side.",
-        )
+                axis_range=(CURVE_EPSILONS[0], CURVE_EPSILONS[-1]),
+                marker=spec.epsilon,
+                dark=charts.is_dark(),
+            )
+            charts.show_figure(figure, key="class_curves", alt=sentence)
+    subspace, random = errors[SUBSPACE], errors[RANDOM]
+    if subspace is not None and random is not None:
         st.caption(
-            f"Where the tint changes lies the decision line. In this plane "
-            f"{percent(flat.test_error)} are wrong. Its classifier is another than that of the "
-            "pictures: training it is a release of its own."
+            f"With the whole ε on the subspace and a classifier that is not private: "
+            f"{percent(subspace)}. A random subspace gives {percent(random)}. "
+            f"Bands show the range of {spec.repetitions} runs."
         )
-    not_private("Test rows, counts and pictures", "are shown as they are.")
-    return spec
 
 
-def _pictures(
+def _mean_error(rows: Sequence[Row], spec: ClassificationSpec, pipeline: str) -> float | None:
+    found = [
+        row["test_error"]
+        for row in rows
+        if row["pipeline"] == pipeline and row["epsilon"] in (spec.epsilon, np.inf)
+    ]
+    return fmean(found) if found else None
+
+
+def _nearest_first(epsilon: float) -> tuple[float, ...]:
+    return tuple(sorted(CURVE_EPSILONS, key=lambda each: (abs(np.log(each / epsilon)), each)))
+
+
+def _different(specs: Iterable[ClassificationSpec]) -> tuple[ClassificationSpec, ...]:
+    """Return the specifications that differ in a setting that their pipeline reads."""
+    return tuple(dict.fromkeys(map(canonical, specs)))
+
+
+# ---- how to split the budget
+
+
+def _show_split(spec: ClassificationSpec) -> None:
+    if ledger.may_show_curves(spec.dataset):
+        specs = _different(along_the_share(spec))
+        sweeps.watch((Points(specs),), partial(_draw_split, spec))
+        notices.mark_not_private("The best share", "was found with the help of test errors.")
+
+
+def _draw_split(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) -> None:
+    rows = rows_of_sweeps[0]
+    if not rows:
+        st.caption("The first runs have started.")
+        return
+    best = best_split(rows)
+    sentence = (
+        f"{best.share:.0%} of ε = {plain(spec.epsilon)} for PCA and the rest for training gives "
+        f"the smallest error: {percent(best.error)}"
+    )
+    st.markdown(f"### {sentence}")
+    ties = ", ".join(f"{share:.0%}" for share in best.ties)
+    st.caption(f"Indistinguishable from it: {ties}." if ties else "No other share comes close.")
+    figure = share_curve(
+        rows,
+        protocol=spec.protocol,
+        chance=rows[0]["chance_error"],
+        best=best.share,
+        marker=spec.pca_share,
+        dark=charts.is_dark(),
+    )
+    charts.show_figure(figure, key="class_split", alt=f"{sentence}.")
+
+
+# ---- one run
+
+
+def _show_one_run(spec: ClassificationSpec, image_shape: tuple[int, int] | None) -> None:
+    private = replace(spec, pipeline=PRIVATE)
+    outcome, problem = _outcome(private), _problem(private.key())
+    st.markdown(f"### One run: {percent(outcome.test_error)} of the test rows are misclassified")
+    charts.show_figure(
+        confusion(confusion_matrix(outcome, problem), problem.class_names, dark=charts.is_dark()),
+        key="class_confusion",
+        alt=f"Confusion matrix: {percent(1 - outcome.test_error)} of the test rows are right.",
+    )
+    if image_shape is not None:
+        _show_pictures(private, outcome, problem, image_shape)
+
+
+def _show_pictures(
     spec: ClassificationSpec,
     outcome: Outcome,
     problem: LearningProblem,
     image_shape: tuple[int, int],
 ) -> None:
-    st.markdown("## The components it works with, and exact ones")
-    exact = family_caches.outcome(replace(spec, pipeline=EXACT)).components[:_SHOWN]
-    shown = align_signs(outcome.components[:_SHOWN], exact)
-    for components, what in ((shown, "of this pipeline"), (exact, "exact, not private")):
-        st.image(
-            component_strip(components, image_shape),
-            width="stretch",
-            alt=f"The {len(components)} leading components, {what}.",
-        )
-    wrong = mistakes(outcome, problem, _SHOWN)
+    exact = _outcome(replace(spec, pipeline=EXACT)).components[:_N_PICTURES]
+    private = align_signs(outcome.components[:_N_PICTURES], exact)
+    for components, what in ((exact, "Exact components, not private"), (private, "Private ones")):
+        st.markdown(f"**{what}**")
+        st.image(component_strip(components, image_shape), width="stretch", alt=what)
+    wrong = mistakes(outcome, problem, _N_PICTURES)
     if not len(wrong):
         return
-    st.markdown("## The first it gets wrong")
-    pictures = problem.test_X[wrong]
-    st.image(
-        picture_strip(pictures / pictures.max(axis=1, keepdims=True), image_shape),
-        width="stretch",
-        alt=f"{len(wrong)} test pictures that were taken for another class.",
-    )
     names = problem.class_names
-    taken = [f"{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}" for row in wrong]
-    st.html(under_pictures(taken, "margin-top:-.8rem"))
-
-
-@page(reads=True, formulas="classification")
-def show_classification(selection: Selection) -> None:
-    """Classification."""
-    halves = family_caches.halves(selection.spec.dataset)
-    view = ask("class_view", label_visibility="collapsed")
-    # In places of their own: the answer first, and what stood stays while it is worked out.
-    answer, controls = st.container(), st.container(border=True, key="asked_of_classification")
-    with controls:
-        spec = choose_spec(selection, halves)
-    if view == ERROR_VIEW:
-        charge(replace(spec, pipeline=pipeline) for pipeline in PIPELINES)
-        with answer:
-            show_answer(spec)
-            redraw_button()
-        st.markdown("## Test error at every ε")
-        if session_ledger.curves(spec.dataset):
-            curves(spec)
-        st.markdown("## What it promises")
-        promises(spec)
-        carry_off(spec)
-    elif view == SPLIT_VIEW:
-        charge([replace(spec, pipeline=PRIVATE)])
-        if session_ledger.curves(spec.dataset):
-            with answer:
-                two_parts(spec)
-        st.markdown("## What it promises")
-        promises(spec)
-    else:
-        shown = inside(spec, halves, answer)
-        redraw_button()
-        st.markdown("## What it promises")
-        cards(shown)
-    session_ledger.enter(
-        selection, "Test errors, test rows and their pictures", "they are shown as they are"
+    pairs = [f"{names[problem.test_y[row]]} → {names[outcome.predicted[row]]}" for row in wrong]
+    st.markdown(f"**Misclassified test pictures:** {', '.join(pairs)}")
+    pictures = problem.test_X[wrong]
+    scaled = pictures / pictures.max(axis=1, keepdims=True)
+    st.image(
+        picture_strip(scaled, image_shape), width="stretch", alt=f"{len(wrong)} test pictures."
     )
-    st.caption(family_caches.halves(spec.dataset, spec.key().preparation).statement)
+    notices.mark_not_private("Test pictures", "are shown as they are.")
+
+
+@cached(48, message="Training the classifier")
+def _trained(spec: ClassificationSpec) -> Outcome:
+    return run_pipeline(spec, _problem(spec.key()))
+
+
+def _outcome(spec: ClassificationSpec) -> Outcome:
+    return _trained(replace(canonical(spec), repetitions=1))
+
+
+def _problem(key: LearningKey) -> LearningProblem:
+    return local_learning_problem(key)
+
+
+# ---- guarantee
+
+
+def _charge(spec: ClassificationSpec) -> None:
+    settings = canonical(spec)
+    stages = promised_stages(settings, _problem(settings.key()))
+    ledger.charge(settings.charges(stages))
+    if settings.pipeline in (EXACT, SUBSPACE, RANDOM):
+        ledger.record_uncovered(
+            settings.dataset, "Classifiers trained without noise", "they were fitted to the rows"
+        )
+    if settings.reads_rows_first:
+        ledger.record_uncovered(
+            settings.dataset, "Published centring and scaling", "they read every row"
+        )
+
+
+def _show_guarantee(spec: ClassificationSpec) -> None:
+    private = replace(spec, pipeline=PRIVATE)
+    shared = with_centring_share(private, _problem(private.key()))
+    parts = (
+        ("centring", shared.centring_share),
+        ("PCA", shared.pca_share),
+        ("training", shared.training_share),
+    )
+    shares = ", ".join(f"{share:.0%} for {stage}" for stage, share in parts if share)
+    st.markdown(f"ε = {plain(spec.epsilon)} is split: {shares}.")
+    total = _total_guarantee(private)
+    guarantee.show_card(total, reads_rows_first=private.reads_rows_first)
+    stages = _outcome(private).guarantees
+    if said := mean_in_words(private, has_mean=CENTRING in stages):
+        st.caption(said)
+    if PROTOCOLS[spec.protocol].is_distributed:
+        st.caption(
+            "Sites protect the subspace themselves. One trusted party trains the classifier on "
+            "the projected rows."
+        )
+    if len(spec.classes) == 2:
+        st.caption("The number of rows in the two classes is taken as public.")
+
+
+def _total_guarantee(spec: ClassificationSpec) -> Guarantee:
+    return total_guarantee(spec, _outcome(spec).guarantees)

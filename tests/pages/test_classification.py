@@ -1,0 +1,42 @@
+"""Other analyses, classification: the error curve, the split of ε, one run, the guarantee."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.pages.opening import texts
+
+
+def wait_for(at, words: str, seconds: float = 60):
+    deadline = time.monotonic() + seconds
+    while words not in texts(at) and time.monotonic() < deadline:
+        time.sleep(0.3)
+        at.run()
+    return at
+
+
+def test_it_gives_the_test_error_with_everything_private(open_page):
+    at = wait_for(open_page("classification", dataset="digits"), "misclassified with everything")
+    assert not at.exception and not at.error
+    assert "misclassified with everything private at ε = 1" in texts(at)
+
+
+def test_the_stages_share_the_requested_epsilon(open_page):
+    at = open_page("classification", dataset="digits", epsilon="2")
+    assert not at.exception
+    assert "ε = 2 is split" in texts(at)
+
+
+@pytest.mark.parametrize("task", ["two", "rest", "all"])
+def test_every_task_trains(open_page, task):
+    at = open_page("classification", dataset="digits")
+    next(each for each in at.get("button_group") if each.key == "class_task").set_value(task).run()
+    assert not at.exception and not at.error
+
+
+def test_data_without_labels_get_a_sentence(open_page):
+    at = open_page("classification", dataset="synthetic")
+    assert not at.exception
+    assert any("no labels" in each.value for each in at.info)
