@@ -16,11 +16,12 @@ def main() -> None:
         page_title="DP-PCA Lab",
         page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
         layout="wide",
-        initial_sidebar_state="expanded",
+        initial_sidebar_state="auto",
     )
     notices.apply_style()
     current = st.navigation(navigation.menu(), position="top")
     entry = navigation.entry_of(current)
+    navigation.open_story_of_link(entry)
     controls.read_link()
     messages = st.container()
     # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control

@@ -78,6 +78,8 @@ ENTRIES = (
     ),
     Entry("tutorials", "Tutorials", "learn", part_of="papers"),
 )
+# Pages of the menu Learn in the order of reading; each links to the next at its foot.
+LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
 PART_TITLES = {"statistics": "Statistics", "papers": "Papers", "own_table": "Table"}
 _BY_NAME = {entry.name: entry for entry in ENTRIES}
@@ -117,6 +119,18 @@ def link_to_parts(name: str) -> None:
         for part in parts:
             title = PART_TITLES.get(part.name, part.title)
             st.page_link(link(part.name), label=title, disabled=part.name == name)
+
+
+def link_to_next(name: str) -> None:
+    """Draw a link to the page that follows `name` in the order of reading."""
+    following = LESSONS[LESSONS.index(name) + 1]
+    st.page_link(link(following), label=f"Next: {_BY_NAME[following].title} →")
+
+
+def open_story_of_link(entry: Entry) -> None:
+    """Show the story that a link names; in earlier versions stories were told on the start page."""
+    if "story" in st.query_params and entry.name != "stories":
+        st.switch_page(link("stories"), query_params={"story": st.query_params["story"]})
 
 
 def _page(entry: Entry, address: str) -> StreamlitPage:

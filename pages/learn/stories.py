@@ -1,35 +1,251 @@
-"""Stories: ten questions as cards, the 45-minute path through the lab, and the words it uses."""
+"""Stories: a question about private PCA, the visitor's guess, and runs that decide.
+
+The address names the story (`?story=people`).
+"""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
+from dpcore.data import dataset_status
+from dpcore.experiments.pca import RunSpec
+from dpcore.figures.outcomes import Bar, outcome_bars
 from dpcore.figures.style import ink
-from pages.shell import story_card
-from pages.shell.lessons import STORIES
-from pages.shell.navigation import DEFAULT_PAGE, PAGES, linked_page, page_of
-from pages.widgets.charts import is_dark
-from pages.widgets.glossary import GLOSSARY
+from dpcore.teaching.stories import FLOOR, STORIES, Outcome, Story, Verdict, judge
+from pages import cached, controls, navigation
+from pages.components import ledger
+from pages.components.charts import is_dark, show_figure
+from pages.components.notices import escape_markdown
+from pages.components.picture_strip import draw_strip
+from pages.controls import Selection
 
-_INK, _ORANGE, _BLUE = "currentColor", "#D55E00", "#0072B2"
+CONTROLS = ()
+_STORY, _GUESSES = "story", "_story_guesses"
 _COLUMNS = 5
-# A lesson from the pages alone: a page or a story, its minutes, what the class does there.
-PATH = (
-    ("promise", 8, "Ten rounds of *Was she in it?* at ε = 1, then at ε = 5."),
-    (DEFAULT_PAGE, 5, "Drag ε until nobody can read the digits."),
-    ("small-epsilon", 4, "Guess first, hands up, then look."),
+# A lesson: a page or a story, its minutes, what the class does.
+LESSON = (
+    ("promise", 8, "Play ten rounds at ε = 1, then at ε = 5."),
+    ("explore", 5, "Lower ε until you cannot read the digits."),
+    ("small-epsilon", 4, "Guess first, then look."),
     ("people", 4, "Why do more patients help?"),
     ("one-against-fifty", 4, "Why should hospitals work together?"),
-    ("algorithm", 8, "Follow one message from the rows to the sum."),
-    ("broken-promise", 4, "Is a formula in print always right?"),
-    ("audit", 5, "Attack it, and watch the needle."),
+    ("how_it_works", 8, "Follow one message from the rows to the sum."),
+    ("broken-promise", 4, "Does a published formula always hold?"),
+    ("audit", 5, "Attack a mechanism and watch the needle."),
     ("ten-looks", 3, "What do ten looks cost?"),
 )
+_INK, _ORANGE, _BLUE = "currentColor", "#D55E00", "#0072B2"
 
 
-def _dots(count: int, colour: str, left: float, columns: int) -> str:
+def show(selection: Selection) -> None:
+    """Draw the story that the address names, or a card for each story."""
+    name = st.query_params.get(_STORY, "")
+    if name in STORIES:
+        # Streamlit leaves the parameter out of the address after a link from this page to itself.
+        st.query_params[_STORY] = name
+        _show_story(name, selection.spec.seed)
+        return
+    if name:
+        st.warning(f"There is no story “{escape_markdown(name)}”. These are the stories.")
+    _show_cards()
+    _show_lesson()
+    navigation.link_to_next("stories")
+
+
+# ---- all stories
+
+
+def _show_cards() -> None:
+    st.title("Ten experiments: guess first, then run them")
+    for start in range(0, len(STORIES), _COLUMNS):
+        for column, name in zip(
+            st.columns(_COLUMNS), list(STORIES)[start : start + _COLUMNS], strict=True
+        ):
+            with column, st.container(border=True, height="stretch"):
+                drawing = _SKETCHES[name].replace(_INK, ink(is_dark()))
+                st.image(
+                    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-20 0 160 64">'
+                    f"{drawing}</svg>",
+                    width="stretch",
+                    alt=f"Sketch of the story {STORIES[name].title}.",
+                )
+                label = STORIES[name].title + (" ✓" if name in _guesses() else "")
+                _link_to_story(name, label)
+
+
+def _link_to_story(name: str, label: str) -> None:
+    st.page_link(navigation.link("stories"), label=label, query_params={_STORY: name})
+
+
+def _show_lesson() -> None:
+    lesson = st.expander(f"A lesson of {sum(minutes for _, minutes, _ in LESSON)} minutes")
+    for number, (goal, minutes, task) in enumerate(LESSON, 1):
+        with lesson.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{number}.** {minutes} min", width=90)
+            if goal in STORIES:
+                _link_to_story(goal, STORIES[goal].title)
+            else:
+                st.page_link(navigation.link(goal))
+            st.markdown(task)
+
+
+# ---- one story
+
+
+def _show_story(name: str, seed: int) -> None:
+    story = STORIES[name]
+    st.title(story.title)
+    st.markdown(story.question)
+    guess = _guesses().get(name)
+    spec = story.spec(seed)
+    verdict: Verdict | None = None
+    figure, words = st.columns([3, 2], gap="large")
+    with figure:
+        if guess is None:
+            outcomes = story.finding.before(spec, _rows)
+        else:
+            with st.spinner("Running"):
+                verdict = judge(story, story.finding.after(spec, _rows))
+            outcomes = verdict.finding.outcomes
+        _show_outcomes(outcomes, story.finding.axis)
+    with words:
+        if verdict is None or guess is None:
+            st.markdown("**Your guess?**")
+            for number, choice in enumerate(story.choices):
+                st.button(
+                    choice.text, key=f"guess_{number}", width="stretch",
+                    on_click=partial(_guesses().__setitem__, name, number),
+                )  # fmt: skip
+        else:
+            st.subheader(_heading(verdict, guess))
+            st.markdown(_explanation(story, verdict, guess))
+    if verdict is not None:
+        _show_pictures(verdict.finding.outcomes)
+        st.markdown(f"**Why?** {story.why}")
+    _show_ways_on(name, story, spec, is_over=verdict is not None)
+
+
+def _guesses() -> dict[str, int]:
+    """Return the choice that the visitor made in each story of this session."""
+    found: dict[str, int] = st.session_state.setdefault(_GUESSES, {})
+    return found
+
+
+def _rows(spec: RunSpec) -> list[Any]:
+    ledger.charge_run(spec)
+    return cached.rows(spec)
+
+
+def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
+    means = [f"{each.label}: {_mean(each, axis)}" for each in outcomes if each.values]
+    bars = [
+        Bar(
+            each.label,
+            each.values,
+            "" if each.protocol == FLOOR else each.protocol,
+            is_reference=each.protocol == FLOOR or (not each.protocol and each is outcomes[0]),
+        )
+        for each in outcomes
+    ]
+    show_figure(
+        outcome_bars(bars, axis, dark=is_dark()),
+        key="story_outcomes",
+        alt=f"Bars of {axis}. {'; '.join(means)}.",
+    )
+
+
+def _mean(outcome: Outcome, axis: str) -> str:
+    mean = sum(outcome.values) / len(outcome.values)
+    return f"{mean:.3g}" if axis == "ε" else f"{100 * mean:.0f} %"
+
+
+def _heading(verdict: Verdict, guess: int) -> str:
+    number = verdict.finding.number
+    if verdict.is_close and guess in verdict.possible:
+        return f"{number}: too close to call"
+    return f"{number}: you were right" if guess == verdict.true else f"{number}: surprised?"
+
+
+def _explanation(story: Story, verdict: Verdict, guess: int) -> str:
+    answer = f"**{story.choices[verdict.true].text}.** {verdict.finding.sentence}"
+    n_runs = len(verdict.finding.values)
+    if verdict.is_close:
+        texts = " or ".join(f"“{story.choices[number].text}”" for number in verdict.possible)
+        answer = f"{n_runs} runs cannot decide between {texts}. {verdict.finding.sentence}"
+    agreeing = f" {verdict.n_agreeing} of {n_runs} runs agree." if n_runs > 1 else ""
+    return f"{answer}{agreeing}\n\nYou guessed: {story.choices[guess].text}."
+
+
+def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
+    """Draw ten digits as they are, and rebuilt from one run at each setting."""
+    runs = [(each.label, each.spec) for each in outcomes if each.spec and each.protocol != FLOOR]
+    shape = dataset_status(runs[0][1].dataset).image_shape if runs else None
+    if shape is None:
+        return
+    strips = [("Ten known digits", cached.original_rows(runs[0][1]))]
+    strips += [(f"Rebuilt: {label}", cached.rebuilt_rows(spec, 0)) for label, spec in runs]
+    for label, levels in strips:
+        with st.container(horizontal=True, vertical_alignment="center", height=72, border=False):
+            st.markdown(label, width=180)
+            draw_strip(levels, shape, alt=f"{label}.", height=56)
+
+
+def _show_ways_on(name: str, story: Story, spec: RunSpec, *, is_over: bool) -> None:
+    if is_over:
+        st.markdown(f"**Next experiment.** {story.experiment}")
+    names = list(STORIES)
+    following = names[(names.index(name) + 1) % len(names)]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if is_over and story.ends_on:
+            st.page_link(navigation.link(story.ends_on))
+        elif is_over and st.button(
+            "Open these settings in Explore",
+            on_click=partial(controls.reset_controls, **_control_values(spec)),
+        ):
+            st.switch_page(navigation.link("explore"))
+        if is_over:
+            _link_to_story(following, f"Next story: {STORIES[following].title} →")
+        st.button("All stories", on_click=_leave_story)
+
+
+def _leave_story() -> None:
+    st.query_params.pop(_STORY)
+
+
+def _control_values(spec: RunSpec) -> dict[str, Any]:
+    """Return the shared controls that select this specification."""
+    algorithm, *others = spec.protocols
+    return {
+        "dataset": spec.dataset,
+        "algorithm": algorithm,
+        "compare": others,
+        "epsilon": spec.epsilon,
+        "delta": spec.delta,
+        "sites": spec.sites,
+        "people": controls.ALL_SAMPLES if spec.samples is None else spec.samples // spec.sites,
+        "components": spec.components,
+        "intermediate": spec.intermediate_dim,
+        "calibration": spec.calibration,
+        "noise": spec.noise,
+        "truncation": spec.truncation,
+        "denoise": spec.denoise,
+        "preparation": spec.preparation,
+        "split": spec.split,
+        "concentration": spec.concentration,
+        "repetitions": spec.repetitions,
+        "seed": spec.seed,
+    }
+
+
+# ---- sketches of the stories
+
+
+def _dots(count: int, colour: str, start: float, columns: int) -> str:
     return "".join(
-        f'<circle cx="{left + 8 * (n % columns):g}" cy="{10 + 8 * (n // columns)}" r="2.8" '
+        f'<circle cx="{start + 8 * (n % columns):g}" cy="{10 + 8 * (n // columns)}" r="2.8" '
         f'fill="{colour}"/>'
         for n in range(count)
     )
@@ -42,16 +258,16 @@ def _line(points: str, colour: str, dash: str = "") -> str:
     )
 
 
-def _bars(heights: tuple[int, ...], colour: str, left: float) -> str:
+def _bars(heights: tuple[int, ...], colour: str, start: float) -> str:
     return "".join(
-        f'<rect x="{left + 12 * n:g}" y="{58 - height}" width="9" height="{height}" rx="1.5" '
+        f'<rect x="{start + 12 * n:g}" y="{58 - height}" width="9" height="{height}" rx="1.5" '
         f'fill="{colour}"/>'
         for n, height in enumerate(heights)
     )
 
 
-# What a story is about, in 120 x 64.
-_EMBLEMS = {
+# Sketches of the stories, in a box of 120 × 64.
+_SKETCHES = {
     "people": _dots(4, _BLUE, 16, 2) + _dots(36, _ORANGE, 62, 6),
     "one-against-fifty": _dots(1, _BLUE, 20, 1) + _dots(42, _ORANGE, 56, 7),
     "small-epsilon": _line("8,52 24,30 34,44 46,20 58,50 70,26 82,42 96,22 112,48", _INK),
@@ -74,52 +290,3 @@ _EMBLEMS = {
         for n in range(10)
     ),
 }
-
-
-def _card(name: str) -> None:
-    story = STORIES[name]
-    with st.container(border=True, height="stretch"):
-        drawing = _EMBLEMS[name].replace(_INK, ink(is_dark()))
-        st.image(
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-20 0 160 64">{drawing}</svg>',
-            width="stretch",
-            alt=f"A sketch for the story {story.title}.",
-        )
-        done = " :green-badge[done]" if name in story_card.finished() else ""
-        st.markdown(f"**{story.title}**{done}\n\n:small[{_MINUTES} minutes]")
-        st.page_link(linked_page(DEFAULT_PAGE), label="Guess →", query_params={"story": name})
-
-
-_MINUTES = 4
-
-
-def show_stories() -> None:
-    """Stories."""
-    st.markdown(
-        "## A question, your guess, and the answer worked out while you watch\n\n"
-        "No answer is written down in the program. Each is decided by runs made when you guess."
-    )
-    for start in range(0, len(STORIES), _COLUMNS):
-        row = list(STORIES)[start : start + _COLUMNS]
-        with st.container(key=f"stories_{start // _COLUMNS + 1}"):
-            columns = st.columns(_COLUMNS)
-        for column, name in zip(columns, row, strict=True):
-            with column:
-                _card(name)
-
-    st.markdown(f"## A lesson of {sum(minutes for _, minutes, _ in PATH)} minutes")
-    for number, (goal, minutes, what) in enumerate(PATH, 1):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"path_{number}"):
-            st.markdown(f"**{number}.** {minutes} min", width=90)
-            if goal in STORIES:
-                st.page_link(
-                    linked_page(DEFAULT_PAGE),
-                    label=STORIES[goal].title,
-                    query_params={"story": goal},
-                )
-            else:
-                st.page_link(linked_page(goal), label=page_of(PAGES[goal]).title)
-            st.markdown(what)
-
-    with st.expander("What the words mean"):
-        st.markdown("\n\n".join(f"**{name}**: {text}" for name, text in GLOSSARY.items()))

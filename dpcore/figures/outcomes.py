@@ -1,0 +1,80 @@
+"""Bar chart of the outcomes of a story: captured energy or ε of a few settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import plotly.graph_objects as go
+
+from dpcore.figures.style import GREY, PERCENT_RANGE, base_figure, faded, ink, look_of
+
+_BAR_HEIGHT, _AXIS_HEIGHT = 56, 60
+_COST = "#D55E00"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of the chart.
+
+    label: Name of the setting.
+    values: Number of each run; empty while it is unknown.
+    protocol: Key of the protocol that gives the colour; "" for others.
+    is_reference: Draw the bar in grey.
+    """
+
+    label: str
+    values: tuple[float, ...]
+    protocol: str = ""
+    is_reference: bool = False
+
+
+def outcome_bars(outcomes: Sequence[Bar], axis: str, *, dark: bool = False) -> go.Figure:
+    """Return a chart of one bar per outcome, with a dot per run and "?" for unknown values.
+
+    axis: Title of the axis: "captured energy" or "ε".
+    """
+    is_share = axis != "ε"
+    figure = base_figure(_AXIS_HEIGHT + _BAR_HEIGHT * len(outcomes))
+    labels = [each.label for each in outcomes]
+    for each in outcomes:
+        if not each.values:
+            figure.add_annotation(
+                x=0, y=each.label, text="<b>?</b>", showarrow=False, xanchor="left", xshift=8,
+                font={"size": 26},
+            )  # fmt: skip
+            continue
+        mean = fmean(each.values)
+        colour = look_of(each.protocol, dark=dark).colour if each.protocol else _COST
+        colour = GREY if each.is_reference else colour
+        text = f"{100 * mean:.0f} %" if is_share else f"{mean:.3g}"
+        figure.add_bar(
+            x=[mean], y=[each.label], orientation="h", width=0.6,
+            marker={"color": faded(colour, 0.35), "line": {"color": colour, "width": 2}},
+            hoverinfo="skip",
+        )  # fmt: skip
+        figure.add_annotation(
+            x=max(each.values), y=each.label, text=f"<b>{text}</b>", showarrow=False,
+            xanchor="left", xshift=10, font={"size": 16},
+        )  # fmt: skip
+        if len(each.values) > 1:
+            figure.add_scatter(
+                x=each.values, y=[each.label] * len(each.values), mode="markers",
+                marker={"color": colour, "size": 7, "line": {"color": ink(dark), "width": 0.5}},
+                hovertemplate="one run: %{x:.1%}<extra></extra>",
+            )  # fmt: skip
+    span = (
+        [0, 1.12 * PERCENT_RANGE[1]]
+        if is_share
+        else [0, 1.25 * max(max(each.values, default=0) for each in outcomes)]
+    )
+    figure.update_xaxes(title=axis, range=span, zeroline=False)
+    if is_share:
+        figure.update_xaxes(tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
+        figure.add_vline(x=1, line={"color": ink(dark), "dash": "dash", "width": 1.5})
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=labels[::-1], range=[-0.5, len(labels) - 0.5],
+        automargin=True, ticksuffix=" ",
+    )  # fmt: skip
+    return figure

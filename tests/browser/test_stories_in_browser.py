@@ -1,0 +1,48 @@
+"""Every card and every lesson link opens its story; a guess shows the verdict with its figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.teaching.stories import STORIES
+from pages.learn.stories import LESSON
+from tests.browser.conftest import settle
+
+
+@pytest.fixture(scope="module")
+def page(server, browser):
+    opened = browser.new_page(viewport={"width": 1440, "height": 900})
+    opened.set_default_timeout(60_000)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name):
+    page.goto(f"{server}/stories")
+    page.locator("[data-testid=stColumn]").get_by_role("link", name=STORIES[name].title).click()
+    page.get_by_role("heading", level=1, name=STORIES[name].title).wait_for()
+    settle(page)
+    assert page.url.endswith(f"/stories?story={name}")
+    bars = page.locator(".js-plotly-plot .bars .point")
+    n_known = bars.count()
+    page.locator(".st-key-guess_0 button").click()
+    page.get_by_role("heading", name="surprised?").or_(
+        page.get_by_role("heading", name="you were right")
+    ).wait_for()
+    settle(page)
+    assert n_known == 1 and bars.count() >= 2
+    assert page.url.endswith(f"/stories?story={name}")
+    page.get_by_role("button", name="All stories").click()
+    page.get_by_role("heading", level=1, name="Ten experiments").wait_for()
+    settle(page)
+    assert page.url.endswith("/stories")
+
+
+@pytest.mark.parametrize("name", [goal for goal, *_ in LESSON if goal in STORIES])
+def test_a_lesson_link_opens_its_story(server, page, name):
+    page.goto(f"{server}/stories")
+    page.locator("summary").filter(has_text="A lesson of").click()
+    page.locator("details").get_by_role("link", name=STORIES[name].title).click()
+    page.get_by_text(STORIES[name].question).wait_for()
+    assert page.url.endswith(f"/stories?story={name}")

@@ -1,0 +1,155 @@
+"""Stories: each opens from its address, asks for a guess and is decided by its own runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+from dpcore.experiments.pca import RunSpec, run_repetitions
+from dpcore.experiments.problem import local_problem
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
+from dpcore.teaching.stories import STORIES, EnergyDifference, Finding, judge
+from pages import cached, controls
+from pages.learn import stories
+from tests.pages.opening import texts, visit
+
+each_story = pytest.mark.parametrize("name", STORIES)
+
+
+@cache
+def rows_of(spec: RunSpec):
+    one, problem = replace(spec, repetitions=1), local_problem(spec.problem_key())
+    runs = (run_repetitions([one], problem, number)[0] for number in range(spec.repetitions))
+    return [row for rows in runs for row in rows]
+
+
+def finding_of(name: str, seed: int = 0) -> Finding:
+    story = STORIES[name]
+    return story.finding.after(story.spec(seed), rows_of)
+
+
+@each_story
+def test_a_guess_shows_the_finding_of_the_runs(open_page, name):
+    at = open_page("stories", story=name)
+    verdict = judge(STORIES[name], finding_of(name))
+    text = texts(at)
+    assert STORIES[name].question in text
+    assert verdict.finding.number not in text and verdict.finding.sentence not in text
+    at.button(key=f"guess_{verdict.true}").click().run()
+    assert not at.exception
+    text = texts(at) + "\n".join(each.value for each in at.subheader)
+    assert f"{verdict.finding.number}: you were right" in text
+    assert verdict.finding.sentence in text
+    assert at.query_params["story"] == name
+
+
+def test_a_wrong_guess_is_reported_as_such(open_page):
+    at = open_page("stories", story="people")
+    at.button(key="guess_0").click().run()
+    assert at.subheader[0].value == "+42 points: surprised?"
+
+
+@pytest.mark.parametrize("address", ["", "play", "audit"])
+def test_an_earlier_link_leads_to_the_story(open_page, address):
+    at = open_page(address, story="delta")
+    assert STORIES["delta"].question in texts(at)
+
+
+def test_an_unknown_story_shows_all_stories_with_a_sentence(open_page):
+    at = open_page("stories", story="<b>nonsense")
+    assert "There is no story" in at.warning[0].value
+    assert len(at.get("page_link")) > len(STORIES)
+
+
+def test_a_guess_is_remembered_when_the_visitor_returns(open_page):
+    at = open_page("stories", story="people")
+    at.button(key="guess_2").click().run()
+    visit(at, "audit")
+    at.query_params["story"] = "people"
+    visit(at, "stories")
+    assert at.subheader[0].value.startswith("+42 points")
+
+
+@each_story
+def test_the_controls_of_a_story_select_its_specification(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
+    spec = STORIES[name].spec(seed=3)
+    status = controls._status(spec.dataset)
+    values = controls.defaults(status) | stories._control_values(spec)
+    del values["dataset"]
+    assert controls.select(status, values).spec == spec
+
+
+@each_story
+def test_the_verdict_holds_for_other_seeds(name):
+    usual = judge(STORIES[name], finding_of(name))
+    assert not usual.is_close
+    for seed in (1, 2):
+        assert usual.true in judge(STORIES[name], finding_of(name, seed)).possible
+
+
+@each_story
+def test_each_choice_names_the_ends_of_its_range(name):
+    ends = [choice.below for choice in STORIES[name].choices]
+    assert ends == sorted(ends) and ends[-1] == math.inf
+    for choice, low, high in zip(STORIES[name].choices, [-math.inf, *ends], ends, strict=False):
+        named = {float(number) for number in re.findall(r"\d+\.?\d*", choice.text)}
+        assert {round(abs(end), 1) for end in (low, high) if math.isfinite(end)} <= named
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, each in STORIES.items() if isinstance(each.finding, EnergyDifference)]
+)
+def test_the_number_is_the_difference_of_the_first_two_bars(name):
+    finding = finding_of(name)
+    points = float(finding.number.split()[0].replace("−", "-"))
+    first, second = (np.mean(each.values) for each in finding.outcomes[:2])
+    assert points == pytest.approx(100 * (second - first), abs=1.0)
+
+
+def test_runs_on_both_sides_of_an_end_admit_both_choices():
+    story = STORIES["preparation"]
+    close = judge(story, Finding((4.0, 6.5, 5.5, 4.5), "", ""))
+    assert close.is_close and close.possible == (1, 2) and close.true == 2
+    assert close.n_agreeing == 2
+    clear = judge(story, Finding((9.0, 10.0, 11.0), "", ""))
+    assert clear.possible == (2,) and clear.n_agreeing == 3
+    assert judge(story, Finding((4.999,), "", "")).possible == (1,)
+
+
+def test_the_interval_misses_as_often_as_stated():
+    """About 4.7 % of 4,000 means of ten runs; five standard deviations are 67."""
+    draws = np.random.default_rng(7).normal(size=(4_000, 10))
+    intervals = (Finding(tuple(each), "", "").interval for each in draws)
+    missed = sum(not low <= 0 <= high for low, high in intervals)
+    assert abs(missed - 0.047 * 4_000) < 67
+
+
+def test_more_energy_is_compared_at_one_exact_epsilon():
+    assert finding_of("free-energy").sentence.count("at an exact ε of 1") == 2
+
+
+def test_ten_looks_cost_what_ten_gaussian_releases_compose_to():
+    sigma = gaussian_sigma(PrivacyBudget(1.0, 0.01), 1.0)
+    exact = gaussian_epsilon(0.01, sigma / math.sqrt(10), 1.0)
+    assert finding_of("ten-looks").values == pytest.approx((exact,), rel=1e-6)
+
+
+def test_a_story_is_charged_before_it_is_text(open_page, monkeypatch):
+    computed = []
+    monkeypatch.setattr(cached, "rows", partial(_record, computed, cached.rows))
+    at = open_page("stories", story="ten-looks")
+    assert not computed
+    at.button(key="guess_1").click().run()
+    account = at.session_state["_accountants"]["digits"]
+    assert account.total(0.01) == pytest.approx(finding_of("ten-looks").mean, rel=1e-6)
+
+
+def _record(computed: list[RunSpec], rows, spec: RunSpec):
+    computed.append(spec)
+    return rows(spec)
