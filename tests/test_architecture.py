@@ -81,6 +81,8 @@ PCA = (
     "problem",
     "kept_moments",
     "rebuilt_rows",
+    "draws",
+    "floor",
     "pca",
     "assessments",
 )

@@ -21,6 +21,7 @@ from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row, Spec, one_blas_thread, row_from
+from dpcore.experiments.floor import compute_floors
 from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, row_of
@@ -241,10 +242,21 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
                 for number in range(spec.repetitions)
             ]
         energies = [captured_energy(s.components, problem.reference) for s in subspaces]
-    seconds = (time.perf_counter() - started) / spec.repetitions
+        seconds = (time.perf_counter() - started) / spec.repetitions
+        settings = spec.settings(problem.n_features, problem.default_components)
+        (floors,) = compute_floors([protocol], [settings], problem, spec.seed)
     rows = tuple(
         BatchRow(
-            **row_of(spec, problem, first + number, protocol, subspace, energy, seconds),
+            **row_of(
+                spec,
+                problem,
+                first + number,
+                protocol,
+                subspace,
+                energy,
+                seconds,
+                floors[protocol].mean,
+            ),
             chains=subspace.diagnostics.get("chains", 0),
         )
         for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))

@@ -12,14 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, executor
+from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.loading import CATALOG, entry_of
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charge_keys import COMPONENTS, make_charge
+from dpcore.experiments.draws import draw_releases
 from dpcore.experiments.engine import Row, Spec, is_charged, merged, one_blas_thread, row_from
+from dpcore.experiments.floor import FLOOR_RUNS, Floor, compute_floors, random_ratio
 from dpcore.experiments.knowledge import (
     CHOICES,
     NO_KNOWLEDGE,
@@ -38,7 +40,6 @@ from dpcore.experiments.spec import (
 from dpcore.experiments.store import versions
 from dpcore.params import Axis, after_noise, param
 from dpcore.pca import Draw, ReleaseSettings, Subspace
-from dpcore.pca.draw import THREADED_FROM_FEATURES
 from dpcore.pca.messages import check_encoding
 from dpcore.pca.protocols.protocol import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
@@ -304,10 +305,12 @@ class RunSpec(ReleaseSpec, Spec):
 class PcaRow(ReleaseRow):
     """One protocol in one repetition: the whole spec, what came out, and what it promises.
 
-    `energy_ratio` is `energy`, captured on the reference, over what exact PCA captures of it;
-    `random_ratio` what a random subspace does on average. `seconds` is what the draw took, all its
-    protocols together, divided among the specs that shared it: protocols and specs have most of
-    it in common.
+    energy: Captured energy of the components on the reference.
+    energy_ratio: `energy` divided by the captured energy of exact PCA.
+    random_ratio: Expected ratio of a uniformly random subspace.
+    floor: Mean ratio of the same pipeline without data (`dpcore.experiments.floor`).
+    seconds: Duration of the draw, all its protocols together, divided by the number of specs that
+        shared it.
     """
 
     encoding: str
@@ -328,6 +331,7 @@ class PcaRow(ReleaseRow):
     energy_ratio: float
     energy: float
     random_ratio: float
+    floor: float
     sigma: float | None
     mu: float | None
     exact_epsilon: float
@@ -357,30 +361,42 @@ def draw_subspaces(
         draw.
     each_site: Called as each site is done, by the thread that did it.
     """
-    protocols = [protocol(key) for key in specs[0].protocols]
-    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
-    draws = Draw(
-        problem.moments,
-        settings[0],
+    return draw_releases(
+        [protocol(key) for key in specs[0].protocols],
+        [spec.settings(problem.n_features, problem.default_components) for spec in specs],
+        problem,
         Repetition(specs[0].seed, repetition),
-        proxies=any(each.wants_proxies for each in protocols),
-        average=any(each.wants_average for each in protocols),
         threads=threads,
         checkpoint=checkpoint,
-        watch=each_site,
-    ).several(settings)
-    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
-        found: list[dict[str, Subspace]] = [{} for _ in draws]
-        for draw, subspaces in zip(draws, found, strict=True):
-            for each in protocols:
-                subspaces[each.key] = problem.lift(each.release(draw))
-        return found
-    # One thread a protocol: most wait for the sites, while those that need none of them go ahead.
-    with executor(len(protocols)) as pool:
-        pending = [
-            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
-        ]
-        return [{key: problem.lift(each.result()) for key, each in of.items()} for of in pending]
+        each_site=each_site,
+    )
+
+
+def floor_of(
+    spec: RunSpec,
+    problems: ProblemSource = local_problem,
+    *,
+    n_runs: int = FLOOR_RUNS,
+    checkpoint: Callable[[], None] = lambda: None,
+) -> dict[str, Floor]:
+    """Return the floor of each protocol of a spec: its captured energy without data.
+
+    Floors are cached per problem and setting. On the sphere, and where rows are not centred, they
+    are the same at every epsilon, delta and calibration. They cost no budget.
+
+    n_runs: Runs of the noise. The field `floor` of a row is the mean over `FLOOR_RUNS`.
+    Raises `ParameterError` if the spec cannot run, `DataUnavailable` if its data set is absent.
+    """
+    problem = problems(spec.problem_key())
+    with one_blas_thread():
+        return _floors_of([spec], problem, n_runs=n_runs, checkpoint=checkpoint)[0]
+
+
+def _floors_of(
+    specs: Sequence[RunSpec], problem: Problem, **options: Any
+) -> list[dict[str, Floor]]:
+    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
+    return compute_floors(specs[0].protocols, settings, problem, specs[0].seed, **options)
 
 
 def run_repetitions(
@@ -401,12 +417,23 @@ def run_repetitions(
         watch(outcomes)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
+        shared = {name: options[name] for name in ("threads", "checkpoint") if name in options}
+        floors = _floors_of(specs, problem, **shared)
         return [
             [
-                row_of(spec, problem, repetition, key, subspace, energies.of(subspace), seconds)
+                row_of(
+                    spec,
+                    problem,
+                    repetition,
+                    key,
+                    subspace,
+                    energies.of(subspace),
+                    seconds,
+                    floor[key].mean,
+                )
                 for key, subspace in subspaces.items()
             ]
-            for spec, subspaces in zip(specs, outcomes, strict=True)
+            for spec, subspaces, floor in zip(specs, outcomes, floors, strict=True)
         ]
 
 
@@ -434,11 +461,11 @@ def row_of(
     subspace: Subspace,
     energy: float,
     seconds: float,
+    floor: float,
 ) -> PcaRow:
     """The tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
     guarantee, optimum = subspace.guarantee, float(problem.optimum[settings.n_components - 1])
-    in_all = float(problem.reference.trace())
     return row_from(
         PcaRow,
         spec,
@@ -450,7 +477,8 @@ def row_of(
         repetition=repetition,
         energy_ratio=energy / optimum,
         energy=energy,
-        random_ratio=settings.n_components / problem.n_features * in_all / optimum,
+        random_ratio=random_ratio(problem, settings.n_components),
+        floor=floor,
         sigma=guarantee.sigma,
         mu=guarantee.mu,
         exact_epsilon=guarantee.epsilon,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TypedDict
+from threading import Lock
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -77,6 +79,7 @@ class Problem:
     centre: shape (n_features,). Mean of the prepared rows of the people at the sites.
     basis: shape (d, n_features), orthonormal rows, or None. The public subspace that the rows
         behind `moments` were projected onto; nothing else was.
+    floors, floor_lock: Cache of `dpcore.experiments.floor`, shared by copies of the problem.
     """
 
     moments: SiteMoments | SiteRows
@@ -87,6 +90,8 @@ class Problem:
     centre: FloatArray
     about: DataDescription
     basis: FloatArray | None = None
+    floors: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    floor_lock: AbstractContextManager[object] = field(default_factory=Lock, repr=False)
 
     @property
     def default_components(self) -> int | None:
