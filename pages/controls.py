@@ -48,7 +48,8 @@ _LABELS = {
     "intermediate": "Directions R",
     "components": "Components K",
 }
-_LINK, _REJECTED, _SELECTION = "_link", "_rejected", "_selection"
+_LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
+_SELECTION = "_selection"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,12 @@ def read_link() -> None:
     to accept spellings of earlier versions.
     """
     if _LINK in st.session_state:
+        # Streamlit writes a value that it did not read from the address itself into the address
+        # when it is assigned to a widget that exists.
+        for name, value in st.session_state[_TRANSLATED].items():
+            if st.session_state.get(name) == value:
+                st.session_state[name] = value
+        st.session_state[_TRANSLATED] = {}
         return
     link = {name: st.query_params.get_all(name) for name in st.query_params}
     if "protocols" in link:  # earlier versions had one list of protocols
@@ -82,6 +89,7 @@ def read_link() -> None:
         link |= {"algorithm": [first], "compare": others}
         del st.query_params["protocols"]
     st.session_state[_LINK] = link
+    st.session_state[_TRANSLATED] = {}
     st.session_state[_REJECTED] = {}
 
 
@@ -129,6 +137,8 @@ def accept_link(
         st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
     if found:
         st.session_state[name] = found if several else found[-1]
+        if written != [label(each) for each in found]:
+            st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 
 def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> Any:
