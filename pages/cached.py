@@ -39,6 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _MEGABYTE = 1024**2
 _N_COMPONENTS = 10  # components that are pictured
+_N_TABLE_ROWS, _N_TABLE_COLUMNS = 4, 8
 
 
 def cached(
@@ -190,11 +191,21 @@ def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
 
 @cached(64, megabytes=8)
 def shown_rows(spec: RunSpec) -> ExampleRows:
-    """Return the ten rows that pages rebuild from components."""
+    """Return the rows that pages rebuild from components: ten pictures, or four rows of a table."""
     key = spec.problem_key()
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
-    return select_example_rows(
-        problems.prepared(*key.data), limits, np.diag(problems(key).reference)
+    data, variances = problems.prepared(*key.data), np.diag(problems(key).reference)
+    shown = select_example_rows(data, limits, variances)
+    if data.image_shape is not None or len(shown.rows) <= _N_TABLE_ROWS:
+        return shown
+    half = _N_TABLE_ROWS // 2
+    chosen = [*range(half), *range(len(shown.rows) - half, len(shown.rows))]
+    strongest = np.argsort(-variances[shown.columns], kind="stable")[:_N_TABLE_COLUMNS]
+    return replace(
+        shown,
+        rows=shown.rows[chosen],
+        columns=shown.columns[np.sort(strongest)],
+        names=tuple(shown.names[row] for row in chosen),
     )
 
 

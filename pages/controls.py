@@ -42,6 +42,9 @@ ALL = (*MAIN, *ADVANCED)
 ALL_SAMPLES = "all"
 _FIELDS = {(each.address or name): name for name, each in params(RunSpec).items()}
 _LABELS = {
+    "algorithm": "Algorithm",
+    "compare": "Compare with",
+    "people": "Samples per site",
     "epsilon": "ε (privacy budget)",
     "delta": "δ (failure probability)",
     "sites": "Sites S",
@@ -261,74 +264,118 @@ def _draw(
     if place is None:
         _accept_hidden(name, usual)
         return st.session_state.get(name, usual)
+    widget = _widget(name, dataset, values)
+    if widget.options:
+        label = widget.arguments["format_func"]
+        accept_link(name, widget.options, label, isinstance(usual, list))
+    _bring_into_range(name, widget, usual)
+    bound = {"bind": "query-params", "persist_state": "session"}
+    return getattr(place, widget.kind)(key=name, **widget.arguments, **bound)
+
+
+@dataclass(frozen=True)
+class _Widget:
+    """Streamlit widget of one control.
+
+    kind: Name of the Streamlit function.
+    arguments: Arguments of that function.
+    options: Values to choose from; empty for a number.
+    """
+
+    kind: str
+    arguments: dict[str, Any]
+    options: tuple[Any, ...] = ()
+
+
+def _widget(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> _Widget:
+    usual = defaults(dataset)[name]
     declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else Param(title=name)
     label = _LABELS.get(name) or dataset.unit.name_in(declared.title)
-    common: dict[str, Any] = {
-        "label": label,
-        "key": name,
-        "help": declared.help or None,
-        "bind": "query-params",
-        "persist_state": "session",
-    }
-    if name == "algorithm":
-        return _choose(place.selectbox, common | {"label": "Algorithm"}, protocols(), usual, _title)
-    if name == "compare":
-        return _choose(
-            place.multiselect, common | {"label": "Compare with"}, protocols(), usual, _title
-        )
+    common: dict[str, Any] = {"label": label, "help": declared.help or None}
+    if name in ("algorithm", "compare"):
+        kind = "multiselect" if name == "compare" else "selectbox"
+        return _choice(kind, common, protocols(), usual, _title)
     if name == "people":
-        offered = (
-            *(n for n in PEOPLE_PER_SITE if n * values["sites"] <= dataset.n_samples),
-            ALL_SAMPLES,
-        )
-        return _choose(
-            place.select_slider, common | {"label": "Samples per site"}, offered, usual, str
-        )
+        possible = (n for n in PEOPLE_PER_SITE if n * values["sites"] <= dataset.n_samples)
+        return _choice("select_slider", common, (*possible, ALL_SAMPLES), usual, str)
     if declared.steps:
-        return _choose(
-            place.select_slider, common, tuple(declared.steps), usual, declared.label or plain
-        )
+        return _choice("select_slider", common, declared.steps, usual, declared.label or plain)
     if name == "split":
         splits = tuple(each for each in SPLITS if dataset.site_sizes or each != GIVEN)
-        return _choose(place.selectbox, common, splits, usual, str)
-    offered = tuple(declared.offered or declared.choices)
-    if offered:
-        return _choose(place.selectbox, common, offered, usual, declared.label or str)
+        return _choice("selectbox", common, splits, usual, str)
+    if options := (declared.offered or declared.choices):
+        return _choice("selectbox", common, options, usual, declared.label or str)
+    return _number_widget(name, declared, common, dataset, usual)
+
+
+def _choice(
+    kind: str,
+    common: Mapping[str, Any],
+    options: Sequence[Any],
+    usual: Any,
+    label: Callable[[Any], str],
+) -> _Widget:
+    chosen = {
+        "selectbox": lambda: {"index": list(options).index(usual)},
+        "select_slider": lambda: {"value": usual},
+        "multiselect": lambda: {"default": usual},
+    }[kind]()
+    arguments = {**common, "options": list(options), "format_func": label, **chosen}
+    return _Widget(kind, arguments, tuple(options))
+
+
+def _number_widget(
+    name: str, declared: Param, common: Mapping[str, Any], dataset: DatasetStatus, usual: Any
+) -> _Widget:
     kind = kind_of(RunSpec, _FIELDS[name])
     low, high = declared.low or 0, declared.up_to or declared.high
     if name in ("components", "intermediate"):
         high = max(2, min(dataset.n_features, 100 if name == "components" else dataset.n_features))
     if name == "sites":
         high = MOST_SITES
-    number = {"min_value": kind(low), "max_value": kind(high), "value": kind(usual)}
-    if (present := st.session_state.get(name)) is not None and not low <= present <= high:
-        st.session_state[name] = kind(min(max(present, low), high))
-    if declared.control == "number_input":
-        return place.number_input(**common, **number)
-    return place.slider(**common, **number)
+    widget = "number_input" if declared.control == "number_input" else "slider"
+    limits = {"min_value": kind(low), "max_value": kind(high), "value": kind(usual)}
+    return _Widget(widget, {**common, **limits})
 
 
-def _choose(
-    widget: Callable[..., Any],
-    common: dict[str, Any],
-    options: Sequence[Any],
-    usual: Any,
-    label: Callable[[Any], str],
-) -> Any:
-    name, several = common["key"], isinstance(usual, list)
-    accept_link(name, options, label, several)
+def _bring_into_range(name: str, widget: _Widget, usual: Any) -> None:
+    """Replace a value of the session that the widget cannot take, as after another data set."""
     present = st.session_state.get(name)
-    if present is not None and not (set(present) if several else {present}) <= set(options):
-        st.session_state[name] = usual
-    kind = widget.__name__
-    given: dict[str, Any] = {"options": list(options), "format_func": label}
-    if kind == "selectbox":
-        given["index"] = list(options).index(usual)
-    elif kind == "select_slider":
-        given["value"] = usual
-    else:
-        given["default"] = usual
-    return widget(**common, **given)
+    if present is None:
+        return
+    if widget.options:
+        chosen = set(present) if isinstance(usual, list) else {present}
+        if not chosen <= set(widget.options):
+            st.session_state[name] = usual
+        return
+    low, high = widget.arguments["min_value"], widget.arguments["max_value"]
+    if not low <= present <= high:
+        st.session_state[name] = min(max(present, low), high)
+
+
+def draw_compact(selected: Selection) -> None:
+    """Draw the six main controls in the page, ε first, for screens without room for a sidebar."""
+    dataset = selected.dataset
+    values = defaults(dataset) | {name: st.session_state.get(name) for name in MAIN}
+    for name in ("epsilon", *(name for name in MAIN if name != "epsilon")):
+        key = f"compact_{name}"
+        st.session_state[key] = values[name]
+        if name == "dataset":
+            names = [each.name for each in numeric_datasets()]
+            arguments = {"label": "Data set", "options": names, "format_func": _dataset_label}
+            widget = _Widget("selectbox", arguments)
+        else:
+            widget = _widget(name, dataset, values)
+        hidden = ("index", "value", "default")  # the session has the value
+        arguments = {key: value for key, value in widget.arguments.items() if key not in hidden}
+        draw = getattr(st, widget.kind)
+        draw(key=key, on_change=_copy_compact, args=(name,), **arguments)
+
+
+def _copy_compact(name: str) -> None:
+    st.session_state[name] = st.session_state[f"compact_{name}"]
+    if name == "dataset":
+        _follow_dataset()
 
 
 def _accept_hidden(name: str, usual: Any) -> None:

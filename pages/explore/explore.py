@@ -47,7 +47,9 @@ def show(selection: Selection) -> None:
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
     ledger.charge_run(spec)
-    draw_explorer(spec, lambda epsilon: controls.set_controls(epsilon=epsilon))
+    is_narrow = draw_explorer(spec, lambda epsilon: controls.set_controls(epsilon=epsilon))
+    if is_narrow:
+        controls.draw_compact(selection)
     _draw_row_below(selection)
     _compute(selection)
     _draw_tabs(selection)

@@ -56,10 +56,11 @@ _explorer = st.components.v2.component(
 _deliver = st.components.v2.component("explorer_data", js=_read("deliver.js"))
 
 
-def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> None:
+def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> bool:
     """Draw the explorer. It shows the previous results until new ones are delivered.
 
     on_release: Called with the ε at which a visitor released the slider.
+    Returns whether the screen is too narrow for a sidebar next to the page.
     """
 
     def call() -> None:
@@ -68,7 +69,14 @@ def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> None:
             on_release(EPSILONS[EPSILONS.index(released)])
 
     data = {"setting": setting_of(spec), "epsilon": spec.epsilon, "epsilons": _EPSILONS}
-    _explorer(key=_KEY, data=[data], on_released_change=call)
+    found = _explorer(
+        key=_KEY,
+        data=[data],
+        on_released_change=call,
+        default={"narrow": False},
+        on_narrow_change=lambda: None,
+    )
+    return bool(found.narrow)
 
 
 def deliver(

@@ -7,9 +7,12 @@ function mount(root) {
   return { explorer, control };
 }
 
-export default function ({ data: [data], parentElement, setTriggerValue }) {
+export default function ({ data: [data], parentElement, setTriggerValue, setStateValue }) {
   const link = (globalThis.dpPcaExplorer ??= { explorers: new Set(), runs: new Map() });
-  if (!mounted.has(parentElement)) mounted.set(parentElement, mount(parentElement));
+  if (!mounted.has(parentElement)) {
+    mounted.set(parentElement, mount(parentElement));
+    if (matchMedia("(max-width: 640px)").matches) setStateValue("narrow", true);
+  }
   const { explorer, control } = mounted.get(parentElement);
   link.explorers.add(explorer);
   control.released = (epsilon) => setTriggerValue("released", epsilon);

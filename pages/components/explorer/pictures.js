@@ -88,6 +88,7 @@ class Pictures {
   build() {
     const { about } = this;
     this.root.classList.toggle("table", about.kind === "bars");
+    this.root.style.setProperty("--bars", about.columns.length);
     this.fill(this.rows, about.captions[0], about.names, about.kind === "bars");
     const ranks = about.ranks.map((rank) => `component ${rank}`);
     this.fill(this.components, about.captions[1], ranks, about.kind === "bars");
@@ -128,7 +129,6 @@ class Pictures {
     if (!about) return;
     const style = getComputedStyle(this.root);
     this.ink = channels(style.color);
-    this.paper = channels(style.getPropertyValue("--paper-rgb") || style.outlineColor);
     if (this.drawnExact !== about || this.drawnInk !== style.color) {
       [this.drawnExact, this.drawnInk] = [about, style.color];
       this.paintLine(this.rows, "exact", this.exact.rows, false);
