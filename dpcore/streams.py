@@ -26,6 +26,7 @@ that each draw takes as many words, whatever it comes to.
 from __future__ import annotations
 
 import math
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -83,12 +84,18 @@ class SecretStream:
         self._hash = shake_256(b"dpcore secret stream\0" + key + named.encode() + b"\0")
         self._counter = 0
         self._left = np.empty(0, dtype=np.uint64)
+        self._process_id = os.getpid()
 
     def __reduce__(self) -> Any:
         raise TypeError("a secret stream is not to be saved or sent")
 
     def words(self, count: int) -> AnyArray:
-        """Independent uniform numbers below 2^64, uint64 of shape (count,)."""
+        """Return independent uniform numbers below 2^64, uint64 of shape (count,).
+
+        Raises `RuntimeError` in a forked process, where parent and child would draw the same noise.
+        """
+        if os.getpid() != self._process_id:
+            raise RuntimeError("a secret stream must be used by the process that made it")
         parts, n_words = [self._left], len(self._left)
         while n_words < count:
             block = self._hash.copy()

@@ -212,7 +212,7 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
     given = [*command.split(), "--data", str(table), "--repetitions", "1", "--protocol=pooled"]
     assert main([*given, "--json", "--dictionary", str(dictionary)]) == 0
     said = capsys.readouterr()
-    assert "laboratory, for you alone and no release: 40 rows read" in said.err
+    assert "a simulation, not a release: 40 rows read" in said.err
     found = json.loads(said.out)["rows"]
     assert {(row["dataset"], row["samples"]) for row in found} == {("your-table-people", 40)}
     # Nothing of it is kept.

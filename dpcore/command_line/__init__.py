@@ -18,6 +18,7 @@ from dpcore.command_line.options import (
     ASIDE,
     Commands,
     add_run_options,
+    input_file,
     print_json,
     print_summary,
     spec_from,
@@ -282,7 +283,9 @@ def add_quiz_command(commands: Commands) -> None:
         "exact permutation and sign tests for the totals. Phones that lack an answer are left out "
         "where they lack it.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE.csv", help="from the classroom's console")
+    parser.add_argument(
+        "file", type=input_file, metavar="FILE.csv", help="from the classroom's console"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.set_defaults(command=_quiz)
 

@@ -249,7 +249,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
         help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy; "
         "a folder, glob or URL of Parquet files, which make one table",
     )
-    add("--dictionary", type=path, help="a TOML file with the columns' public limits")
+    add("--dictionary", type=input_file, help="a TOML file with the columns' public limits")
     add_layout_options(parser)
 
 
@@ -350,8 +350,18 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
 
 def place(text: str) -> Path | str:
-    """A path, or a URL as it is."""
-    return text if "://" in text else path(text)
+    """Return a path to a file or folder, or a URL unchanged."""
+    if "://" in text:
+        return text
+    return path(text) if Path(text).is_dir() else input_file(text)
+
+
+def input_file(text: str) -> Path:
+    """Return the path of a file to read; refuse devices and pipes, which may never end."""
+    file = path(text)
+    if (mode := _mode(file)) and not stat.S_ISREG(mode):
+        raise argparse.ArgumentTypeError(f"must be a regular file, got {text!r}")
+    return file
 
 
 def path(text: str) -> Path:

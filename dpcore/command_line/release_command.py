@@ -1,5 +1,4 @@
-"""`python -m dpcore release`, `check`, `verify` and `example`: a table of people's components,
-published."""
+"""Commands `release`, `check`, `verify`, `label` and `example` of the command line."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import numpy as np
 from tqdm import tqdm
 
 from dpcore.cluster import SCHEDULER_VARIABLE
@@ -22,36 +22,42 @@ from dpcore.command_line.options import (
     add_param_options,
     add_run_options,
     add_table_options,
+    input_file,
     path,
     place,
     print_json,
     spec_from,
     table_file,
 )
-from dpcore.data.dataset import HeldTable
+from dpcore.data.dataset import DatasetStatus, HeldTable
+from dpcore.data.splits import split_sites
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca import RunSpec
 from dpcore.params import params
+from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.release.settings import PublicationSettings
+from dpcore.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from dpcore.release import Reading
     from dpcore.release.table_file import Header
 
 BROKEN = 1
+_MOST_COLUMNS = 8
 _BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 
 
 def add_release_commands(commands: Commands) -> None:
-    """Hang the five commands on the parser."""
+    """Add the five commands to the parser."""
     _add_release(commands)
     _add_check(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
     verify.add_argument("folder", type=path, nargs="?")
     verify.add_argument(
         "--code", action="store_true",
-        help="list the programs that a release's promise rests on, for whoever reads them",
+        help="list the files of code that the guarantee of a release relies on",
     )  # fmt: skip
     verify.set_defaults(command=_verify)
     _add_label(commands)
@@ -80,14 +86,14 @@ def _add_release(commands: Commands) -> None:
         type=float,
         nargs=2,
         metavar=("EPSILON", "DELTA"),
-        help="for a new project: the most that all its releases may spend together, for good",
+        help="of a new project: the most that all its releases may spend together, for good",
     )
     add_param_options(parser, PublicationSettings)
     add(
         "--with-empty-columns",
         action="store_true",
-        help="also if a column has no number, or known level, in any row; else that is said, and "
-        "nothing charged",
+        help="release even if a column has no number, or known level, in any row; otherwise such a "
+        "release stops before it is charged",
     )
     add(
         "--scheduler",
@@ -104,17 +110,17 @@ def _add_label(commands: Commands) -> None:
     parser = commands.add_parser(
         "label",
         help="the privacy label of a protocol at a setting: one page, or JSON",
-        description="Write what a run would promise on one card: who is protected, ε as "
-        "frequencies, who sees what, what is not protected, who is trusted. It is marked as a "
-        "simulation, reads no row and draws nothing; a release has its own label in its folder.",
+        description="Write the guarantee of a run on one card: protected people, ε as frequencies, "
+        "adversaries, unprotected quantities, trusted parties. It is marked as a simulation, reads "
+        "no row and draws nothing; a release has its own label in its folder.",
     )
     add_run_options(parser)
     parser.add_argument(
         "--audit",
         type=int,
         metavar="TRIALS",
-        help="attack the mechanism as each adversary first, on so many releases with and without "
-        "one person, and say what was found (default: no attack)",
+        help="first attack the mechanism as each adversary, in this number of releases with and "
+        "without one person, and add the result (default: no attack)",
     )
     parser.add_argument(
         "--out",
@@ -145,17 +151,20 @@ def _label(arguments: argparse.Namespace) -> int:
         for case in named_cases().values()
         if case.covers == f"pca.{key}" and case.is_sound and case.centring == centring
     ] if arguments.audit is not None else []  # fmt: skip
+    people, sites = spec.samples or dataset.n_samples, spec.sites
+    if PROTOCOLS[key].where is Where.FIRST_SITE:
+        people, sites = _n_rows_of_first_site(spec, dataset), 1
     label = label_of(
         guarantee,
         f"{PROTOCOLS[key].title} on {dataset.title}",
         is_simulation=True,
-        people=spec.samples or dataset.n_samples,
-        sites=spec.sites if PROTOCOLS[key].has_sites else None,
+        people=people,
+        sites=sites if PROTOCOLS[key].has_sites else None,
         not_protected=(
-            "Centring and scaling read the rows before the promise starts: what they give away.",
+            "Centring and scaling read the rows without noise; the guarantee excludes them.",
         )
         * (spec.reads_rows_first and guarantee.is_private),
-        total="A simulation: nothing is charged to anybody.",
+        total="A simulation: nothing is charged.",
         checked=[
             audit_in_words(CaseAttack(case, n_trials=arguments.audit, seed=spec.seed).run())
             for case in attacked
@@ -170,29 +179,42 @@ def _label(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _n_rows_of_first_site(spec: RunSpec, dataset: DatasetStatus) -> int:
+    sizes = dataset.site_sizes
+    sites = split_sites(
+        spec.samples or dataset.n_samples,
+        spec.sites,
+        # Sites with skewed labels have equal sizes.
+        how="equal" if spec.split == "dirichlet" else spec.split,
+        labels=np.repeat(np.arange(len(sizes)), sizes) if sizes else None,
+        rng=stream(spec.seed, Purpose.SPLIT, 0),
+    )
+    return len(sites[0])
+
+
 def _add_check(commands: Commands) -> None:
     parser = commands.add_parser(
         "check",
-        help="what a dictionary makes of your own table, for you alone; or a dictionary to fill in",
-        description="Count, column by column, what is missing, unknown and clipped. The counts are "
-        "exact, and for the table's holder alone: nothing is charged, and nothing written. Without "
-        "a dictionary, print one to be filled in, from the header alone: no row is counted.",
+        help="count how a dictionary reads your own table; or print a dictionary to fill in",
+        description="Count missing, unknown and clipped cells of each column, and show examples of "
+        "unreadable cells. The counts are exact and only for the table's holder; nothing is "
+        "charged or written. Without a dictionary, print one to fill in from the header; no row is "
+        "counted.",
     )
     parser.add_argument("--data", type=place, required=True, metavar="FILE", help="as for release")
-    parser.add_argument("--dictionary", type=path, metavar="FILE", help="a TOML file")
+    parser.add_argument("--dictionary", type=input_file, metavar="FILE", help="a TOML file")
     add_layout_options(parser)
     parser.set_defaults(command=_check)
 
 
 def held_table(arguments: argparse.Namespace) -> HeldTable | None:
-    """A table of one's own in place of the data set, which it is for as long as it is held.
+    """Return the table of --data as a data set; None without --data.
 
-    Raises `ParameterError` if it does not fit its dictionary, or there is none.
+    Raises `ParameterError` if it does not fit its dictionary, or there is no dictionary.
     """
-    given = getattr(arguments, "data", None), getattr(arguments, "dictionary", None)
-    if not hasattr(arguments, "dataset") or given == (None, None):
+    data, dictionary = getattr(arguments, "data", None), getattr(arguments, "dictionary", None)
+    if not hasattr(arguments, "dataset") or (data is None and dictionary is None):
         return None
-    data, dictionary = given
     if data is None or dictionary is None:
         raise ParameterError("data", "given together with --dictionary", data and str(data))
     from dpcore.release import Reading, read_dictionary
@@ -202,19 +224,19 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
     table = HeldTable(rows, ending=PurePath(str(data)).stem)
     arguments.dataset = table.name
-    print(f"dpcore: laboratory, for you alone and no release: {_said(reading)}", file=ASIDE)
+    print(f"dpcore: a simulation, not a release: {_summary(reading)}", file=ASIDE)
     return table
 
 
 def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
-    """The variable's, where a cluster can sum the table: others are read here, and not refused."""
+    """Return the scheduler of the environment variable if a cluster can sum the table."""
     from dpcore.release import read_dictionary
     from dpcore.release.parquet_files import is_partitioned
 
-    given = os.environ.get(SCHEDULER_VARIABLE)
-    if not given or not is_partitioned(arguments.data):
+    address = os.environ.get(SCHEDULER_VARIABLE)
+    if not address or not is_partitioned(arguments.data):
         return None
-    return None if read_dictionary(arguments.dictionary).person else given
+    return None if read_dictionary(arguments.dictionary).person else address
 
 
 def _release(arguments: argparse.Namespace) -> int:
@@ -237,20 +259,22 @@ def _release(arguments: argparse.Namespace) -> int:
         )
         bar.update(share + (stage == "components") - bar.n)
 
-    asked = PublicationSettings(
+    settings = PublicationSettings(
         arguments.epsilon, arguments.delta, arguments.components,
         **{name: getattr(arguments, name) for name in params(PublicationSettings)},
     )  # fmt: skip
 
     def confirm(reading: Reading) -> None:
         _require_read_columns(reading, arguments.with_empty_columns)
+        if not reading.empty_columns:
+            _confirm_missing_cells(reading)
 
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: tqdm.write(f"dpcore: {message}", file=ASIDE)
         folder = write_release(
             table_file(arguments),
             arguments.dictionary,
-            asked,
+            settings,
             project=arguments.project,
             name=arguments.name,
             cap=None if arguments.cap is None else tuple(arguments.cap),
@@ -261,7 +285,7 @@ def _release(arguments: argparse.Namespace) -> int:
         )
     bar.close()
     certificate = json.loads((folder / CERTIFICATE).read_bytes())
-    print(f"dpcore: for you alone: {_said(reading)}", file=ASIDE)
+    print(f"dpcore: only for you, not part of the release: {_summary(reading)}", file=ASIDE)
     if arguments.json:
         print_json(certificate)
     else:
@@ -270,33 +294,62 @@ def _release(arguments: argparse.Namespace) -> int:
 
 
 def _require_read_columns(reading: Reading, is_accepted: bool) -> None:
-    """Say which columns would be nothing but their middle, and ask where there is somebody.
+    """Refuse columns without any readable cell, unless they are accepted.
 
-    Raises `ParameterError` where that is not what is wanted: nothing is charged yet.
+    Raises `ParameterError` if the answer on a terminal is no, or there is no terminal. Nothing is
+    charged then.
     """
     if not reading.empty_columns:
         return
-    told = _no_cell_is_read(reading.empty_columns)
-    can_answer = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    if is_accepted or can_answer:
-        print(f"dpcore: {told}", file=ASIDE, flush=True)
-    if not is_accepted and can_answer:
-        print("Nothing is charged yet. Release it all the same? [y/N] ", end="", flush=True)
-        is_accepted = sys.stdin.readline().strip().lower() in ("y", "yes")
-    if not is_accepted:
+    fault = _no_cell_is_read(reading.empty_columns)
+    if is_accepted or _can_answer():
+        print(f"dpcore: {fault}", file=ASIDE, flush=True)
+    if not (is_accepted or (_can_answer() and _answers_yes())):
         raise ParameterError(
             "data",
-            "a table with something to be read in every column, or --with-empty-columns given; "
-            f"nothing is charged: {told}",
+            "a table with a readable cell in every column, or --with-empty-columns given; "
+            f"nothing is charged: {fault}",
             list(reading.empty_columns),
         )
 
 
+def _confirm_missing_cells(reading: Reading) -> None:
+    """State the share of missing or unreadable cells, and ask on a terminal whether to continue.
+
+    Without a terminal the release continues: an automatic refusal would depend on one person's
+    cell.
+    """
+    shares = reading.missing_shares
+    if not shares:
+        return
+    columns = [f"{name!r} {_percent(reading.missing[name], reading.n_rows)}" for name in shares]
+    more = ", …" if len(columns) > _MOST_COLUMNS else ""
+    print(
+        "dpcore: only for you: missing or unreadable cells, which count as the column's middle or "
+        f"as no level: {', '.join(columns[:_MOST_COLUMNS])}{more}. The command 'check' shows "
+        "examples",
+        file=ASIDE,
+        flush=True,
+    )
+    if _can_answer() and not _answers_yes():
+        raise ParameterError("answer", "yes to release this table; nothing is charged", "no")
+
+
+def _can_answer() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _answers_yes() -> bool:
+    print("Nothing is charged yet. Release this table? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _no_cell_is_read(columns: Sequence[str]) -> str:
-    names = ", ".join(map(repr, columns[:8])) + (", …" if len(columns) > 8 else "")
+    more = ", …" if len(columns) > _MOST_COLUMNS else ""
+    names = ", ".join(map(repr, columns[:_MOST_COLUMNS])) + more
     return (
-        f"for you alone, and written nowhere: no row has a number, or a known level, in {names}. "
-        "Are they written in another way (--decimal, or [cells] and unit in the dictionary)?"
+        f"only for you, and written nowhere: no row has a number, or a known level, in {names}. "
+        "Is their notation given (--decimal, or [cells] and unit in the dictionary)?"
     )
 
 
@@ -315,8 +368,11 @@ def _check(arguments: argparse.Namespace) -> int:
     dictionary = read_dictionary(arguments.dictionary)
     header = header_of(file, dictionary.keys) if isinstance(file, TableFile) else None
     found = inspect_table(file, dictionary)
-    print("For you alone: these counts are exact, and no release. Nothing is charged or written.")
-    print(f"{name}: {found.n_rows:,} rows{_read_as(header)}")
+    print("Only for you: these counts are exact and not private. Nothing is charged or written.")
+    joined = found.n_joined_lines
+    n_lines = found.n_rows + joined
+    lines = f" in {n_lines:,} lines ({joined:,} within quoted cells)" if joined else ""
+    print(f"{name}: {found.n_rows:,} rows{lines}{_describe_layout(header)}")
     width = max(6, *map(len, found.columns))
     heads = "".join(f"{head:>10}" for head in ("missing", "unknown", "below", "above"))
     print(f"{'column':<{width}}{heads}")
@@ -324,17 +380,20 @@ def _check(arguments: argparse.Namespace) -> int:
         cells = (counts.missing, counts.unknown, counts.below, counts.above)
         shares = "".join(f"{_percent(cell, found.n_rows):>10}" for cell in cells)
         print(f"{column:<{width}}{shares}")
+    for column, counts in found.columns.items():
+        if counts.examples:
+            print(f"unknown in {column}: {', '.join(map(repr, counts.examples))}")
     if found.n_people is not None:
         print(
-            f"{found.n_people:,} people; left out: {found.n_nameless:,} rows without a person, "
-            f"{found.n_beyond:,} beyond {dictionary.at_most} of one"
+            f"{found.n_people:,} people; skipped: {found.n_nameless:,} rows without a person, "
+            f"{found.n_beyond:,} beyond {dictionary.at_most} of one person"
         )
     if found.empty_columns:
         print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=ASIDE)
     return 0
 
 
-def _read_as(header: Header | None) -> str:
+def _describe_layout(header: Header | None) -> str:
     if header is None:
         return ""
     sheet = f" of sheet {header.sheet}" if header.sheet else ""
@@ -344,34 +403,37 @@ def _read_as(header: Header | None) -> str:
 
 
 def _percent(cells: int, n_rows: int) -> str:
-    """A share that is 0 or 100 % only if it is."""
+    """Return a share in percent that is 0 or 100 % only if it is exact."""
     if not n_rows or cells in (0, n_rows):
         return "100 %" if cells else "0 %"
     return f"{min(max(100 * cells / n_rows, 0.1), 99.9):.1f} %"
 
 
-def _said(reading: Reading) -> str:
+def _summary(reading: Reading) -> str:
     counts = (
         ("clipped to a limit", reading.clipped),
         ("missing, or no number or known level", reading.missing),
     )
     cells = [f"{name} {n}" for _, found in counts for name, n in found.items() if n]
     parts = [f"{reading.n_rows:,} rows read", f"{reading.n_left_out:,} left out"]
-    parts += [f"{sum(found.values()):,} cells {what}" for what, found in counts]
-    return ", ".join(parts) + (f" ({', '.join(cells[:8])})" if cells else "")
+    parts += [f"{reading.n_joined_lines:,} lines within quoted cells"] * bool(
+        reading.n_joined_lines
+    )
+    parts += [f"{sum(found.values()):,} cells {kind}" for kind, found in counts]
+    return ", ".join(parts) + (f" ({', '.join(cells[:_MOST_COLUMNS])})" if cells else "")
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from dpcore.release.release_files import CERTIFICATE
     from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
-    from dpcore.release.verification import verify
+    from dpcore.release.verification import UNCHECKED, verify
 
     if arguments.code:
         lines = promise_code()
         for name, count in lines.items():
             print(f"{count:6,}  {name}")
-        print(f"{sum(lines.values()):6,}  lines in {len(lines)} files decide what is promised")
-        print(f"        after the noise, and no part of it: {', '.join(AFTER_THE_NOISE)}")
+        print(f"{sum(lines.values()):6,}  lines in {len(lines)} files determine the guarantee")
+        print(f"        not included, since they run after the noise: {', '.join(AFTER_THE_NOISE)}")
         print(
             f"        SHA-256 of the whole package, as certificates have it: {software()['code']}"
         )
@@ -379,10 +441,15 @@ def _verify(arguments: argparse.Namespace) -> int:
     if arguments.folder is None:
         raise ParameterError("folder", "a release, or --code given", None)
     if not (arguments.folder / CERTIFICATE).is_file():
-        # Not the status of a forgery.
+        # Not BROKEN, the status of a forged release.
         raise ParameterError("folder", f"a release, with its {CERTIFICATE}", str(arguments.folder))
     verdict = verify(arguments.folder)
     print(verdict.sentence)
+    if verdict.holds:
+        print(
+            "Numbers that cannot be checked without the rows and the noise: "
+            f"{', '.join(UNCHECKED)}."
+        )
     return 0 if verdict.holds else BROKEN
 
 

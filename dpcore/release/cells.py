@@ -30,44 +30,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
-
-
-# What is read as a number; anything else in such a column is missing.
-_NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
-
-
+# Every other text in a column of numbers is missing. Each digit can be matched in one way only:
+# with \d+\.?\d* a cell of many digits takes quadratic time.
+_NUMBER = r"^[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
 _IS_NUMBER = re.compile(_NUMBER, re.ASCII)
-
-
-# As programs write flags, and read them back from text.
+# Notations of flags that common programs write and read.
 _FLAGS = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FALSE": 0.0}
-
-
-# As NumPy writes what is missing, where a text makes texts of all cells.
+# NumPy writes missing cells as nan if it converts a column to texts.
 _MISSING = {"", "nan"}
-
-
-# Beyond, a double does not say which whole number it was.
+# Above this, several integers share one double.
 _LARGEST_WHOLE = 1 << 53
-
-
-# A plain one, and those that keep a number on one line.
+# A plain space, and the no-break spaces that are written between digits.
 _SPACES = " \u00a0\u2009\u202f"
-
-
 _SECONDS_A_DAY, _EPOCH = 86_400, date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Marks:
-    """How the cells of a column are written.
+    """Notation of the cells of a column.
 
-    decimal: Between the whole part of a number and the rest.
-    thousands: Between groups of three digits, or nothing.
-    unit: A text before or after the number, or nothing.
-    missing: Cells that stand for nothing, as they are written.
-    days_since: Cells are dates, and their numbers are days since this one.
-    date_order: {"ymd", "dmy", "mdy"}. Of dates that are no ISO dates.
+    decimal: Decimal mark.
+    thousands: Mark between groups of three digits, or empty.
+    unit: Text before or after the number, or empty.
+    missing: Codes of missing cells, as they are written.
+    days_since: First day, if cells are dates; their numbers are the days since then.
+    date_order: {"ymd", "dmy", "mdy"}. Order in dates that are not ISO dates.
     """
 
     decimal: str = "."
@@ -79,16 +66,18 @@ class Marks:
 
     @cached_property
     def missing_names(self) -> frozenset[str]:
-        """The names of the cells that stand for nothing: -999, -999.0 and "-999" are one."""
+        """Return the names of the codes of missing cells; -999, -999.0 and "-999" have one name."""
         return frozenset(filter(None, map(name_of_text, self.missing)))
 
     @cached_property
     def missing_numbers(self) -> AnyArray:
-        """The numbers among them."""
+        """Return the codes of missing cells that are numbers."""
         import pyarrow as pa
 
         codes = pa.array(self.missing, pa.string())
-        found = np.concatenate([_parsed(codes), _parsed(codes, replace(self, missing=()))])
+        found = np.concatenate(
+            [_parse_numbers(codes), _parse_numbers(codes, replace(self, missing=()))]
+        )
         numbers: AnyArray = np.unique(found[np.isfinite(found)])
         return numbers
 
@@ -97,17 +86,17 @@ PLAIN = Marks()
 
 
 def numbers_of(cells: Cells, name: str, marks: Marks = PLAIN) -> AnyArray:
-    """Cells as numbers, not a number where there is none.
+    """Return the cells as numbers, NaN if there is none.
 
-    name: Of the column.
-    marks: How its texts are written.
+    name: Name of the column.
+    marks: Notation of its texts.
     Returns: ndarray of numbers or flags, shape (n_rows,)
-    Raises `ParameterError` if the column is of a type that is neither number nor text.
+    Raises `ParameterError` if the column's type is neither number nor text.
     """
     found = _numbers_of(cells, name, marks)
     if not marks.missing or not marks.missing_numbers.size:
         return found
-    # A number that stands for nothing is none, however wide the column's numbers are.
+    # A code is missing in columns of any numeric type.
     return np.where(np.isin(found, marks.missing_numbers), np.nan, found)
 
 
@@ -115,23 +104,23 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub":
             return cells
-        if cells.dtype.kind == "U" and (array := _utf8(cells)) is not None:
-            return _parsed(array, marks)
-        found, texts = _split(cells)
+        if cells.dtype.kind == "U" and (array := _to_arrow_texts(cells)) is not None:
+            return _parse_numbers(array, marks)
+        found, texts = _split_numbers(cells)
         is_text = np.array([text is not None for text in texts], dtype=bool)
         if is_text.any():
             import pyarrow as pa
 
-            found[is_text] = _parsed(pa.array(texts[is_text], pa.string()), marks)
+            found[is_text] = _parse_numbers(pa.array(texts[is_text], pa.string()), marks)
         return found
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if marks.days_since is not None and is_date(cells.type):
         return _days_of_dates(cells, marks.days_since)
-    array = _decoded(cells, name)
+    array = _decode(cells, name)
     if pa.types.is_string(array.type):
-        return _parsed(array, marks)
+        return _parse_numbers(array, marks)
     if array.null_count == 0:
         plain: AnyArray = array.to_numpy(zero_copy_only=False)
         return plain
@@ -141,19 +130,19 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
 
 
 def names_of(cells: Cells, name: str, marks: Marks = PLAIN) -> pa.Array:
-    """Cells as names of levels or people, null where there is none.
+    """Return the cells as names of levels or people, null if there is none.
 
-    Of whole numbers of 16 digits and more some have one name, as they have one double.
+    Some integers of 16 digits and more share one name, since they share one double.
 
-    name: Of the column.
-    marks: Say which cells stand for nothing.
+    name: Name of the column.
+    marks: Codes of missing cells.
     Raises `ParameterError` as in `numbers_of`.
     """
     return without_missing(_names_of(cells, name), marks)
 
 
 def without_missing(names: pa.Array, marks: Marks) -> pa.Array:
-    """Names, null where they stand for nothing."""
+    """Return the names, null for codes of missing cells."""
     if not marks.missing:
         return names
     import pyarrow as pa
@@ -170,9 +159,9 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub":
             return _names_of_numbers(cells)
-        if cells.dtype.kind == "U" and (array := _utf8(cells)) is not None:
+        if cells.dtype.kind == "U" and (array := _to_arrow_texts(cells)) is not None:
             return _names_of(array, name)
-        of_numbers, texts = _split(cells)
+        of_numbers, texts = _split_numbers(cells)
         return pa.array(
             [
                 _name_of_number(number) if text is None else name_of_text(text)
@@ -180,7 +169,7 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
             ],
             pa.string(),
         )
-    array = _decoded(cells, name)
+    array = _decode(cells, name)
     if not pa.types.is_string(array.type):
         return _names_of_numbers(numbers_of(array, name))
     different = array.dictionary_encode()
@@ -191,7 +180,7 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
 
 
 def names_as_written(cells: pa.Array) -> pa.Array:
-    """Names of a source of nothing but texts: trimmed, no two of them taken for one number."""
+    """Return the trimmed texts as names; texts of equal numbers stay different names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -201,7 +190,7 @@ def names_as_written(cells: pa.Array) -> pa.Array:
 
 
 def name_of_text(text: str) -> str | None:
-    """The name that a text has as a cell, None if it stands for nothing."""
+    """Return the name of a cell with this text, None if it is missing."""
     text = text.strip()
     if text in _MISSING:
         return None
@@ -215,7 +204,7 @@ def _name_of_number(number: float) -> str | None:
         return None
     if number.is_integer():
         return str(int(number)) if abs(number) < _LARGEST_WHOLE else repr(number)
-    # Programs differ in the last digit of what they read.
+    # Programs differ in the last digit when they read decimals.
     return f"{number:.15g}"
 
 
@@ -231,15 +220,15 @@ def _names_of_numbers(cells: AnyArray) -> pa.Array:
     return pa.array(named, pa.string()).take(pa.array(place))
 
 
-def _parsed(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
+def _parse_numbers(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if marks.days_since is not None:
-        return _of_different(texts, partial(days_of_text, marks=marks))
+        return _convert_distinct(texts, partial(days_of_text, marks=marks))
     trimmed = pc.utf8_trim_whitespace(texts)
     if marks.decimal != "." or marks.thousands or marks.unit:
-        trimmed = _plainly_written(trimmed, marks)
+        trimmed = _normalise_numbers(trimmed, marks)
     is_number = pc.match_substring_regex(trimmed, _NUMBER)
     digits = pc.if_else(is_number, trimmed, pa.scalar(None, pa.string()))
     values = pc.fill_null(pc.cast(digits, pa.float64()), np.nan)
@@ -251,15 +240,15 @@ def _parsed(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
     return found
 
 
-def _plainly_written(texts: pa.Array, marks: Marks) -> pa.Array:
-    """Numbers without thousands mark and unit, with a decimal point; null where there is none."""
+def _normalise_numbers(texts: pa.Array, marks: Marks) -> pa.Array:
+    """Return numbers without unit and thousands mark, with a decimal point; null if unreadable."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     decimal, thousands = re.escape(marks.decimal), re.escape(marks.thousands)
     whole = r"\d+"
     if thousands:
-        # A space may be any of those that programs put between digits.
+        # Programs write different spaces between digits.
         thousands = f"[{_SPACES}]" if marks.thousands == " " else thousands
         whole = rf"(?:\d{{1,3}}(?:{thousands}\d{{3}})+|\d+)"
     number = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)(?:[eE][+-]?\d+)?"
@@ -274,24 +263,20 @@ def _plainly_written(texts: pa.Array, marks: Marks) -> pa.Array:
     return pc.if_else(is_number, bare, pa.scalar(None, pa.string()))
 
 
-# Where a date has its year, month and day; ISO dates are read in every order.
+# Positions of year, month and day. ISO dates are read whatever the order.
 _ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?", re.ASCII
 )
-
-
 _ORDERS = {
     "ymd": re.compile(r"(?P<y>\d{4})([-./])(?P<m>\d{1,2})\2(?P<d>\d{1,2})", re.ASCII),
     "dmy": re.compile(r"(?P<d>\d{1,2})([-./])(?P<m>\d{1,2})\2(?P<y>\d{4})", re.ASCII),
     "mdy": re.compile(r"(?P<m>\d{1,2})([-./])(?P<d>\d{1,2})\2(?P<y>\d{4})", re.ASCII),
 }
-
-
 DATE_ORDERS = tuple(_ORDERS)
 
 
 def days_of_text(text: str, marks: Marks) -> float:
-    """Days from the marks' first date to the one that is written; not a number if none is."""
+    """Return the days from `marks.days_since` to the date in a text, NaN if there is none."""
     text = text.strip()
     if found := _ISO.fullmatch(text):
         year, month, day, hour, minute, second = found.groups()
@@ -299,19 +284,19 @@ def days_of_text(text: str, marks: Marks) -> float:
     elif found := _ORDERS[marks.date_order].fullmatch(text):
         (year, month, day), part = found.group("y", "m", "d"), 0.0
     elif _IS_NUMBER.match(text):
-        # A cell with a number has its days already, as a column of numbers would.
+        # Numbers are days already, as in a column of numbers.
         return float(text)
     else:
         return math.nan
     try:
         days = (date(int(year), int(month), int(day)) - (marks.days_since or date.min)).days
-    except ValueError:  # the 31st of April
+    except ValueError:  # for example the 31st of April
         return math.nan
     return days + part / _SECONDS_A_DAY
 
 
 def is_date(kind: pa.DataType) -> bool:
-    """Whether a column of this type has dates, or moments."""
+    """Return whether a column of this type has dates or timestamps."""
     import pyarrow as pa
 
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
@@ -321,26 +306,26 @@ def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    # Of moments with a time zone that of Greenwich, as they are kept.
+    # Timestamps with a time zone are stored in UTC.
     moments = pc.cast(pc.cast(cells, pa.timestamp("us"), safe=False), pa.int64())
     microseconds = pc.fill_null(pc.cast(moments, pa.float64(), safe=False), np.nan)
     found: FloatArray = microseconds.to_numpy(zero_copy_only=False)
     return found / (1e6 * _SECONDS_A_DAY) - (since - _EPOCH).days
 
 
-def _of_different(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
-    """The numbers of texts, each different one read once."""
+def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
+    """Return the number of each text; equal texts are converted once."""
     import pyarrow as pa
 
     different = texts.dictionary_encode()
     read = [math.nan if text is None else number(text) for text in different.dictionary.to_pylist()]
-    taken = pa.array(read, pa.float64()).take(different.indices).fill_null(math.nan)
-    found: FloatArray = taken.to_numpy(zero_copy_only=False)
+    values = pa.array(read, pa.float64()).take(different.indices).fill_null(math.nan)
+    found: FloatArray = values.to_numpy(zero_copy_only=False)
     return found
 
 
-def _utf8(cells: AnyArray) -> pa.Array | None:
-    """An array of texts as Arrow has them; None if one of them is no text in UTF-8."""
+def _to_arrow_texts(cells: AnyArray) -> pa.Array | None:
+    """Return an Arrow array of the texts, None if one of them is not valid in UTF-8."""
     import pyarrow as pa
 
     try:
@@ -349,8 +334,8 @@ def _utf8(cells: AnyArray) -> pa.Array | None:
         return None
 
 
-def _decoded(array: pa.Array, name: str) -> pa.Array:
-    """Numbers as they are, any text as plain strings, nothing at all as missing text."""
+def _decode(array: pa.Array, name: str) -> pa.Array:
+    """Return numbers unchanged, texts as plain strings, a column of nulls as missing texts."""
     import pyarrow as pa
 
     kind = array.type
@@ -363,20 +348,22 @@ def _decoded(array: pa.Array, name: str) -> pa.Array:
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())
     if pa.types.is_decimal(kind):
-        return array.cast(pa.float64())
+        # A cast to float64 rounds twice, in a way that depends on the column's scale, and another
+        # person's cell can change that scale.
+        return array.cast(pa.string()).cast(pa.float64())
     dates = ", or given days_since in the dictionary" if is_date(kind) else ""
     raise ParameterError(f"column {name!r}", f"of numbers or texts{dates}", str(kind))
 
 
-def _split(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
-    """Of each cell the number, or else the text; not a number and None where there is neither."""
+def _split_numbers(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
+    """Return the number and the text of each cell: NaN and None if it has neither."""
     if cells.dtype.kind in "mM":
-        # An object of whole nanoseconds would be a number.
+        # NumPy converts nanoseconds to integers, microseconds to datetime objects.
         cells = cells.astype(f"{cells.dtype.kind}8[us]")
     found = np.full(len(cells), np.nan)
     texts = np.full(len(cells), None, dtype=object)
     for row, cell in enumerate(cells.astype(object)):
-        value = _value(cell)
+        value = _read_cell(cell)
         if isinstance(value, str):
             texts[row] = value
         else:
@@ -384,32 +371,32 @@ def _split(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
     return found, texts
 
 
-def _value(cell: Any) -> float | str:
-    """A cell's number, or its text, by its own type."""
+def _read_cell(cell: Any) -> float | str:
+    """Return a cell's number or its text, by its own type."""
     if isinstance(cell, str):
-        return _character_by_character(cell)
+        return _valid_text(cell)
     if isinstance(cell, Number | np.bool_):
-        return _real(cell)
+        return _real_number(cell)
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "backslashreplace")
     if isinstance(cell, np.datetime64 | np.timedelta64):
         cell = cell.astype(f"{cell.dtype.kind}8[us]").item()
-    if cell is None or _is_not_itself(cell):
+    if cell is None or _is_missing_value(cell):
         return np.nan
     if isinstance(cell, datetime):
-        # To the microsecond, as of an array of dates.
+        # To the microsecond, as in an array of dates.
         return datetime.isoformat(cell, " ")
     if isinstance(cell, timedelta):
         return str(timedelta(cell.days, cell.seconds, cell.microseconds))
-    return _character_by_character(str(cell))
+    return _valid_text(str(cell))
 
 
-def _character_by_character(text: str) -> str:
-    # Half of a surrogate pair is no character: its number stays, which tells texts apart.
+def _valid_text(text: str) -> str:
+    # Half of a surrogate pair is not valid in UTF-8; its escape keeps different texts different.
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _real(cell: Any) -> float:
+def _real_number(cell: Any) -> float:
     try:
         number = complex(cell)
     except OverflowError:
@@ -419,8 +406,8 @@ def _real(cell: Any) -> float:
     return number.real if number.imag == 0 else np.nan
 
 
-def _is_not_itself(cell: Any) -> bool:
-    """Whether a cell is one of the many things that stand for nothing."""
+def _is_missing_value(cell: Any) -> bool:
+    """Return whether a cell is a missing value such as NaN, NaT or NA."""
     try:
         return not bool(cell == cell)
     except (TypeError, ValueError):

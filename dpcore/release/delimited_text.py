@@ -16,6 +16,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpcore.errors import ParameterError
 from dpcore.release.table_file import (
     BUFFER,
@@ -35,58 +37,66 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 1 << 22
 
 
-# Of a text, in which the names of columns are looked for: characters, and lines.
+# Characters and lines in which the header is searched.
 _FIRST_LOOK, MOST_PREAMBLE = 1 << 16, 50
 
 
-# As Arrow says it.
+# Arrow's message.
 _RAGGED = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+)")
 
 
-# Rows among which a ragged one is looked for once more, to say its line.
+# Rows in which the line of a ragged row is searched.
 _MOST_COUNTED = 1 << 20
 
 
-# How other files begin that are often called a text.
+# First bytes of other kinds of files that are often named as text.
 _KINDS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "ZIP, as workbooks are", b"PAR1": "Parquet"}
 
 
 class DelimitedText:
-    """A table as text, read a few megabytes at a time."""
+    """Table in a delimited text, read a few megabytes per step.
+
+    n_joined_lines: Lines that quotes joined to the line before, in the last complete reading.
+    """
 
     def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
         self.file, self.keys = file, list(keys)
         self.header = find_header(file, keys)
+        self.n_joined_lines = 0
 
     def batches(self) -> Iterator[tuple[Block, float]]:
-        """Columns of some rows, as texts, and the share of the file that is read."""
+        """Yield columns of some rows, as texts, and the share of the file that was read."""
+        n_rows = 0
         with self.file.opened() as file:
             try:
-                for batch in self._opened(file):
+                rows = _LineCounter(self._rows_of(file))
+                for batch in self._opened(rows):
                     share = 1.0 if file.closed else file.tell() / file.size()
+                    n_rows += batch.num_rows
                     yield self._block(batch), share
+                self.n_joined_lines = max(0, rows.n_lines - n_rows)
             except ParameterError:
                 raise
             except DAMAGED as error:
                 raise self._fault(error) from error
 
-    def _opened(self, file: Any) -> Any:
+    def _opened(self, rows: _LineCounter) -> Any:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        # Only what is read has a name: of the other columns several may have one.
+        # Columns that are not read may share a name, which Arrow refuses.
         names = [
             name if name in self.keys else f"\0{place}"
             for place, name in enumerate(self.header.names)
         ]
         return arrow_csv.open_csv(
-            self._rows_of(file),
+            pa.PythonFile(rows, mode="r"),
             read_options=arrow_csv.ReadOptions(
                 block_size=_LONGEST_LINE, use_threads=False, column_names=names
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self.header.separator,
-                # Otherwise where a block ends would decide what a quoted line break is.
+                # Otherwise the end of a block would change how a quoted line break is read.
                 newlines_in_values=True,
             ),
             convert_options=arrow_csv.ConvertOptions(
@@ -95,13 +105,11 @@ class DelimitedText:
         )
 
     def _rows_of(self, file: Any) -> Any:
-        """The stream of what is below the header, in UTF-8."""
-        import pyarrow as pa
-
+        """Return the stream of the lines below the header, in UTF-8."""
         stream, header = self.file.unpacked(file), self.header
         if self.file.footer_lines or header.encoding not in ("utf-8", "utf-8-sig"):
             rows = _rows_in_utf8(stream, header, self.file.footer_lines)
-            return pa.PythonFile(_Chunks(rows), mode="r")
+            return io.BufferedReader(_Chunks(rows), BUFFER)
         beginning = _beginning(self.file, header.encoding, header.length)[0][: header.length]
         skipped = len(beginning.encode()) + (len(codecs.BOM_UTF8) if header.has_mark else 0)
         stream.read(skipped)
@@ -111,13 +119,13 @@ class DelimitedText:
         block = Block({key: batch.column(key) for key in self.keys})
         block.are_texts = True
         block.decimal, block.thousands = self.file.decimal, self.file.thousands
-        # Between commas a decimal comma would be quoted, and .tsv files are written by programs.
-        is_told = self.header.separator == "," or self.file.ending.startswith(".tsv")
-        block.is_decimal_open = not is_told and self.file.decimal is None
+        # A decimal comma between commas would be quoted, and programs write .tsv with points.
+        is_point = self.header.separator == "," or self.file.ending.startswith(".tsv")
+        block.is_decimal_open = not is_point and self.file.decimal is None
         return block
 
     def _fault(self, error: Exception) -> ParameterError:
-        """Why the text is no table, with the line where that can be said."""
+        """Return why the text is not a table, with the line if it is known."""
         if ragged := _RAGGED.search(str(error)):
             (number, found), expected = ragged.groups(), len(self.header.names)
             line = self._line_of_ragged()
@@ -125,7 +133,7 @@ class DelimitedText:
             return ParameterError(
                 "data",
                 f"a table with {expected} cell{'s' * (expected > 1)} in every row, as the header "
-                f"in line {self.header.line} has (header_line and footer_lines tell of others)",
+                f"in line {self.header.line} (header_line and footer_lines exclude other lines)",
                 f"{found} in {place}",
             )
         if "Empty CSV" in str(error):
@@ -136,7 +144,7 @@ class DelimitedText:
         return ParameterError("data", SOUND[self.file.ending], self.file.name)
 
     def _line_of_ragged(self) -> int | None:
-        """The first line with another number of cells than the header; None if far or not found."""
+        """Return the first line whose number of cells differs from the header; None if unknown."""
         try:
             with self.file.opened() as file:
                 text = io.TextIOWrapper(
@@ -151,7 +159,7 @@ class DelimitedText:
         return None
 
     def _line_not_decoded(self) -> int | None:
-        """The first line that is not in the encoding."""
+        """Return the first line that cannot be decoded."""
         decoder, line = codecs.getincrementaldecoder(self.header.encoding)(), 1
         with self.file.opened() as file:
             stream = self.file.unpacked(file)
@@ -174,7 +182,7 @@ def _wrong_encoding(encoding: str, line: int) -> ParameterError:
 
 
 class _Chunks(io.RawIOBase):
-    """Pieces of bytes as a file."""
+    """File-like object over an iterator of bytes."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks, self._rest = chunks, b""
@@ -188,39 +196,70 @@ class _Chunks(io.RawIOBase):
             if following is None:
                 return 0
             self._rest = following
-        taken, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
+        chunk, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+class _LineCounter(io.RawIOBase):
+    """Stream that counts the lines read from another stream, without blank lines."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._n_ends, self._is_line_open = 0, False
+
+    @property
+    def n_lines(self) -> int:
+        return self._n_ends + self._is_line_open
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        if data:
+            codes = np.frombuffer(data, dtype=np.uint8)
+            # \r\n ends one line: its \n follows an end, as if the line were blank.
+            is_end = (codes == ord("\n")) | (codes == ord("\r"))
+            self._n_ends += int(np.count_nonzero(is_end[1:] & ~is_end[:-1]))
+            self._n_ends += int(is_end[0] and self._is_line_open)
+            self._is_line_open = not is_end[-1]
+        return data
 
 
 def _rows_in_utf8(stream: Any, header: Header, footer_lines: int) -> Iterator[bytes]:
-    """What is below the header, but for the lines at the end that are no rows."""
+    """Yield the text below the header in UTF-8, without the footer lines."""
     decoder = codecs.getincrementaldecoder(header.encoding)()
-    to_skip, held = header.length, ""
+    to_skip, pending = header.length, ""
     while raw := stream.read(BUFFER):
         text = decoder.decode(raw)
         skipped = min(to_skip, len(text))
         to_skip -= skipped
-        held += text[skipped:]
-        # The last line may not be whole.
-        ready, held = _without_last_lines(held, footer_lines + 1)
+        pending += text[skipped:]
+        # The last line may be incomplete.
+        ready, pending = _split_last_lines(pending, footer_lines + 1)
         yield ready.encode()
-    held += decoder.decode(b"", final=True)[to_skip:]
-    yield _without_last_lines(held, footer_lines)[0].encode()
+    pending += decoder.decode(b"", final=True)[to_skip:]
+    yield _split_last_lines(pending, footer_lines)[0].encode()
 
 
-def _without_last_lines(text: str, n_lines: int) -> tuple[str, str]:
-    """A text up to its last lines that are not blank, and those."""
+def _split_last_lines(text: str, n_lines: int) -> tuple[str, str]:
+    """Split a text before its last n_lines lines that are not blank."""
     lines = list(io.StringIO(text, newline=""))
-    cut, left = len(lines), n_lines
-    while cut and left:
+    cut, n_remaining = len(lines), n_lines
+    while cut and n_remaining:
         cut -= 1
-        left -= bool(lines[cut].strip())
+        n_remaining -= bool(lines[cut].strip())
     return "".join(lines[:cut]), "".join(lines[cut:])
 
 
 def _encoding_of(file: TableFile) -> tuple[str, bool]:
-    """As it is said, or by a text's first bytes; and whether a mark says it."""
+    """Return the encoding, as given or from the first bytes, and whether a mark states it."""
     with file.opened() as stream:
         first = file.unpacked(stream).read(4)
     marks = {
@@ -232,7 +271,7 @@ def _encoding_of(file: TableFile) -> tuple[str, bool]:
             return encoding, True
     if file.text_encoding is not None:
         return file.text_encoding, False
-    # The names of columns are mostly letters of one byte.
+    # Most letters in column names are ASCII, whose UTF-16 code has one zero byte.
     zeros = tuple(each == 0 for each in first)
     without_mark = {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}
     return without_mark.get(zeros, "utf-8"), False
@@ -241,10 +280,7 @@ def _encoding_of(file: TableFile) -> tuple[str, bool]:
 def _beginning(
     file: TableFile, encoding: str, n_characters: int
 ) -> tuple[str, ParameterError | None]:
-    """The first characters of a text: as many, or all there are, or some more.
-
-    And why there are no more, where a line is not in this encoding.
-    """
+    """Return at least the first n_characters of a text, or all, and a decoding error if any."""
     decoder, text = codecs.getincrementaldecoder(encoding)(), ""
     with file.opened() as packed:
         stream = file.unpacked(packed)
@@ -263,7 +299,7 @@ def _beginning(
 def _records(
     lines: Iterable[str], separator: str, first_line: int = 1
 ) -> Iterator[tuple[int, list[str], int]]:
-    """Rows of a text from a line on: that of each, its cells, and the characters up to its end."""
+    """Yield the line, the cells and the end (in characters) of each row from first_line."""
     read, consumed = 0, 0
 
     def counted() -> Iterator[str]:
@@ -292,24 +328,24 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
             Header(
                 tuple(cell.strip() for cell in cells), line, separator, encoding, length, has_mark
             )
-            for separator in _separators(file, _separator_said(text, file))
+            for separator in _separators(file, _separator_line(text, file))
             for line, cells, length in _first_records(text, separator, file, is_whole)
         ]
-        if is_whole or (found and not keys) or _having(found, keys):
+        if is_whole or (found and not keys) or _with_all_keys(found, keys):
             break
-    if fault is not None and not _having(found, keys):
+    if fault is not None and not _with_all_keys(found, keys):
         raise fault
     if not found:
         raise ParameterError("data", SOUND[file.ending], file.name)
-    return _with_keys(found, keys, file) if keys else _likeliest(found, file)
+    return _with_keys(found, keys, file) if keys else _most_likely(found, file)
 
 
-def _having(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
+def _with_all_keys(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
     return [each for each in found if set(keys) <= set(each.names)]
 
 
 def _refuse_other_kinds(file: TableFile) -> None:
-    """Say of another kind of file which it is."""
+    """Refuse files of another kind, and name the kind."""
     with file.opened() as stream:
         first = stream.read(4)
     for beginning, kind in _KINDS.items():
@@ -318,15 +354,15 @@ def _refuse_other_kinds(file: TableFile) -> None:
 
 
 def _separators(file: TableFile, named: str | None) -> tuple[str, ...]:
-    """Those that come into question: as Excel names it in a first line, or of all."""
+    """Return the possible separators: only the one in a first line sep=;, if there is one."""
     if named is not None and file.separator is None:
         return (named,)
     usual = {".tsv": "\t", ".txt": "\t"}.get(file.ending.removesuffix(".gz"), ",")
     return tuple(dict.fromkeys((file.separator or usual, usual, *SEPARATORS)))
 
 
-def _separator_said(text: str, file: TableFile) -> str | None:
-    """By a first line as Excel reads and writes it: sep=;"""
+def _separator_line(text: str, file: TableFile) -> str | None:
+    """Return the separator in a first line as Excel writes it: sep=;"""
     first = text[:16].splitlines()[:1]
     is_named = bool(first) and first[0].lower().startswith("sep=") and len(first[0]) == len("sep=;")
     return first[0][-1] if is_named and file.header_line is None else None
@@ -335,8 +371,8 @@ def _separator_said(text: str, file: TableFile) -> str | None:
 def _first_records(
     text: str, separator: str, file: TableFile, is_whole: bool
 ) -> Iterator[tuple[int, list[str], int]]:
-    """Where a header may be: the lines of a preamble and the one after it."""
-    first_line = file.header_line or (2 if _separator_said(text, file) else 1)
+    """Yield the lines that may be the header: the first that are not blank."""
+    first_line = file.header_line or (2 if _separator_line(text, file) else 1)
     last_line = first_line if file.header_line is not None else MOST_PREAMBLE
     try:
         records = _records(io.StringIO(text, newline=""), separator, first_line)
@@ -349,26 +385,29 @@ def _first_records(
         return
 
 
-def _likeliest(found: Sequence[Header], file: TableFile) -> Header:
-    """The first line, by the separator that cuts it into most names."""
+def _most_likely(found: Sequence[Header], file: TableFile) -> Header:
+    """Return the first line, split by the separator that gives most names."""
     first = min(each.line for each in found)
-    wanted = {file.separator} if file.separator is not None else set(SEPARATORS)
-    there = [each for each in found if each.line == first and each.separator in wanted]
+    names = {file.separator} if file.separator is not None else set(SEPARATORS)
+    there = [each for each in found if each.line == first and each.separator in names]
     header = max(there or found, key=lambda each: len(each.names))
     refuse_numbers(header, file)
     return header
 
 
 def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
-    """The first line in which all keys are.
+    """Return the first line that has all keys.
 
-    Raises `ParameterError` that says what the likeliest line lacks.
+    Raises `ParameterError` with the key that the most similar line lacks.
     """
-    wanted, whole = set(keys), _having(found, keys)
+    names, whole = set(keys), _with_all_keys(found, keys)
     mine = [each for each in whole if file.separator in (None, each.separator)]
     if whole and not mine:
-        told = SEPARATORS.get(whole[0].separator, whole[0].separator)
-        wish = f"that of the file: the header in line {whole[0].line} has a {told} between names"
+        found_separator = SEPARATORS.get(whole[0].separator, whole[0].separator)
+        wish = (
+            f"that of the file: the header in line {whole[0].line} has a {found_separator} "
+            "between names"
+        )
         raise ParameterError("separator", wish, file.separator)
     if mine:
         first = min(each.line for each in mine)
@@ -379,8 +418,8 @@ def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) ->
         header = at_first[0]
         require_columns(keys, header.names, f" in line {header.line}")
         return header
-    likeliest = max(found, key=lambda each: len(wanted & set(each.names)))
-    if not wanted & set(likeliest.names):
-        likeliest = _likeliest(found, replace(file, separator=None))
+    likeliest = max(found, key=lambda each: len(names & set(each.names)))
+    if not names & set(likeliest.names):
+        likeliest = _most_likely(found, replace(file, separator=None))
     require_columns(keys, likeliest.names, f" in line {likeliest.line}")
     return likeliest

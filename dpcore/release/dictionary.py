@@ -20,6 +20,7 @@ from typing import Any
 
 from dpcore.errors import ParameterError
 from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text
+from dpcore.release.table_file import require_regular_file
 
 # Integer rows of more features would leave the range in which their lengths are exact.
 MOST_FEATURES = 10_000
@@ -33,7 +34,7 @@ _TOP, _ROWS, _COLUMN = (
     {"lower", "upper", "middle", "levels", "missing", "decimal", "thousands", "unit", "days_since",
      "date_order"},
 )  # fmt: skip
-_CELLS = ("missing", "decimal", "thousands", "date_order")
+_CELLS = ("missing", "decimal", "thousands", "date_order", "multiline")
 DECIMALS, THOUSANDS = (".", ","), (".", ",", " ", "'", "\u2019", "_")
 _LONGEST_UNIT = 16
 
@@ -191,8 +192,10 @@ class Dictionary:
         Public bound on a row's length, where each column reaches to 1 around its middle; longer
         rows are shortened. The root of the number of columns if not given, which none exceeds.
     missing, decimal, thousands, date_order
-        As in `Column`, for all columns that say nothing of it. Cells that are `missing` name no
-        person either.
+        Defaults for all columns, as in `Column`. Cells that are `missing` name no person either.
+    multiline : bool, optional
+        Whether quoted cells of a text file may have many line breaks. If not, a file in which
+        quotes join more than 10 lines is refused, since an unbalanced quote swallows rows.
 
     Raises
     ------
@@ -211,9 +214,12 @@ class Dictionary:
     decimal: str | None = None
     thousands: str | None = None
     date_order: str | None = None
+    multiline: bool | None = None
 
     def __post_init__(self) -> None:
         _check_marks(self, "cells")
+        if self.multiline not in (None, True, False):
+            raise ParameterError("multiline of cells", "true or false", self.multiline)
         names = [column.name for column in self.columns]
         if not names:
             raise ParameterError("columns", "one or more columns with limits or levels", names)
@@ -349,6 +355,7 @@ def read_dictionary(path: Path | str) -> Dictionary:
     OSError
         If it cannot be read.
     """
+    require_regular_file("dictionary", path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST_FILE + 1)
     return parsed_dictionary(text, str(path))
@@ -441,7 +448,8 @@ def _check_marks(said: Column | Dictionary, where: str) -> None:
 
 def _marks_of_file(said: Column | Dictionary) -> dict[str, Any]:
     """What was said of cells, as in a file."""
-    marks = {key: getattr(said, key) for key in _CELLS if getattr(said, key) is not None}
+    values = {key: getattr(said, key, None) for key in _CELLS}
+    marks = {key: value for key, value in values.items() if value is not None}
     return marks | ({"missing": list(marks["missing"])} if "missing" in marks else {})
 
 
@@ -464,6 +472,8 @@ def _pairs(values: Mapping[str, Any]) -> list[str]:
 def _written(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return _quoted(value) if isinstance(value, str) else repr(value)
 
 

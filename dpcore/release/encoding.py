@@ -42,42 +42,41 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
-
-
 RowFunction: TypeAlias = Callable[[FloatArray], FloatArray]
-
-
-# What is worked on together stays in a processor's cache.
+# Rows of one step fit into the processor's cache.
 _CELLS_IN_CACHE = 1 << 16
-
-
-# Each has a block of its own, of 16 MB.
+# Each thread holds a block of 16 MB.
 _MOST_THREADS = 4
+MOST_JOINED_LINES = 10
 
 
 @dataclass
 class Reading:
-    """What was met in the table: for the holder's eyes, and not for publication.
+    """Exact counts of a reading. They are not private, and for the data holder only.
 
     Attributes
     ----------
     n_rows : int
         Rows read.
     n_left_out : int
-        Rows without a person, or beyond the most that a person may have.
+        Rows without a person, or more than the dictionary's `at_most` of one person.
+    n_joined_lines : int
+        Lines of a text file that quotes joined to the line before.
     missing, clipped : Counter of str
-        Cells of each column: without a number or a known level, and beyond a limit.
+        Cells of each column without a number or a known level, and beyond a limit.
     """
 
     n_rows: int = 0
     n_left_out: int = 0
+    n_joined_lines: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     clipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Reading) -> None:
-        """Count what was met in another part of the table, too."""
+        """Add the counts of another part of the table."""
         self.n_rows += other.n_rows
         self.n_left_out += other.n_left_out
+        self.n_joined_lines += other.n_joined_lines
         self.missing.update(other.missing)
         self.clipped.update(other.clipped)
 
@@ -85,6 +84,12 @@ class Reading:
     def empty_columns(self) -> tuple[str, ...]:
         """Columns without a number, or a known level, in any row."""
         return tuple(name for name, n in self.missing.items() if 0 < n == self.n_rows)
+
+    @property
+    def missing_shares(self) -> dict[str, float]:
+        """Share of missing or unreadable cells of each column that has any, largest first."""
+        shares = {name: n / self.n_rows for name, n in self.missing.items() if n}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def grid_blocks(
@@ -94,17 +99,17 @@ def grid_blocks(
     *,
     then: RowFunction = lambda rows: rows,
 ) -> Iterator[FloatArray]:
-    """The rows of a table on the grid, in blocks; some are made while one is worked with.
+    """Yield the rows of a table on the grid, in blocks that are prepared in parallel.
 
     Parameters
     ----------
     table : Table
     dictionary : Dictionary
     reading : Reading, optional
-        Counts what is met.
+        Counts are added to it.
     then : callable
-        What becomes of some rows on the grid, each by itself, while they are in the processor's
-        cache; it may write over them.
+        Function of some rows on the grid that treats each row by itself; it may overwrite them.
+        Blocks are small enough for the processor's cache.
     Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
         `then`
     Raises `ParameterError` if a column is of a type that is neither number nor text.
@@ -113,46 +118,63 @@ def grid_blocks(
 
     def prepared(values: AnyArray) -> FloatArray:
         rows = np.empty(values.shape)
-        deque(_pieces(values, limits, then, rows), maxlen=0)
+        deque(_encode(values, limits, then, rows), maxlen=0)
         return rows
 
-    values = _kept_values(table, dictionary, reading, limits)
-    yield from _side_by_side(prepared, values, table.n_threads)
+    values = _select_values(table, dictionary, reading, limits)
+    yield from _map_blocks(prepared, values, table.n_threads)
 
 
 def grid_sums(
     table: Table, dictionary: Dictionary, reading: Reading, *, then: RowFunction
 ) -> Iterator[tuple[IntArray, int]]:
-    """The exact sum of each of the blocks that `grid_blocks` gives, and its number of rows."""
+    """Yield the exact sum and the number of rows of each block of `grid_blocks`."""
     limits = _limits(dictionary)
 
     def summed(values: AnyArray) -> tuple[IntArray, int]:
-        return exact_sum(_pieces(values, limits, then), dictionary.n_features)
+        return exact_sum(_encode(values, limits, then), dictionary.n_features)
 
-    values = _kept_values(table, dictionary, reading, limits)
-    yield from _side_by_side(summed, values, table.n_threads)
+    values = _select_values(table, dictionary, reading, limits)
+    yield from _map_blocks(summed, values, table.n_threads)
 
 
-def _kept_values(
+def _select_values(
     table: Table, dictionary: Dictionary, reading: Reading | None, limits: FloatArray
 ) -> Iterator[AnyArray]:
-    """Features of the rows that count, in blocks."""
+    """Yield the features of the selected rows, in blocks."""
     rows_of = Counter[str]()
     for block in table.blocks():
         require_decimal_mark(block, dictionary)
-        values = _values(block, dictionary)
-        kept = np.ones(len(values), dtype=bool)
+        values = _feature_values(block, dictionary)
+        is_selected = np.ones(len(values), dtype=bool)
         if dictionary.person is not None:
             people = people_of(block, dictionary.person, dictionary.marks_of(None))
-            kept = _kept(people, rows_of, dictionary.at_most)
+            is_selected = _select_rows(people, rows_of, dictionary.at_most)
         if reading is not None and len(values):
-            _count(reading, values, kept, dictionary, limits)
-        if len(values := values if kept.all() else values[kept]):
+            _count_cells(reading, values, is_selected, dictionary, limits)
+        if len(values := values if is_selected.all() else values[is_selected]):
             yield values
+    require_balanced_quotes(table, dictionary)
+    if reading is not None:
+        reading.n_joined_lines += table.n_joined_lines
+
+
+def require_balanced_quotes(table: Table, dictionary: Dictionary) -> None:
+    """Refuse a text file in which quotes joined many lines: rows would be lost silently.
+
+    table: Read to its end.
+    """
+    if table.n_joined_lines > MOST_JOINED_LINES and not dictionary.multiline:
+        raise ParameterError(
+            "data",
+            "a text in which quoted cells contain few line breaks, or multiline = true under "
+            "[cells] of the dictionary; an unbalanced quote swallows rows",
+            f"{table.n_joined_lines:,} lines that are part of a cell",
+        )
 
 
 def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
-    """Where a file may have either, it is asked for: a guess from the rows would depend on them."""
+    """Refuse a file whose decimal mark is unknown: a guess would depend on the rows."""
     are_numbers = [not (each.levels or each.days_since) for each in dictionary.columns]
     are_open = [each.decimal is None for each in dictionary.columns]
     if (
@@ -163,14 +185,14 @@ def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
         )
     ):
         raise ParameterError(
-            "decimal", "said, as a point or a comma: cells are not separated by commas", "neither"
+            "decimal", "given as point or comma, since cells are not separated by commas", "neither"
         )
 
 
-def _side_by_side(
+def _map_blocks(
     work: Callable[[AnyArray], T], blocks: Iterator[AnyArray], n_threads: int | None = None
 ) -> Iterator[T]:
-    """What comes of each block, in their order, a few of them at once."""
+    """Yield the result of each block, in order, from several threads."""
     if n_threads == 1:
         yield from map(work, blocks)
         return
@@ -185,10 +207,10 @@ def _side_by_side(
             yield coming.popleft().result()
 
 
-def _pieces(
+def _encode(
     values: AnyArray, limits: FloatArray, then: RowFunction, rows: FloatArray | None = None
 ) -> Iterator[FloatArray]:
-    """Rows on the grid, so few at a time that whoever takes them finds them in the cache."""
+    """Yield rows on the grid, in pieces that fit into the processor's cache."""
     step = max(1, _CELLS_IN_CACHE // values.shape[1])
     buffer, (lower, upper, middle) = np.empty((step, values.shape[1])), limits
     for start in range(0, len(values), step):
@@ -201,7 +223,7 @@ def _pieces(
 
 
 def _limits(dictionary: Dictionary) -> FloatArray:
-    """Lower and upper limit and middle of every feature; levels go from 0, their middle, to 1."""
+    """Return lower limit, upper limit and middle of every feature; levels have 0, 1 and 0."""
     of_columns = [
         [(0.0, 1.0, 0.0)] * len(column.levels) or [(column.lower, column.upper, column.middle)]
         for column in dictionary.columns
@@ -209,8 +231,8 @@ def _limits(dictionary: Dictionary) -> FloatArray:
     return np.array(list(chain(*of_columns)), dtype=np.float64).T
 
 
-def _values(block: Block, dictionary: Dictionary) -> AnyArray:
-    """Features as numbers: not a number where there is none, and 0 or 1 for levels."""
+def _feature_values(block: Block, dictionary: Dictionary) -> AnyArray:
+    """Return the features as numbers: NaN if missing, and 0 or 1 for levels."""
     matrix = block.matrix
     has_levels = dictionary.n_features > len(dictionary.columns)
     marks = [
@@ -223,7 +245,7 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
         _features(column, block[column.name], each)
         for column, each in zip(dictionary.columns, marks, strict=True)
     ]
-    # A column's cells lie side by side, as they come, and as narrow as they come.
+    # Columns keep their memory layout and their type if all have the same.
     kinds = {each.dtype for each in found}
     kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float64)
     values, start = np.empty((len(found[0]), dictionary.n_features), kind, order="F"), 0
@@ -235,7 +257,7 @@ def _values(block: Block, dictionary: Dictionary) -> AnyArray:
 
 
 def _features(column: Column, cells: Cells, marks: Marks) -> AnyArray:
-    """A column's features side by side, of shape (rows, 1) or (rows, levels)."""
+    """Return a column's features, shape (rows, 1) or (rows, levels)."""
     if not column.levels:
         return numbers_of(cells, column.name, marks)[:, None]
     import pyarrow as pa
@@ -248,15 +270,15 @@ def _features(column: Column, cells: Cells, marks: Marks) -> AnyArray:
     return on
 
 
-def _count(
+def _count_cells(
     reading: Reading,
     values: AnyArray,
-    kept: BoolArray,
+    is_selected: BoolArray,
     dictionary: Dictionary,
     limits: FloatArray,
 ) -> None:
     reading.n_rows += len(values)
-    reading.n_left_out += int(np.count_nonzero(~kept))
+    reading.n_left_out += int(np.count_nonzero(~is_selected))
     lower, upper, _ = limits
     within, start = are_within(values, lower, upper), 0
     if within.all() and len(within) == len(dictionary.columns):
@@ -273,9 +295,9 @@ def _count(
 
 
 def people_of(block: Block, person: str, marks: Marks = PLAIN) -> pa.Array:
-    """The name of each row's person, null where there is none.
+    """Return the name of each row's person, null if there is none.
 
-    marks: Say which cells name nobody.
+    marks: Codes of missing cells.
     """
     cells = block[person]
     if block.are_texts and not isinstance(cells, np.ndarray):
@@ -283,10 +305,10 @@ def people_of(block: Block, person: str, marks: Marks = PLAIN) -> pa.Array:
     return names_of(cells, person, marks)
 
 
-def _kept(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:
-    kept = np.zeros(len(people), dtype=bool)
+def _select_rows(people: pa.Array, rows_of: Counter[str], at_most: int) -> BoolArray:
+    is_selected = np.zeros(len(people), dtype=bool)
     for row, person in enumerate(people.to_pylist()):
         if person is not None and rows_of[person] < at_most:
             rows_of[person] += 1
-            kept[row] = True
-    return kept
+            is_selected[row] = True
+    return is_selected

@@ -16,49 +16,58 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpcore.arrays import BoolArray
+from dpcore.errors import shortened
 from dpcore.release.cells import Cells, Marks, is_date, name_of_text, names_of, numbers_of
 from dpcore.release.dictionary import Column, Dictionary
-from dpcore.release.encoding import people_of, require_decimal_mark
+from dpcore.release.encoding import people_of, require_balanced_quotes, require_decimal_mark
 from dpcore.release.table_file import Block
 from dpcore.release.tables import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MOST_EXAMPLES, _LONGEST_EXAMPLE = 5, 30
+
 
 @dataclass
 class ColumnCounts:
-    """Cells of one column.
+    """Counts of the cells of one column.
 
     Attributes
     ----------
     missing : int
-        With nothing in them, or a code that stands for nothing.
+        Empty cells, and codes of missing cells.
     unknown : int
-        Neither missing nor a number, or no level of the dictionary.
+        Other cells without a number, or without a level of the dictionary.
     below, above : int
-        Beyond a limit, and moved to it.
+        Cells beyond a limit, which are moved to it.
+    examples : list of str
+        The first different `unknown` cells, shortened. They are private: show them only to the
+        data holder.
     """
 
     missing: int = 0
     unknown: int = 0
     below: int = 0
     above: int = 0
+    examples: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Inspection:
-    """What was met in a table.
+    """Exact counts of a table. They are not private, and for the data holder only.
 
     Attributes
     ----------
     n_rows : int
     columns : dict of str to ColumnCounts
-        By the dictionary's columns, in their order.
+        Counts of the dictionary's columns, in their order.
     n_people : int or None
-        Named in the dictionary's person column; None without one.
+        Number of names in the person column; None without one.
     n_nameless, n_beyond : int
-        Rows without a person, and beyond the most that a person may have: both are left out.
+        Rows without a person, and rows beyond `at_most` of one person. Both are skipped.
+    n_joined_lines : int
+        Lines of a text file that quotes joined to the line before.
     """
 
     n_rows: int = 0
@@ -66,6 +75,7 @@ class Inspection:
     n_people: int | None = None
     n_nameless: int = 0
     n_beyond: int = 0
+    n_joined_lines: int = 0
 
     @property
     def empty_columns(self) -> tuple[str, ...]:
@@ -78,7 +88,7 @@ class Inspection:
 
 
 def inspect_table(data: Any, dictionary: Dictionary) -> Inspection:
-    """Count what a release would read: nothing is charged, and nothing written.
+    """Count the cells that a release would read. Nothing is charged or written.
 
     Parameters
     ----------
@@ -89,28 +99,31 @@ def inspect_table(data: Any, dictionary: Dictionary) -> Inspection:
     Raises
     ------
     ParameterError
-        If the table does not fit the dictionary, or it cannot be told how it is to be read.
+        If the table does not fit the dictionary, or its layout is ambiguous.
     OSError
         If a file cannot be read.
     """
     found = Inspection(columns={each.name: ColumnCounts() for each in dictionary.columns})
     rows_of = Counter[str]()
-    for block in Table(data, dictionary.keys).blocks():
+    table = Table(data, dictionary.keys)
+    for block in table.blocks():
         require_decimal_mark(block, dictionary)
         for column in dictionary.columns:
             marks = dictionary.marks_of(column, block.decimal, block.thousands)
             cells, counts = block[column.name], found.columns[column.name]
-            _count(counts, cells, column, marks)
+            _count_cells(counts, cells, column, marks)
         found.n_rows += len(block[dictionary.keys[0]])
         if dictionary.person is not None:
             found.n_nameless += _count_people(rows_of, block, dictionary)
+    require_balanced_quotes(table, dictionary)
+    found.n_joined_lines = table.n_joined_lines
     if dictionary.person is not None:
         found.n_people = len(rows_of)
         found.n_beyond = sum(max(0, rows - dictionary.at_most) for rows in rows_of.values())
     return found
 
 
-def _count(counts: ColumnCounts, cells: Cells, column: Column, marks: Marks) -> None:
+def _count_cells(counts: ColumnCounts, cells: Cells, column: Column, marks: Marks) -> None:
     if column.levels:
         names = names_of(cells, column.name, marks)
         is_missing = _is_null(names)
@@ -122,11 +135,25 @@ def _count(counts: ColumnCounts, cells: Cells, column: Column, marks: Marks) -> 
         counts.below += int(np.count_nonzero(numbers < column.lower))
         counts.above += int(np.count_nonzero(numbers > column.upper))
     counts.missing += int(np.count_nonzero(is_missing))
-    counts.unknown += int(np.count_nonzero(~is_missing & ~is_read))
+    is_unknown = ~is_missing & ~is_read
+    counts.unknown += int(np.count_nonzero(is_unknown))
+    if is_unknown.any() and len(counts.examples) < _MOST_EXAMPLES:
+        _add_examples(counts.examples, names_of(cells, column.name, marks), is_unknown)
+
+
+def _add_examples(examples: list[str], names: pa.Array, is_unknown: BoolArray) -> None:
+    import pyarrow as pa
+
+    for name in names.filter(pa.array(is_unknown)).unique().to_pylist():
+        if len(examples) == _MOST_EXAMPLES:
+            return
+        example = shortened(name, _LONGEST_EXAMPLE)
+        if example not in examples:
+            examples.append(example)
 
 
 def _count_people(rows_of: Counter[str], block: Block, dictionary: Dictionary) -> int:
-    """Add up each person's rows; how many have none."""
+    """Count each person's rows, and return the number of rows without a person."""
     people = people_of(block, dictionary.person or "", dictionary.marks_of(None))
     rows_of.update(people.drop_null().to_pylist())
     return int(people.null_count)

@@ -33,9 +33,9 @@ COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dic
 def files_of(
     certificate: dict[str, Any], dictionary: Dictionary, measured: Measured
 ) -> dict[str, bytes]:
-    """All files of a release by name; the certificate gets the hashes of the others.
+    """Return all files of a release by name; the certificate gets the hashes of the others.
 
-    certificate: From `certificate_of`.
+    certificate: Result of `certificate_of`.
     """
     arrays: dict[str, AnyArray] = {
         "components": measured.components,
@@ -44,25 +44,30 @@ def files_of(
         "features": np.array(dictionary.features),
         **{name: estimate_of(measured, name) for name in ESTIMATES},
     }
-    file = io.BytesIO()
-    np.savez(file, **cast(dict[str, Any], arrays))
-    files = {COMPONENTS: file.getvalue(), **files_beside(certificate, arrays)}
+    files = {COMPONENTS: npz_bytes(arrays), **files_beside(certificate, arrays)}
     hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
     return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
 
 
+def npz_bytes(arrays: Mapping[str, AnyArray]) -> bytes:
+    """Return the content of `components.npz`; the same arrays give the same bytes."""
+    file = io.BytesIO()
+    np.savez(file, **cast(dict[str, Any], dict(arrays)))
+    return file.getvalue()
+
+
 def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) -> dict[str, bytes]:
-    """All files but the two that they are made of, by name.
+    """Return all files except the two from which they are made, by name.
 
     certificate: Its hashes are not read.
-    arrays: Of the NPZ file.
+    arrays: Arrays of the NPZ file.
     """
     return {
         "components.csv": _csv(_components(arrays)),
         "variance.csv": _csv(_variance(arrays)),
         DICTIONARY: dictionary_from(certificate["dictionary"]).toml().encode(),
         "certificate.html": certificate_page(certificate).encode(),
-        # JSON is YAML.
+        # Every JSON document is valid YAML.
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
         "use.py": SCRIPT.encode(),
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
@@ -71,7 +76,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
 
 
 def _label_files(certificate: dict[str, Any]) -> dict[str, bytes]:
-    if "label" not in certificate:  # of an earlier version
+    if "label" not in certificate:  # an earlier version
         return {}
     label = label_of_certificate(certificate)
     return {"label.json": as_json(label.as_dict()), "label.html": label_page(label).encode()}
@@ -85,7 +90,7 @@ def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
 
 
 def _variance(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
-    """A cell is empty where the release cannot tell."""
+    """Yield the rows of `variance.csv`; cells of unknown estimates are empty."""
     yield ["row", *(f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high"))]
     columns = np.concatenate([arrays[name] for name in ESTIMATES]).T
     for number, row in enumerate(columns.tolist(), 1):

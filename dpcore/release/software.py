@@ -15,22 +15,23 @@ import dpcore
 
 
 def software() -> dict[str, str]:
-    """Versions, and what identifies the code that ran."""
+    """Return the versions of packages, and the commit and hash of this package's code."""
     packages = {name: version(name) for name in ("numpy", "scipy", "pyarrow")}
-    return {"dpcore": dpcore.__version__, "commit": _commit(), "code": _code(),
+    return {"dpcore": dpcore.__version__, "commit": _commit(), "code": _code_hash(),
             "python": platform.python_version(), **packages}  # fmt: skip
 
 
 @cache
-def _code() -> str:
-    """SHA-256 of the package's programs."""
+def _code_hash() -> str:
+    """Return the SHA-256 of all files of the package: programs, schemas and texts."""
     package, digest = Path(dpcore.__file__).parent, sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and path.parent.name != "__pycache__":
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
-# What is made of a release once its noise is on it: it can break no promise.
+# Post-processing of noisy results, which cannot change the guarantee.
 AFTER_THE_NOISE = (
     "dpcore.pca.assessment",
     "dpcore.privacy.label",
@@ -41,12 +42,11 @@ AFTER_THE_NOISE = (
 
 
 def promise_code() -> dict[str, int]:
-    """The programs that a release's promise rests on, with their lines: what reads rows, bounds
-    them, draws the noise, charges it and says so.
+    """Return the files that the guarantee of a release relies on, with their numbers of lines.
 
-    All that `dpcore.release.publication` imports, each name from where it is defined, but for what
-    comes after the noise. The certificate's hash is of the whole package: whatever is imported
-    runs.
+    These are all modules that `dpcore.release.publication` imports, directly or indirectly,
+    without `AFTER_THE_NOISE`. Each imported name is followed to the module that defines it. The
+    hash in a certificate covers the whole package, since every imported module runs.
     """
     found: dict[str, int] = {}
     waiting = ["dpcore.release.publication"]
@@ -54,11 +54,11 @@ def promise_code() -> dict[str, int]:
         module = waiting.pop()
         file = _file_of(module)
         is_after = any(f"{module}.".startswith(f"{each}.") for each in AFTER_THE_NOISE)
-        if file is None or is_after or _named(file) in found:
+        if file is None or is_after or _path_in_package(file) in found:
             continue
         text = file.read_text(encoding="utf-8")
-        found[_named(file)] = len(text.splitlines())
-        waiting += (_home_of(name, of) for of, name in _imported(text))
+        found[_path_in_package(file)] = len(text.splitlines())
+        waiting += (_defining_module(name, of) for of, name in _package_imports(text))
     return dict(sorted(found.items()))
 
 
@@ -68,12 +68,12 @@ def _file_of(module: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def _named(file: Path) -> str:
+def _path_in_package(file: Path) -> str:
     return file.relative_to(Path(dpcore.__file__).parents[1]).as_posix()
 
 
-def _imported(text: str) -> Iterator[tuple[str, str]]:
-    """Modules of this package and the names taken from them, but for types alone."""
+def _package_imports(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the modules of this package and the names imported from them, except for types."""
     tree = ast.parse(text)
     types = {
         child
@@ -88,21 +88,21 @@ def _imported(text: str) -> Iterator[tuple[str, str]]:
                 yield from ((module, alias.name) for alias in node.names)
 
 
-def _home_of(name: str, module: str) -> str:
-    """The module that defines what another hands on."""
+def _defining_module(name: str, module: str) -> str:
+    """Return the module that defines a name that another module may re-export."""
     if _file_of(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     file = _file_of(module)
     if file is not None and file.name == "__init__.py":
-        for of, each in _imported(file.read_text(encoding="utf-8")):
+        for of, each in _package_imports(file.read_text(encoding="utf-8")):
             if each == name:
-                return _home_of(name, of)
+                return _defining_module(name, of)
     return module
 
 
 @cache
 def _commit() -> str:
-    """Of the repository the package lies in, with "-dirty" where files were changed; or nothing."""
+    """Return the commit of the package's repository, with "-dirty" if files changed, or ""."""
     package = Path(dpcore.__file__).parent
     command = ["git", "-C", str(package), "describe", "--always", "--dirty", "--abbrev=40",
                "--exclude=*"]  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import csv
+import os
+import stat
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,27 +20,15 @@ import numpy as np
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.release.cells import Cells
 
-# What pyarrow, NumPy and zipfile raise of a damaged file; ArrowInvalid is a ValueError, and of an
-# archive with a password, or a kind of column or compression that nobody reads, a RuntimeError.
+# Exceptions of pyarrow, NumPy and zipfile for damaged files. ArrowInvalid is a ValueError;
+# passwords and unsupported columns or compressions raise RuntimeError.
 DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, MemoryError,
            SyntaxError, TokenError, zipfile.BadZipFile, csv.Error)  # fmt: skip
-
-
 BUFFER = 1 << 16
-
-
 _MOST_FOOTER = 1000
-
-
 TEXTS = (".csv", ".tsv", ".txt")
-
-
 WORKBOOK = ".xlsx"
-
-
 _A_TEXT = "a table as text: a header, as many cells in every row, no line above 4 MB"
-
-
 SOUND = {
     **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
     WORKBOOK: "a sound workbook of at most 256 MB unpacked, with a header",
@@ -46,19 +36,24 @@ SOUND = {
     ".npz": "an NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
     ".npy": "an NPY file with a matrix of numbers",
 }
-
-
-# What a separator is called.
+# Names of separators in messages.
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+
+
+def require_regular_file(parameter: str, path: Path | str) -> None:
+    """Refuse devices and pipes, which may never end; a missing file raises FileNotFoundError."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ParameterError(parameter, "a regular file, no device, pipe or folder", str(path))
 
 
 class Block(dict[str, Cells]):
     """Columns of some rows.
 
-    matrix: Where they are those of one.
-    are_texts: Whether the source has nothing but texts, so that no cell decides another's type.
-    decimal, thousands: The marks that the file's holder says it has.
-    is_decimal_open: Whether numbers may as well have a decimal comma as a point.
+    matrix: Matrix of the columns, if they come from one.
+    are_texts: Whether all cells of the source are texts, so that no cell changes another's type.
+    decimal, thousands: Marks that the data holder gave for the file.
+    is_decimal_open: Whether the decimal mark of the file is unknown.
+    n_joined_lines: Lines that quotes joined to the line before, in the file of a whole table.
     """
 
     matrix: np.ndarray[Any, Any] | None = None
@@ -66,43 +61,45 @@ class Block(dict[str, Cells]):
     decimal: str | None = None
     thousands: str | None = None
     is_decimal_open: bool = False
+    n_joined_lines: int = 0
 
     def like(self, columns: Mapping[str, Cells]) -> Block:
-        """Other columns or rows of the same source."""
+        """Return other columns or rows of the same source."""
         block = Block(columns)
         block.are_texts, block.is_decimal_open = self.are_texts, self.is_decimal_open
         block.decimal, block.thousands = self.decimal, self.thousands
+        block.n_joined_lines = self.n_joined_lines
         return block
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file with a table, and how it is laid out where its header does not tell.
+    """File with a table, and its layout where the header leaves it open.
 
     Parameters
     ----------
     path : path
-        Its name says what it is: .csv, .tsv or .txt, each perhaps .gz; .xlsx, .parquet, .npz, .npy.
+        The ending gives the format: .csv, .tsv or .txt, also with .gz; .xlsx, .parquet, .npz, .npy.
     content : bytes, optional
-        What is in it, where that is in memory.
+        Content of the file, if it is in memory.
     separator : str, optional
-        The character between cells.
+        Character between cells. Default: found from the header.
     text_encoding : str, optional
-        UTF-8 unless a byte order mark says another.
+        Default: given by a byte order mark, else UTF-8.
     header_line : int, optional
-        Line of a text, or row of a sheet, in which the columns' names are, from 1. The first in
-        which all are that are read.
+        Line of a text, or row of a sheet, with the column names, from 1. Default: the first that
+        has all names that are read.
     footer_lines : int
-        Lines at the end that are no rows.
+        Number of lines at the end that are not rows.
     sheet : str, optional
-        Of a workbook. The only one with such a header.
+        Sheet of a workbook. Default: the only one with such a header.
     decimal, thousands : str, optional
-        Marks in this file's numbers, where its dictionary has others for all columns, or none.
+        Marks in the numbers of this file; they replace those of the dictionary's [cells].
 
     Raises
     ------
     ParameterError
-        If it is no such file by its name, or a value is out of range.
+        If the ending is unknown, or a value is out of range.
     """
 
     path: Path | str
@@ -127,53 +124,53 @@ class TableFile:
         if not 0 <= self.footer_lines <= _MOST_FOOTER:
             raise ParameterError("footer_lines", f"from 0 to {_MOST_FOOTER}", self.footer_lines)
         if self.text_encoding is not None:
-            object.__setattr__(self, "text_encoding", _encoding_named(self.text_encoding))
+            object.__setattr__(self, "text_encoding", _check_encoding(self.text_encoding))
 
     @property
     def name(self) -> str:
-        """Of the file, without its folder."""
+        """Name of the file, without its folder."""
         return PurePath(self.path).name
 
     @property
     def ending(self) -> str:
-        """What its name says it is, of a text with or without .gz."""
+        """Lower-case ending of the name; .gz counts with the ending before it."""
         endings = [each.lower() for each in PurePath(self.path).suffixes]
         return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a text by its name, packed or not."""
+        """Whether the ending is that of a delimited text."""
         return self.ending.removesuffix(".gz") in TEXTS
 
     def opened(self) -> Any:
-        """Its bytes as they are, as a stream of Arrow's."""
+        """Open the file as an Arrow stream of its bytes."""
         import pyarrow as pa
 
         in_memory = self.content is not None
         return pa.BufferReader(self.content) if in_memory else pa.OSFile(str(self.path))
 
     def unpacked(self, stream: Any) -> Any:
-        """What is in the stream of a text."""
+        """Return the stream, decompressed if the ending is .gz."""
         import pyarrow as pa
 
         is_packed = self.ending.endswith(".gz")
         return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
 
 
-def _encoding_named(encoding: str) -> str:
+def _check_encoding(encoding: str) -> str:
     try:
         found = codecs.lookup(encoding)
         "".encode(found.name)
     except (LookupError, UnicodeError) as error:
-        wish = "that of a text, as utf-8, utf-16, latin-1 or cp1252"
+        wish = "the name of an encoding, such as utf-8, utf-16, latin-1 or cp1252"
         raise ParameterError("text_encoding", wish, encoding) from error
     return "utf-8-sig" if found.name == "utf-8" else found.name
 
 
 def require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") -> None:
-    """Refuse a table that has not each of these columns once. Of others it may have several.
+    """Refuse a table that does not have each of the columns exactly once.
 
-    where: The line of the names.
+    where: Position of the names, for the message.
     """
     counts = Counter(names)
     for key in keys:
@@ -188,12 +185,13 @@ def require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") 
 
 
 def _letters(name: str) -> str:
-    """A name without what is overlooked: capitals, spaces, signs, characters that are not seen."""
+    """Return a name in lower case without spaces, signs and invisible characters."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
 @contextmanager
 def refuse_damaged(ending: str, name: str) -> Iterator[None]:
+    """Report exceptions of damaged files as a `ParameterError` that repeats none of the content."""
     try:
         yield
     except (ParameterError, FileNotFoundError, PermissionError, DataUnavailable):
@@ -204,15 +202,15 @@ def refuse_damaged(ending: str, name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Header:
-    """Where the names of a table's columns are.
+    """Column names of a table and their position.
 
-    names: As they are written, without spaces around them.
-    line: Of a text, or row of a sheet, from 1.
-    separator: Of a text.
-    encoding: Of a text.
-    length: Characters of a text up to its first row.
+    names: Column names without surrounding spaces.
+    line: Line of a text, or row of a sheet, from 1.
+    separator: Separator of a text.
+    encoding: Encoding of a text.
+    length: Number of characters of a text before its first row.
     has_mark: Whether the text begins with a byte order mark.
-    sheet: Of a workbook.
+    sheet: Name of the sheet of a workbook.
     """
 
     names: tuple[str, ...]
@@ -225,6 +223,7 @@ class Header:
 
 
 def refuse_numbers(header: Header, file: TableFile) -> None:
+    """Refuse a header with numbers, which is probably a row, unless its line was given."""
     if file.header_line is None and any(map(_is_number, header.names)):
         raise ParameterError(
             "data",

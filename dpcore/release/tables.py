@@ -33,6 +33,7 @@ from dpcore.release.table_file import (
     TableFile,
     refuse_damaged,
     require_columns,
+    require_regular_file,
 )
 from dpcore.release.workbook import Workbook
 
@@ -40,39 +41,42 @@ _BLOCK_CELLS = 1 << 21
 
 
 class Table:
-    """Where rows come from; they can be read again and again.
+    """Source of rows that can be read several times.
 
     Parameters
     ----------
     data : path, TableFile, mapping of str to arrays (a DataFrame is one), ndarray, Dask array or
         DataFrame, pyarrow.dataset.Dataset
-        A matrix has the dictionary's columns in their order. Of a path the name says what it is,
-        as in `TableFile`; a folder, a glob or a URL has files of Parquet that make one table, in
-        the order of their names (`parquet_parts`). What is Dask's is computed by Dask, a part at a
-        time.
+        A matrix has the dictionary's columns in their order. A path's ending gives the format, as
+        in `TableFile`; the Parquet files of a folder, glob or URL are one table, in the order of
+        their names (`parquet_parts`). Dask computes its tables part by part.
     keys : sequence of str
-        Columns that are read.
+        Columns to read.
     width : int
-        Features that a row becomes, where that is more: it decides how many rows a block has.
+        Number of features of an encoded row, if larger than the number of columns. It limits the
+        rows of a block.
 
     Attributes
     ----------
     share_read : float
-        How far the last reading has come, from 0 to 1.
+        Share of the table that the current reading has reached, from 0 to 1.
+    n_joined_lines : int
+        Lines of a text that quotes joined to the line before, after a complete reading.
     n_threads : int or None
-        Among which what becomes of rows is shared; as many as there are processors without it.
+        Number of threads that encode rows; None for one per processor.
 
     Raises
     ------
     ParameterError
-        If it is no such table, or has not every one of these columns once, or it cannot be told how
-        it is to be read.
+        If data is not such a table, lacks one of the columns or has it twice, or its layout is
+        ambiguous.
     OSError
         If the file cannot be opened.
     """
 
     def __init__(self, data: Any, keys: Sequence[str], width: int = 0) -> None:
         self.share_read = 0.0
+        self.n_joined_lines = 0
         self.n_threads: int | None = None
         self._data = data
         self._keys = list(keys)
@@ -99,6 +103,8 @@ class Table:
 
     def _open(self, file: TableFile) -> None:
         if file.content is None:
+            require_regular_file("data", file.path)
+            # Raises FileNotFoundError and PermissionError before other readers do.
             open(file.path, "rb").close()
         if file.is_text:
             self._text = DelimitedText(file, self._keys)
@@ -108,12 +114,12 @@ class Table:
             self._parts = list(self._parts_of(load_numpy_file(file)))
 
     def blocks(self) -> Iterator[Block]:
-        """The columns of some thousand rows at a time.
+        """Yield the columns in blocks of some thousand rows.
 
         Raises
         ------
         ParameterError
-            If the file turns out to be no table.
+            If a part of the file is not a table.
         """
         self.share_read = 0.0
         if self._parquet is not None:
@@ -132,6 +138,8 @@ class Table:
                 for block, share in read():
                     yield from self._cut(block)
                     self.share_read = share
+            if self._text is not None:
+                self.n_joined_lines = self._text.n_joined_lines
         self.share_read = 1.0
 
     def _in_parquet(self, parts: Sequence[ParquetPart]) -> Iterator[Block]:
@@ -144,15 +152,14 @@ class Table:
             n_before += part.n_rows
 
     def parts(self) -> list[tuple[Any, int]]:
-        """Tables that make this one, each to be read where it is sent, and the rows they have.
+        """Return parts that other processes can read, with their numbers of rows.
 
-        Of a Dask table they are its parts, not yet computed, and the rows of each are counted as
-        one.
+        Parts of a Dask table are not computed, and count as one row each.
 
         Raises
         ------
         ParameterError
-            If it is neither Parquet nor Dask's, and so is read in one place.
+            If the table is neither Parquet nor Dask.
         """
         file = self._file
         if self._parquet is not None:
@@ -169,7 +176,7 @@ class Table:
         )  # fmt: skip
 
     def _cut(self, block: Block) -> Iterator[Block]:
-        """Into so few rows that what becomes of them fits into memory."""
+        """Yield blocks of at most `self._rows` rows."""
         for start in range(0, len(block[self._keys[0]]), self._rows):
             rows = slice(start, start + self._rows)
             yield block.like({key: cells[rows] for key, cells in block.items()})
@@ -177,6 +184,7 @@ class Table:
     def _in_parts(self) -> Iterator[Block]:
         for number, part in enumerate(self._parts):
             columns = part()
+            self.n_joined_lines = columns.n_joined_lines
             n_rows = len(columns[self._keys[0]])
             for start in range(0, n_rows, self._rows):
                 rows = slice(start, start + self._rows)
@@ -187,7 +195,7 @@ class Table:
                 free_mapped_pages(columns.matrix)
 
     def _parts_of(self, data: Any) -> Iterator[Callable[[], Block]]:
-        """The table as one part in memory, or as the parts that Dask has."""
+        """Yield functions that return the table's parts: one in memory, or those of Dask."""
         if not _is_dask(data):
             columns = self._columns_of(data)
             yield lambda: columns
@@ -203,7 +211,7 @@ class Table:
     def _computed(self, part: Any) -> Block:
         try:
             computed = part.compute()
-        except UnicodeEncodeError as error:  # Dask keeps texts as UTF-8
+        except UnicodeEncodeError as error:  # Dask stores texts in UTF-8
             raise ParameterError(
                 "data", "of texts that UTF-8 can write", "half a surrogate pair"
             ) from error
@@ -238,11 +246,11 @@ def _is_dask(data: Any) -> bool:
 
 
 def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
-    """The names of a text's or a workbook's columns; None of another file.
+    """Return the header of a text or workbook; None for other files.
 
-    keys: Names that are looked for. Without any the header is the line that is said to be it, or
-        the first that is not blank.
-    Raises `ParameterError` if there is no such line, or it cannot be told how it is to be read.
+    keys: Column names to find. Without any, the header is the given line, or the first that is
+        not blank.
+    Raises `ParameterError` if there is no such line, or the layout is ambiguous.
     """
     with refuse_damaged(file.ending, file.name):
         if file.is_text:
@@ -251,11 +259,10 @@ def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
 
 
 def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
-    """The names of the columns of a file that has them itself: Parquet or NPZ.
+    """Return the column names that Parquet or NPZ files store.
 
-    file: Of a folder, glob or URL of Parquet files the first one says them.
-
-    Raises `ParameterError` if it is damaged, or has none.
+    file: The first file counts if it is a folder, glob or URL of Parquet files.
+    Raises `ParameterError` if the file is damaged, or stores no names.
     """
     from pyarrow import parquet
 
@@ -282,9 +289,9 @@ def _cells(column: Any) -> Cells:
     import pyarrow as pa
 
     if isinstance(column, list | tuple):
-        # NumPy would give all cells one type.
+        # np.asarray would convert all cells to one type.
         return np.fromiter(column, dtype=object, count=len(column))
     cells = column if isinstance(column, pa.Array) else np.asarray(column)
     if isinstance(cells, np.ndarray) and cells.ndim != 1:
-        raise ParameterError("data", "columns of one cell a row", cells.shape)
+        raise ParameterError("data", "columns with one cell per row", cells.shape)
     return cells

@@ -43,36 +43,30 @@ from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import ESTIMATES
 from dpcore.release.normal_sampler import EARLIER_DISTANCE
 from dpcore.release.project import EARLIER_SHARE, folder_name
-from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside
+from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
 from dpcore.release.released_pca import load_release, read_certificate
 from dpcore.release.scales import Scales, bound_of
 from dpcore.release.software import software
 
 SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_bytes())
-
-
+# Numbers of a certificate that follow from private rows or from noise, and from no other number.
+UNCHECKED = ("noisy_rows", "trace", "of_best", "above_noise", "the intervals' widths")
 _ROUNDING = 1 + 1e-9
-
-
-# Between versions of SciPy, what is found by bisection.
+# Earlier versions reserved a hundredth of delta for the sampler, so that epsilon was smaller.
+_REQUESTED = 1.02
+# Versions of SciPy differ in the results of bisection.
 _CLOSE = 1e-6
-
-
 # Of sigmas in whole numbers. The sampler's distance keeps epsilon below 40, and sigmas above 2^15.
 _CLOSE_SHARE = 1e-3
-
-
 _ORTHONORMAL = 1e-6
-
-
 _LARGEST_FILE, _LARGEST_HEADER = 1 << 32, 1 << 16
 
 
 @dataclass(frozen=True)
 class CertificateVerdict:
-    """What `verify` found.
+    """Result of `verify`.
 
-    sentence: What holds, or the first thing that does not.
+    sentence: Guarantee that holds, or the first fault.
     """
 
     holds: bool
@@ -82,7 +76,7 @@ class CertificateVerdict:
 def verify(folder: Path | str) -> CertificateVerdict:
     """Check a release folder, offline and without the data.
 
-    folder: path. Of one release.
+    folder: path of one release.
     """
     try:
         certificate = read_certificate(folder)
@@ -101,7 +95,7 @@ def verify(folder: Path | str) -> CertificateVerdict:
 
 
 def _of_plans(certificate: dict[str, Any]) -> str:
-    """What is to be said of a number that earlier versions gave for all releases so far."""
+    """Return a warning about the total epsilon that certificates of form 1 state, or ""."""
     if certificate["form"] != FORM_OF_PLANS:
         return ""
     total = certificate["total"]
@@ -114,7 +108,7 @@ def _of_plans(certificate: dict[str, Any]) -> str:
 
 
 def _other_version(certificate: dict[str, Any]) -> str:
-    """Beside a fault: a folder of another version may be sound, and be made in another way."""
+    """Return a note if another version made the folder, which may then be sound despite a fault."""
     made, own = certificate.get("software"), software()
     stated = made.get("dpcore") if isinstance(made, dict) else None
     if not isinstance(stated, str) or stated == own["dpcore"]:
@@ -139,10 +133,21 @@ def _faults(folder: Path, certificate: dict[str, Any]) -> Iterator[str]:
         return
     for fault in _wrong_words(certificate, dictionary, arrays):
         yield f"{CERTIFICATE}: {fault}"
-    beside = files_beside(certificate, arrays)
-    for name in sorted(beside.keys() ^ (certificate["files"].keys() - {COMPONENTS})):
+    for fault in _wrong_result(certificate["result"], dictionary.n_features):
+        yield f"{CERTIFICATE}: {fault}"
+    yield from _wrong_bytes(folder, certificate, arrays)
+
+
+def _wrong_bytes(
+    folder: Path, certificate: dict[str, Any], arrays: dict[str, AnyArray]
+) -> Iterator[str]:
+    """Yield the files that differ from those that a release writes."""
+    if (folder / COMPONENTS).read_bytes() != npz_bytes(arrays):
+        yield f"{COMPONENTS} has other bytes than a release writes for its arrays"
+    expected = files_beside(certificate, arrays)
+    for name in sorted(expected.keys() ^ (certificate["files"].keys() - {COMPONENTS})):
         yield f"{name} is no file of a release, or is missing among those certified"
-    for name, content in beside.items():
+    for name, content in expected.items():
         if (folder / name).read_bytes() != content:
             yield f"{name} does not say what {CERTIFICATE} and {COMPONENTS} say"
     if (folder / CERTIFICATE).read_bytes() != as_json(certificate):
@@ -150,7 +155,7 @@ def _faults(folder: Path, certificate: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong_files(folder: Path, certified: dict[str, str]) -> Iterator[str]:
-    """What is missing, what has changed, and what nobody certified."""
+    """Yield missing, changed and additional files."""
     for name, digest in certified.items():
         path = folder / name
         if not path.is_file():
@@ -184,9 +189,9 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
     yield from _wrong_promise(certificate, scales, distance)
     if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < distance:
         yield "mu or the sampler's distance is stated as less than it is"
-    for name, said in (mechanism_of(scales) | {"distance": distance}).items():
-        if mechanism[name] != said:
-            yield f"{name} is stated as {mechanism[name]}, and follows as {said}"
+    for name, expected in (mechanism_of(scales) | {"distance": distance}).items():
+        if mechanism[name] != expected:
+            yield f"{name} is stated as {mechanism[name]}, and follows as {expected}"
     for name, reach in noise_of(scales).items():
         if not math.isclose(certificate["result"][name], reach, rel_tol=_CLOSE):
             yield f"{name} is stated as {certificate['result'][name]}, and follows as {reach}"
@@ -198,12 +203,14 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
 
 def _wrong_promise(certificate: dict[str, Any], scales: Scales, distance: float) -> Iterator[str]:
     epsilon, delta, total = certificate["epsilon"], certificate["delta"], certificate["total"]
-    asked = certificate["asked"]
-    if epsilon > asked["epsilon"] * _ROUNDING or delta != asked["delta"]:
+    requested = certificate["asked"]
+    if epsilon > requested["epsilon"] * _ROUNDING or delta != requested["delta"]:
         yield "it spends more than was asked for"
-    held = scales.epsilon(delta, epsilon, distance=distance)
-    if held > epsilon * _ROUNDING:
-        yield f"ε is stated as {epsilon}, and follows as {held}"
+    found = scales.epsilon(delta, epsilon, distance=distance)
+    if found > epsilon * _ROUNDING:
+        yield f"ε is stated as {epsilon}, and follows as {found}"
+    if requested["epsilon"] > epsilon * _REQUESTED:
+        yield f"the requested ε is stated as {requested['epsilon']}, and its noise keeps {epsilon}"
     if certificate["promise"] != promise(epsilon, delta, scales.rows_per_person):
         yield "the promise in words is not that of the numbers"
     if (certificate["form"] == FORM_OF_PLANS) == ("share" in total):
@@ -230,10 +237,27 @@ def _wrong_total(total: dict[str, float], *, mu: float, distance: float) -> Iter
         yield f"the project's δ is stated as {total['delta']}, and its cap's is {cap.delta}"
 
 
+def _wrong_result(result: dict[str, Any], n_features: int) -> Iterator[str]:
+    """Yield what is inconsistent in the estimates of a release."""
+    shares, captured = result["explained_variance_ratio"], result["captured"]
+    for name in ("captured", "of_best"):
+        if (estimate := result[name]) is None:
+            continue
+        value, low, high = estimate
+        if not 0 <= low <= min(max(value, 0), 1) <= high <= 1:
+            yield f"its {name} is outside of its interval, or the interval is outside of 0 to 1"
+    if captured is not None and all(shares):
+        total = sum(share[0] for share in shares)
+        if not math.isclose(captured[0], total, rel_tol=_CLOSE, abs_tol=_CLOSE):
+            yield f"captured is stated as {captured[0]}, and follows as {total}"
+    if result["above_noise"] is not None and result["above_noise"] > n_features:
+        yield f"above_noise is stated as {result['above_noise']} of {n_features} features"
+
+
 def _wrong_words(
     certificate: dict[str, Any], dictionary: Dictionary, arrays: dict[str, AnyArray]
 ) -> Iterator[str]:
-    """What a person reads in a certificate and no formula needs."""
+    """Yield the texts of a certificate that differ from those of a release."""
     if certificate["assumptions"] != list(ASSUMPTIONS):
         yield "its assumptions are not those that a release rests on"
     if certificate["dictionary"] != dictionary.as_dict():
@@ -253,7 +277,7 @@ def _wrong_words(
 
 
 def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, AnyArray] | str:
-    """What the NPZ file holds, or what is wrong with it."""
+    """Return the arrays of the NPZ file, or a text that describes its fault."""
     n_features = dictionary.n_features
     shapes = {
         "components": (n_components, n_features), "centre": (n_features,),
@@ -272,8 +296,8 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
             n_cells = math.prod(shapes[each.filename.removesuffix(".npy")])
             if each.file_size > one * n_cells + _LARGEST_HEADER:
                 return f"holds {each.filename} of another size than certified"
-        with np.load(BytesIO(content), allow_pickle=False) as kept:
-            arrays = {name: kept[name] for name in shapes}
+        with np.load(BytesIO(content), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in shapes}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         return f"is no sound NPZ file ({shortened(str(error))})"
     for name, shape in shapes.items():

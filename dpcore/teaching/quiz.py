@@ -175,11 +175,16 @@ def shuffled_quiz(rng: np.random.Generator) -> list[tuple[Question, list[str]]]:
 
 
 def quiz_csv(phones: Sequence[Answers]) -> str:
-    """One row a phone, without names: what it answered before and after, and whether right."""
+    """Return the answers as CSV: one row per phone, without names.
+
+    Rows are sorted by content. In the order of joining, two downloads would show which phone
+    answered in between.
+    """
     out = io.StringIO()
     writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for number, answers in enumerate(phones, start=1):
+    ordered = sorted(phones, key=lambda answers: sorted(answers.items()))
+    for number, answers in enumerate(ordered, start=1):
         row: dict[str, object] = {_PHONE: number}
         for (name, phase), choice in answers.items():
             row[f"{name}_{phase}"] = choice

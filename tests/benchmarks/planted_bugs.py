@@ -255,8 +255,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "one-blank-moves-all-flags",
         "a cell's number does not depend on the type that the other cells give its column",
         "dpcore/release/cells.py",
-        "        return _real(cell)\n",
-        "        return np.nan if isinstance(cell, bool) else _real(cell)\n",
+        "        return _real_number(cell)\n",
+        "        return np.nan if isinstance(cell, bool) else _real_number(cell)\n",
         ("tests/release/test_cells.py",),
     ),
     PlantedBug(

@@ -58,13 +58,13 @@ def test_what_is_missing_unknown_and_clipped_is_counted_by_column(files):
 def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
     asked = ["check", "--data", "t.csv", "--dictionary", "d.toml"]
     assert main(asked) == 2
-    assert "decimal must be said, as a point or a comma" in capsys.readouterr().err
+    assert "decimal must be given as point or comma" in capsys.readouterr().err
     assert main([*asked, "--decimal", "comma"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("For you alone: these counts are exact, and no release. Nothing is ")
+    assert out.startswith("Only for you: these counts are exact and not private.")
     assert "5 rows; names in line 1, semicolons between cells, utf-8" in out
     assert "age       20.0 %    20.0 %    20.0 %    20.0 %" in out
-    assert "2 people; left out: 1 rows without a person, 1 beyond 2 of one" in out
+    assert "2 people; skipped: 1 rows without a person, 1 beyond 2 of one person" in out
     assert {each.name for each in files.iterdir()} == {"t.csv", "d.toml"}
 
 
@@ -87,7 +87,7 @@ def test_a_column_of_which_nothing_is_read_is_said_before_anything_is_charged(fi
     asked = [*RELEASE, "--decimal", "comma"]
     assert main(asked) == 2
     said = capsys.readouterr().err
-    assert "no row has a number, or a known level, in 'cost'" in said and "for you alone" in said
+    assert "no row has a number, or a known level, in 'cost'" in said and "only for you" in said
     assert said.count("\n") == 1 and not (files / "p").exists()
     assert main([*asked, "--with-empty-columns"]) == 0
     assert "no row has a number" in capsys.readouterr().err
