@@ -44,25 +44,48 @@ def compute_charges(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,))
 
 
 def noise_key(cell: Cell, key: str) -> tuple[object, ...]:
-    """What tells this noise on these people from any other."""
-    preparation, as_published = cell["preparation"], reads_rows_first(cell)
-    buys_mean = preparation in PRIVATE_MEAN_MODES
+    """Return the values that identify one draw of noise and the rows that it is added to.
+
+    Cells with equal keys have equal noise scales, of the matrix and of the private mean at every
+    site. One unit noise at two scales would reveal the exact moment.
+    """
+    is_distributed, as_published = protocol(key).is_distributed, reads_rows_first(cell)
     knowledge = cell.get("knowledge", NO_KNOWLEDGE)
-    reads = (
-        cell.get(name) if buys_mean or name != "mean_share" else 0.0
+    settings = (
+        cell.get(name) if _may_buy_mean(cell) or name != "mean_share" else 0.0
         for name in get_noise_identity(cell, key).settings
     )
     return (
         describe_matrix(cell, key),
         cell.get("task"),
-        preparation,
+        cell["preparation"],
         None if as_published else cell["norm_bound"],
         *([] if knowledge == NO_KNOWLEDGE else [knowledge]),
         *filter(None, [None if as_published else cell.get("limits")]),
         cell["epsilon"],
-        *reads,
-        *(make_people_key(cell) if protocol(key).is_distributed else make_people_key(cell)[:3]),
+        *settings,
+        *(make_people_key(cell) if is_distributed else make_people_key(cell)[:3]),
+        *_make_dropout_key(cell, is_distributed),
     )
+
+
+def _may_buy_mean(cell: Cell) -> bool:
+    return cell["preparation"] in PRIVATE_MEAN_MODES
+
+
+def _make_dropout_key(cell: Cell, is_distributed: bool) -> tuple[object, ...]:
+    """Return the fields on sites that drop out, where these change the noise.
+
+    A holder of all rows gets fewer rows, and the split decides which. Sites that leave the share of
+    the private mean to the rule get another share, since the rule reads how many of them answer.
+    """
+    dropped = cell.get("dropped_sites", 0)
+    if not dropped:
+        return ()
+    if not is_distributed:
+        return make_people_key(cell)[3:]
+    is_settled_by_rule = _may_buy_mean(cell) and cell.get("mean_share") is None
+    return ("dropped sites", dropped) if is_settled_by_rule else ()
 
 
 def reads_rows_first(cell: Cell) -> bool:

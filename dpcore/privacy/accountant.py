@@ -314,14 +314,27 @@ class Charge:
         return len(self.numbers)
 
     def merged(self, other: Charge) -> Charge:
-        """Both of the same key: the draws of either, paid by everybody who pays for either."""
+        """Return one charge for the draws of two charges with the same key.
+
+        People who pay for either charge pay for the merged one. Sites of None are all sites.
+
+        Raises
+        ------
+        ParameterError
+            If both charges are for people of a partition, and the partitions differ.
+        """
         ours, theirs = self.release, other.release
         dearer = max(ours, theirs, key=lambda release: release.epsilon)
         if EVERYONE in (ours.partition, theirs.partition):
             dearer = replace(dearer, partition=EVERYONE, sites=None)
+        elif ours.partition != theirs.partition:
+            raise ParameterError(
+                "partition", f"{ours.partition!r} of both charges", theirs.partition
+            )
+        elif ours.sites is None or theirs.sites is None:
+            dearer = replace(dearer, sites=None)
         else:
-            sites = sorted({*(ours.sites or ()), *(theirs.sites or ())})
-            dearer = replace(dearer, sites=tuple(sites))
+            dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
         return Charge(
             dearer,
             self.numbers | other.numbers,

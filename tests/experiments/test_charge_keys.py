@@ -6,19 +6,25 @@ read after the noise must not. Nobody can add a field to a spec without saying h
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields, replace
 
 import pytest
 
+from dpcore.errors import ParameterError
 from dpcore.experiments.cca_runs import CcaSpec, CutViews, SyntheticViews
 from dpcore.experiments.central_runs import VARIANTS, central_spec
 from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.classification_runs import ClassificationSpec
 from dpcore.experiments.engine import charges_of, merged
 from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.problem import local_problem
 from dpcore.experiments.statistic_runs import StatisticSpec
 from dpcore.experiments.sweep import Sweep, collect
-from dpcore.privacy import EVERYONE, Accountant, Charge, Guarantee
+from dpcore.pca import Draw
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy import EVERYONE, Accountant, Charge, Guarantee, Release
+from dpcore.streams import Repetition
 
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
@@ -84,10 +90,57 @@ def test_so_is_what_shapes_cape_alone(field):
 @pytest.mark.parametrize("protocol", ["dpdis", "full", "sequential", "local"])
 def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
     """Only whose noise it is when the first site that is there is alone cannot be told."""
-    fewer = replace(RUN, dropped_sites=2)
-    assert of(RUN, protocol) == of(fewer, protocol)
+    fixed = replace(RUN, mean_share=0.2)
+    fewer = replace(fixed, dropped_sites=2)
+    assert of(fixed, protocol) == of(fewer, protocol)
     (charge,) = fewer.charges({protocol: HOLDS}, 1)
     assert charge.release.partition == EVERYONE
+
+
+SCALES = {
+    "sphere": RunSpec(samples=600, sites=5, seed=3),
+    "bounded": RunSpec.bounded(samples=600, sites=5, seed=3),
+    "bounded, fixed share": RunSpec.bounded(samples=600, sites=5, seed=3, mean_share=0.2),
+    "not centred": RunSpec(samples=600, sites=5, seed=3, preparation="none"),
+    "as printed": RunSpec.published(samples=600, sites=5, seed=3),
+}
+CHANGES = RUN_NOISE | RUN_AFTER | CAPE_NOISE | {"dataset": "mnist-small", "epsilon": 0.7}
+
+
+def noise_scales_of(spec: RunSpec, protocol: str) -> dict[object, tuple[float, ...]]:
+    """Scales of the matrix and of the mean in one draw, by site where sites add the noise."""
+    problem = local_problem(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    draw = Draw(problem.moments, settings, Repetition(spec.seed))
+    entry = PROTOCOLS[protocol]
+    if entry.noise is not None and entry.noise.name == "sites":
+        return {
+            site: (scales.moment, scales.mean)
+            for site, scales in zip(draw.sites, draw.scales, strict=True)
+        }
+    promised = entry.promise(settings, draw.n_samples, problem.n_features)
+    return {"everybody": (promised.sigma, promised.l2_sensitivity, draw.n_people)}
+
+
+@pytest.mark.parametrize("split", ["equal", "random"])
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("protocol", ["dpdis", "local", "pooled", "securesum", "wishart", "sulq"])
+def test_equal_keys_have_equal_scales_of_matrix_and_mean(protocol, name, split):
+    """One unit noise at two scales gives away the exact moment."""
+    base = replace(SCALES[name], split=split)
+    specs = [base]
+    for field, value in CHANGES.items():
+        with suppress(ParameterError):
+            specs.append(replace(base, **{field: value}))
+    with_drop_outs = [replace(base, dropped_sites=n, sites=s) for n in (1, 3) for s in (4, 5)]
+    specs += [*with_drop_outs, replace(with_drop_outs[0], split="equal")]
+    by_key: dict[object, list[dict[object, tuple[float, ...]]]] = {}
+    for spec in specs:
+        (identity,) = of(spec, protocol)
+        by_key.setdefault(identity, []).append(noise_scales_of(spec, protocol))
+    for first, *others in by_key.values():
+        for other in others:
+            assert all(first[site] == other[site] for site in first.keys() & other.keys())
 
 
 @pytest.mark.parametrize(
@@ -329,3 +382,20 @@ def test_variants_of_one_algorithm_are_told_apart():
     base = central_spec(RUN)
     noise = [of(VARIANTS[key].of(base), "ag") for key in VARIANTS if key.startswith("ag")]
     assert len(set.union(*noise)) == len(noise)
+
+
+def part_of(partition: str, sites: tuple[int, ...] | None) -> Charge:
+    return Charge(
+        Release.of(HOLDS, key="k", label="k", dataset="d", partition=partition, sites=sites)
+    )
+
+
+def test_merging_with_a_charge_of_all_sites_charges_all_sites():
+    assert part_of("five", None).merged(part_of("five", (0,))).release.sites is None
+    assert part_of("five", (0,)).merged(part_of("five", None)).release.sites is None
+    assert part_of("five", (1,)).merged(part_of("five", (0,))).release.sites == (0, 1)
+
+
+def test_charges_of_two_partitions_are_not_merged():
+    with pytest.raises(ParameterError, match="partition"):
+        part_of("five", (0,)).merged(part_of("four", (0,)))
