@@ -23,6 +23,7 @@ from pages.components.notices import escape_markdown
 _WORKERS = 2
 _MAX_FINISHED = 32
 _POLL_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
 _SECONDS_UNSEEN = 60.0
 # Jobs take turns, so that a new one gets its first results while long ones are running.
 _SLICE_SECONDS = 0.3
@@ -58,6 +59,12 @@ class Job:
     def error(self) -> BaseException | None:
         """Exception that ended the job, or None."""
         return None if self.is_running else self._future.exception()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the job has ended, for a few moments at most."""
+        deadline = time.monotonic() + seconds
+        while self.is_running and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
 
     def touch(self) -> None:
         """Note that a session looks at the job; jobs that no session looks at end."""

@@ -201,6 +201,7 @@ class _Box:
         return _inches(self.x, self.y, self.width, self.height)
 
 
+_TITLE = _Box(0.5, 0.2, 12.333, 0.75)
 _FIGURE = _Box(0.5, 1.3, 12.3, 5.4)
 # Longest title for each font size.
 _TITLE_SIZES = ((50, 28), (90, 24), (130, 20), (math.inf, 16))
@@ -369,7 +370,9 @@ def _rgb(colour: str) -> Any:
 
 
 def _set_title(title: Any, text: str) -> None:
-    title.left, title.top, title.width, title.height = _Box(0.5, 0.2, 12.333, 0.75).lengths
+    box = dict(zip(("left", "top", "width", "height"), _TITLE.lengths, strict=True))
+    for name, length in box.items():
+        setattr(title, name, length)
     title.text = text
     paragraph = title.text_frame.paragraphs[0]
     paragraph.font.size = _points(next(size for most, size in _TITLE_SIZES if len(text) <= most))

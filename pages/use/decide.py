@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -33,7 +32,7 @@ from dpcore.experiments.decision import (
 )
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.rebuilt_rows import INK
+from dpcore.experiments.rebuilt_rows import INK, rebuild_rows, rebuild_rows_about
 from dpcore.experiments.spec import GIVEN
 from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import bytes_in_words, percent
@@ -98,14 +97,12 @@ class Question:
 def show(selection: Selection) -> None:
     """Draw the recommended ε, the three options, and what to take to a meeting."""
     question = choose(selection)
-    job = background.start(
-        ("decide", question.spec, question.target),
-        partial(_search, question.spec, question.target),
-        len(NAMES),
-    )
-    if job.future is not None:
-        # Small data sets finish at once; a progress bar would only move the page.
-        wait((job.future,), timeout=_WAIT_SECONDS)
+    key = ("decide", question.spec, question.target)
+    if background.was_cancelled(key) and not st.button("Search again"):
+        return
+    job = background.start(key, partial(_search, question.spec, question.target), len(NAMES))
+    # Small data sets finish at once; a progress bar would only move the page.
+    job.wait(_WAIT_SECONDS)
     if not job.is_complete:
         st.title(
             f"Searching for the smallest ε that keeps {percent(question.target)}", anchor=False
@@ -288,19 +285,34 @@ def _utility(spec: RunSpec, run: int) -> Utility:
 
 def rebuilt_strips(question: Question, option: Option, *, dark: bool) -> tuple[bytes, ...]:
     """Return ten rows rebuilt from the first fresh run, as PNG files."""
-    levels = cached.rebuilt_rows(cached.single(option.spec), option.runs[0])
-    return _strips(question, option.spec, levels, dark=dark)
+    spec = cached.single(option.spec)
+    return _strips(question, spec, _rebuilt_levels(spec, option.runs[0]), dark=dark)
 
 
 def exact_strips(question: Question, spec: RunSpec, *, dark: bool) -> tuple[bytes, ...]:
     """Return the same rows rebuilt from exact components, as PNG files."""
-    return _strips(question, spec, cached.rows_rebuilt_exactly(cached.single(spec)), dark=dark)
+    spec = cached.single(spec)
+    return _strips(question, spec, _rebuilt_levels(spec, None), dark=dark)
+
+
+@cached.cached(64)
+def _rebuilt_levels(spec: RunSpec, run: int | None) -> bytes:
+    """Return grey levels of ten rows rebuilt from a run, or from exact components for None."""
+    example_rows, problem = cached.shown_rows(spec), cached.problems(spec.problem_key())
+    if run is not None:
+        subspace = cached.subspaces(spec, run)[spec.protocols[0]]
+        rows = rebuild_rows(example_rows.rows, subspace, problem)
+    else:
+        k = spec.settings(problem.n_features, problem.default_components).n_components
+        components = problem.exact_components[:k]
+        rows = rebuild_rows_about(example_rows.rows, components, problem.centre)
+    levels: bytes = example_rows.levels(rows).tobytes()
+    return levels
 
 
 def _strips(question: Question, spec: RunSpec, levels: bytes, *, dark: bool) -> tuple[bytes, ...]:
     shape = question.dataset.image_shape or (1, 1)
-    n_shown = len(cached.shown_rows(cached.single(spec)).rows)
-    pictures = np.frombuffer(levels, np.uint8).reshape(n_shown, -1) / 255
+    pictures = np.frombuffer(levels, np.uint8).reshape(-1, math.prod(shape)) / 255
     is_ink = spec.dataset in INK
     return tuple(
         ink_strip(part, shape, dark=dark) if is_ink else picture_strip(part, shape)

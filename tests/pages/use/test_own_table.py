@@ -1,0 +1,225 @@
+"""Your table: from an example or a file to the other pages, in one session only."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import weakref
+
+import pytest
+
+from dpcore.data.dataset import held_name
+from dpcore.experiments.once_cache import OnceCache
+from dpcore.release.common_limits import find_common_limits
+from pages.use import own_table
+from tests.pages.opening import texts, visit
+
+PAGE = "own_table"
+SURVEY = "age,weight_kg,score\n" + "".join(f"{20 + i},{50 + i % 9},{i % 7}\n" for i in range(60))
+
+
+def own_of(at) -> own_table.OwnTable:
+    return at.session_state["_own_table"]
+
+
+def upload(at, name: str, content: str | bytes):
+    (chooser,) = (each for each in at.file_uploader if each.label.startswith("Your table"))
+    data = content.encode() if isinstance(content, str) else content
+    return chooser.upload(name, data, "text/csv").run()
+
+
+def fill(at, limits: dict[str, tuple[float, float]]):
+    own = own_of(at)
+    for name, (lower, upper) in limits.items():
+        at.number_input(key=own.key("lower", name)).set_value(lower)
+        at.number_input(key=own.key("upper", name)).set_value(upper)
+    return at
+
+
+def submit(at):
+    (button,) = (each for each in at.button if each.label == "Use these facts")
+    return button.click().run()
+
+
+def brought(open_page, mark: str = ""):
+    """Open a session with a table of marked column names and its limits."""
+    at = upload(open_page(PAGE), f"t{mark}.csv", SURVEY.replace("score", f"score{mark}"))
+    return submit(fill(at, {f"score{mark}": (0, 10)}))
+
+
+def test_an_example_is_loaded_with_a_figure_and_listed_among_the_data_sets(open_page):
+    at = open_page(PAGE)
+    assert not at.exception and not at.error
+    assert "captured energy at ε = 1" in at.title[0].value
+    assert len(at.get("plotly_chart")) == 1
+    name = own_of(at).rows.name
+    at = visit(at, "explore")
+    assert name in [each.name for each in _statuses(at)]
+    # Visiting the page is no choice: the other pages keep their data set.
+    assert at.session_state["dataset"] == "mnist-small"
+    at = visit(at, PAGE)
+    (use,) = (each for each in at.button if each.label == "Use on all pages")
+    use.click().run()
+    at = visit(at, "explore")
+    assert not at.exception and at.session_state["dataset"] == name
+    assert name not in str(dict(at.query_params))
+
+
+def _statuses(at):
+    own = at.session_state["_own_status"]
+    return [own]
+
+
+def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(open_page):
+    at = upload(open_page(PAGE), "survey.csv", SURVEY)
+    assert not at.exception and "limits of your columns" in at.title[0].value
+    own = own_of(at)
+    assert at.number_input(key=own.key("lower", "age")).value == 0
+    assert at.number_input(key=own.key("upper", "age")).value == 120
+    assert at.number_input(key=own.key("upper", "weight_kg")).value == 700
+    assert at.number_input(key=own.key("upper", "score")).value is None
+    at = submit(at)
+    assert at.error[0].value == "Give both limits of “score”, or do not select it."
+    assert "got" not in at.error[0].value
+    # What was typed stays while the missing limits are added.
+    at = submit(fill(at, {"score": (0, 10)}))
+    assert not at.exception and not at.error
+    assert "captured energy" in at.title[0].value
+    limits = {each.name: (each.lower, each.upper) for each in own_of(at).dictionary.columns}
+    assert limits == {"age": (0, 120), "weight_kg": (0, 700), "score": (0, 10)}
+
+
+def test_offered_limits_depend_on_names_only():
+    assert find_common_limits("Age") == find_common_limits("age_at_entry") == (0, 120)
+    assert find_common_limits("sysBP") is not None and find_common_limits("SBP [mmHg]") is not None
+    assert find_common_limits("HeightCm") == (20, 280)
+    assert find_common_limits("wage") is None and find_common_limits("x1") is None
+
+
+def test_decimal_marks_codes_and_dates_are_chosen_on_the_page(open_page):
+    lines = "".join(f"{i},5;{1 + i % 28}.03.2020;{i if i % 5 else -999}\n" for i in range(60))
+    at = upload(open_page(PAGE), "t.csv", "cost;visit;n\n" + lines)
+    own = own_of(at)
+    at.button_group(key=own.key("decimal")).set_value("comma").run()
+    at.text_input(key=own.key("missing")).set_value("-999").run()
+    at.selectbox(key=own.key("date_order")).set_value("day-month-year").run()
+    (dates,) = (each for each in at.multiselect if each.label == "Columns of dates")
+    dates.set_value(["visit"]).run()
+    own = own_of(at)
+    at.date_input(key=own.key("lower", "visit")).set_value(own_table.date(2020, 1, 1))
+    at.date_input(key=own.key("upper", "visit")).set_value(own_table.date(2020, 12, 31))
+    at = submit(fill(at, {"cost": (0, 100), "n": (0, 60)}))
+    assert not at.exception and not at.error, [each.value for each in at.error]
+    own = own_of(at)
+    assert not own.unreadable and own.reading.missing == {"n": 12}
+    assert own.dictionary.decimal == "," and own.dictionary.missing == ("-999",)
+
+
+def test_examples_of_unreadable_cells_are_shown_to_the_holder_only(open_page):
+    table = "a,b\n" + "".join(f"{i},{i}.5 mg\n" for i in range(20))
+    at = upload(open_page(PAGE), "t.csv", table)
+    (numbers,) = (each for each in at.multiselect if each.label == "Columns of numbers")
+    numbers.set_value(["a", "b"]).run()
+    at = submit(fill(at, {"a": (0, 20), "b": (0, 20)}))
+    (warning,) = at.warning
+    assert "b: “0.5 mg”" in warning.value
+    assert not any("0.5 mg" in text for text in texts(visit(at, "decide")).splitlines())
+
+
+HOSTILE = {
+    "no table": ("a.csv", b"\xff\xfe"),
+    "empty": ("a.csv", b""),
+    "ragged": ("a.csv", b"a,b\n1\n"),
+    "no parquet": ("a.parquet", b"PAR1"),
+    "another kind": ("a.pdf", b"%PDF"),
+}
+
+
+@pytest.mark.parametrize("which", HOSTILE)
+def test_a_file_that_is_no_table_gets_one_sentence_and_the_example_stays(open_page, which):
+    at = upload(open_page(PAGE), *HOSTILE[which])
+    assert not at.exception and len(at.error) == 1 and " must be " in at.error[0].value
+    assert own_of(at).is_example
+
+
+def test_an_unclear_layout_is_asked_for(open_page):
+    text = "Umfrage 2020\nGröße;Kosten;Kosten\n1,5;2;3\n2,5;4;5\nSumme 4\n".encode("latin-1")
+    at = upload(open_page(PAGE), "t.csv", text)
+    own = own_of(at)
+    at.selectbox(key=own.key("layout", "text_encoding")).set_value("latin-1")
+    at.number_input(key=own.key("layout", "header_line")).set_value(2)
+    at.number_input(key=own.key("layout", "footer_lines")).set_value(1)
+    (again,) = (each for each in at.button if each.label == "Read")
+    again.click().run()
+    assert not at.exception and not at.error
+    own = own_of(at)
+    assert list(own.upload.columns) == ["Größe"] and own.upload.n_rows == 2
+    assert "the name of 2 columns" in texts(at)
+
+
+def test_a_dictionary_of_another_table_changes_nothing(open_page):
+    at = open_page(PAGE)
+    before = own_of(at).dictionary
+    (chooser,) = (each for each in at.file_uploader if "dictionary" in each.label)
+    chooser.upload("d.toml", b"[columns.height]\nlower=0\nupper=1\n", "").run()
+    assert not at.exception and "of columns that the table has" in at.error[0].value
+    assert own_of(at).dictionary is before
+
+
+def test_other_limits_keep_what_these_people_have_spent(open_page):
+    at = brought(open_page)
+    before = own_of(at).rows.name
+    spent = at.session_state["_accountants"][before].composed().mu
+    at = submit(fill(at, {"score": (0, 20)}))
+    accountants, now = at.session_state["_accountants"], own_of(at).rows.name
+    assert now != before and before not in accountants
+    assert accountants[now].composed().mu > spent
+
+
+def test_no_other_session_cache_file_log_or_address_has_it(
+    open_page, tmp_path, monkeypatch, caplog, capfd
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    caplog.set_level(logging.DEBUG)
+    marks = ("SECRETone", "SECRETtwo")
+    sessions = [brought(open_page, mark) for mark in marks]
+    shown = [texts(at) for at in sessions] + [texts(open_page(PAGE))]
+    for number, mark in enumerate(marks):
+        name = own_of(sessions[number]).rows.name
+        others = "".join(text for other, text in enumerate(shown) if other != number)
+        assert mark not in others and name not in others
+        written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        assert not any(mark.encode() in each or name.encode() in each for each in written)
+        logged = caplog.text + "".join(capfd.readouterr())
+        assert mark not in logged and name not in logged
+        assert mark not in str(sessions[number].query_params)
+    caches = [each for each in gc.get_objects() if type(each) is OnceCache]
+    assert caches and not any(held_name(key) for cache in caches for key in cache._results)
+
+
+def test_it_is_gone_with_its_session(open_page):
+    at = brought(open_page)
+    table = weakref.ref(own_of(at).rows)
+    rows = weakref.ref(table().dataset.X.base)
+    del at
+    gc.collect()
+    assert table() is None and rows() is None
+
+
+def test_a_public_demo_takes_no_table_and_shows_the_example(open_page, monkeypatch):
+    monkeypatch.setenv("DPCORE_PUBLIC_DEMO", "1")
+    at = open_page(PAGE)
+    assert not at.exception and "captured energy" in at.title[0].value
+    assert not any(each.label.startswith("Your table") for each in at.file_uploader)
+
+
+def test_only_an_owner_opens_a_folder(open_page, tmp_path, monkeypatch):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "people.csv").write_text("a,b\n1,2\n3,4\n")
+    assert not any(each.label == "Open" for each in open_page(PAGE).button)
+    monkeypatch.setenv(own_table.FOLDER_VARIABLE, str(folder))
+    at = open_page(PAGE)
+    (opening,) = (each for each in at.button if each.label == "Open")
+    opening.click().run()
+    assert not at.exception and own_of(at).upload.n_rows == 2
