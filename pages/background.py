@@ -107,7 +107,7 @@ def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = 
         finished = [each for each in _jobs.values() if not each.is_running]
         for old in finished[:-_MAX_FINISHED]:
             del _jobs[old.key]
-        job.watchers.add(_session())
+        job.watchers.add(session_name())
         job.last_look = time.monotonic()
     _cancelled_keys().discard(key)
     return job
@@ -117,7 +117,7 @@ def find(key: Hashable) -> Job | None:
     """Return the job with this key, if this session started or joined it."""
     with _lock:
         job = _jobs.get(key)
-        return job if job is not None and _session() in job.watchers else None
+        return job if job is not None and session_name() in job.watchers else None
 
 
 def cancel(key: Hashable) -> None:
@@ -127,7 +127,7 @@ def cancel(key: Hashable) -> None:
         job = _jobs.get(key)
         if job is None:
             return
-        job.watchers.discard(_session())
+        job.watchers.discard(session_name())
         if not job.watchers:
             job.cancelled.set()
 
@@ -190,6 +190,7 @@ def _raise_unexpected(error: BaseException) -> None:
         raise error
 
 
-def _session() -> str:
+def session_name() -> str:
+    """Return a random name of this visitor's session."""
     name: str = st.session_state.setdefault("_session_name", uuid4().hex)
     return name

@@ -28,7 +28,15 @@ CATALOGUE = (
     ("census", 199_523, 513, 8),
     ("mfeat", 2_000, 649, None),
 )
-BUNDLED = ("mnist-small", "digits", "breast-cancer", "diabetes", "patches", "synthetic", "synthetic-2012")
+BUNDLED = (
+    "mnist-small",
+    "digits",
+    "breast-cancer",
+    "diabetes",
+    "patches",
+    "synthetic",
+    "synthetic-2012",
+)
 
 
 def test_the_catalogue_is_the_designs(tmp_path):

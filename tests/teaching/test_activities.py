@@ -13,6 +13,14 @@ from dpcore.pca import Draw, aggregate, site_message
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import gaussian_epsilon
 from dpcore.streams import Purpose, Repetition
+from dpcore.teaching.activities import (
+    MOST_STUDENTS,
+    Guess,
+    Hospitals,
+    Quiz,
+    QuizAnswers,
+    Refused,
+)
 from dpcore.teaching.algorithm1 import (
     INTERMEDIATE_DIM,
     MIDDLE,
@@ -23,19 +31,7 @@ from dpcore.teaching.algorithm1 import (
     settings_of,
 )
 from dpcore.teaching.quiz import Phase
-from pages.learn.classroom.page import counts_of
-from pages.learn.classroom.rooms import (
-    MOST_STUDENTS,
-    N_DRAWS,
-    Attack,
-    Guess,
-    Hospitals,
-    Quiz,
-    QuizAnswers,
-    Refused,
-    Rooms,
-    Spend,
-)
+from dpcore.teaching.rooms import Rooms
 
 FALSE_ALARM = 1e-9
 
@@ -79,9 +75,9 @@ def test_with_an_epsilon_of_each_own_it_is_the_same_messages_added_up():
     ]
     _, components = aggregate(messages, N_COMPONENTS)
     # Weighed by its noise, as is the default, one with a small epsilon hurts the others less.
-    weighed, activity.is_weighed = activity.found, False
+    weighed, activity.is_weighed = activity.energy, False
     np.testing.assert_array_equal(activity.components, components)
-    assert activity.found == activity.kept_plainly[-1] < weighed == activity.kept_weighed[-1]
+    assert activity.energy == activity.energies_plain[-1] < weighed == activity.energies_weighed[-1]
     assert messages[0].values.shape == (196, INTERMEDIATE_DIM)
 
 
@@ -91,7 +87,7 @@ def test_three_hospitals_of_a_small_a_middle_and_a_large_epsilon_find_most_of_th
         activity.take(seat, epsilon)
     # Over 60 rounds the share had mean 0.869 and standard deviation 0.005, the correlation 0.95
     # and 0.006: the limits are more than ten of these away.
-    assert activity.found > 0.8
+    assert activity.energy > 0.8
     rebuilt = activity.hospitals.rebuilt(activity.components)
     truth = activity.hospitals.rebuilt(activity.hospitals.exact)
     assert rebuilt.shape == (10, 196)
@@ -140,28 +136,6 @@ def test_a_true_answer_is_taken_only_where_it_was_asked_for():
     assert activity.counts(activity.answers) == [0, 1] and activity.counts(activity.clear) == [1, 0]
 
 
-def test_the_best_adversary_is_right_as_often_as_the_bound_says():
-    activity = Attack(2.0)
-    for seat in range(MOST_STUDENTS):
-        while (release := activity.release(seat)) is not None:
-            activity.take(seat, (len(activity.hits.get(seat, ())), release > activity.mu / 2))
-    assert activity.n_guesses == MOST_STUDENTS * N_DRAWS
-    law = stats.binom(activity.n_guesses, activity.bound)
-    assert law.ppf(FALSE_ALARM / 2) <= activity.n_hits <= law.isf(FALSE_ALARM / 2)
-    with pytest.raises(Refused, match="already"):
-        activity.take(0, (N_DRAWS, True))
-    fresh = Attack(2.0)
-    fresh.take(0, (0, True))
-    with pytest.raises(Refused, match="already"):
-        fresh.take(0, (0, False))
-
-
-def test_the_podium_has_three_scores_and_equal_ones_share_a_step():
-    activity = Attack(1.0)
-    activity.hits = {0: [True], 1: [True] * 3, 2: [False], 3: [True] * 3, 4: [True] * 2, 5: []}
-    assert activity.podium() == [(3, [1, 3]), (2, [4]), (1, [0])]
-
-
 def test_each_phone_has_its_own_order_of_the_quiz_and_another_one_after():
     answers = QuizAnswers()
     orders = {
@@ -196,41 +170,9 @@ def test_an_answer_to_the_quiz_is_taken_once_and_never_before_after_after():
     assert room.quiz.phones() == []
 
 
-def test_a_budget_is_spent_to_its_end_and_not_beyond():
-    activity = Spend(1.0, [3] * 50 + [4] * 50)
-    for _ in range(10):
-        activity.take(0, (3, 0.1))
-    assert activity.left == 0
-    with pytest.raises(Refused, match="Refused: this costs ε = 0.01"):
-        activity.take(1, (3, 0.01))
-    assert activity.refused == {1: 1} and len(activity.queries) == 10
-    # Laplace noise of scale 1 / ε on a count: |answer - 50| / 10 is exponential.
-    off = sum(abs(query.answer - 50) / 10 for query in activity.queries)
-    law = stats.gamma(10)
-    assert law.ppf(FALSE_ALARM / 2) <= off <= law.isf(FALSE_ALARM / 2)
-
-
 def test_rows_of_hospitals_are_pictures_about_the_middle_of_their_limits():
     rows = (load_dataset(PICTURES).X - MIDDLE) / REACH
     moments = Hospitals(0).hospitals.moments
     # The pictures are float32: their rows are shortened so that rounding cannot exceed the bound.
     expected = rows.T @ rows / len(rows)
     np.testing.assert_allclose(moments.pooled(), expected, rtol=0, atol=1e-5 * expected.max())
-
-
-@pytest.mark.parametrize(
-    ("sent", "counts"),
-    [
-        ([16] * 64, 64 * [16.0]),
-        ([0] * 64, None),
-        ([1] * 63, None),
-        ([17] * 64, None),
-        ([math.nan] * 64, None),
-        (["1"] * 64, None),
-        ({"length": 64}, None),
-        (None, None),
-    ],
-)
-def test_a_drawing_is_64_counts_or_none(sent, counts):
-    found = counts_of(sent)
-    assert (found if found is None else found.tolist()) == counts
