@@ -1,4 +1,4 @@
-"""From a table to components one may publish: dictionary, exact noise, ledger, certificate."""
+"""Certified releases of a real table: dictionary, integer noise, ledger, certificate."""
 
 from typing import TYPE_CHECKING, Any
 

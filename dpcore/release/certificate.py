@@ -26,12 +26,8 @@ from dpcore.release.software import software
 FORM = "dp-pca-lab/certificate/3"
 # Its deployment entry stated mu of all releases so far, and its notebook imports `dpcore.releases`.
 FORM_OF_TOTALS = "dp-pca-lab/certificate/2"
-
-
 # Its total stated an epsilon of all releases so far, which holds only for a plan fixed in advance.
 FORM_OF_PLANS = "dp-pca-lab/certificate/1"
-
-
 READER_ALONE = (
     "The reader sees the release, and neither the memory of the computer that made it nor how long "
     "it took. Refusals and what the command says of the table are for the holder alone."
@@ -60,27 +56,27 @@ def certificate_of(
     scales: Scales,
     measured: Measured,
     *,
-    asked: PublicationSettings,
+    settings: PublicationSettings,
     epsilon: float,
     total: Total,
 ) -> dict[str, Any]:
-    """The certificate of a release, but for the hashes of its files.
+    """Return the certificate of a release, without the hashes of its files.
 
-    epsilon: What holds at the asked delta.
-    total: Of the project, with this release.
+    epsilon: Exact epsilon at the requested delta.
+    total: Total of the project, with this release.
     """
     return {
         "form": FORM,
         "name": name,
         "title": dictionary.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "promise": promise(epsilon, asked.delta, scales.rows_per_person),
+        "promise": promise(epsilon, settings.delta, scales.rows_per_person),
         "epsilon": epsilon,
-        "delta": asked.delta,
-        "asked": {"epsilon": asked.epsilon, "delta": asked.delta},
+        "delta": settings.delta,
+        "asked": {"epsilon": settings.epsilon, "delta": settings.delta},
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
-        **how_prepared(asked),
+        **how_prepared(settings),
         "post_processing": {"denoised_in": [basis.name for basis in measured.bases]},
         "result": {
             "components": len(measured.components),
@@ -99,21 +95,21 @@ def certificate_of(
     }
 
 
-def how_prepared(asked: Any) -> dict[str, Any]:
-    """The entry on how rows were centred and bounded.
+def how_prepared(settings: Any) -> dict[str, Any]:
+    """Return the entry about centring and bounding rows.
 
-    asked: `PublicationSettings`, or a study's plan, which has the same fields.
+    settings: `PublicationSettings`, or a study's plan, which has the same fields.
     """
-    return {"preparation": {"name": asked.preparation, "mean_share": asked.mean_share}}
+    return {"preparation": {"name": settings.preparation, "mean_share": settings.mean_share}}
 
 
 def mean_share_of(certificate: Mapping[str, Any]) -> float:
-    """The part of the budget for the private centre, as a certificate states it."""
+    """Return the part of the budget for the private centre that a certificate states."""
     return float(certificate["preparation"]["mean_share"])
 
 
 def mechanism_of(scales: Scales) -> dict[str, Any]:
-    """What was drawn, in whole numbers, and what follows from them."""
+    """Return the integers of the mechanism, and the numbers that follow from them."""
     m = scales.rows_per_person
     return {
         "name": "Gaussian, rounded to whole numbers",
@@ -130,10 +126,10 @@ def mechanism_of(scales: Scales) -> dict[str, Any]:
 
 
 def noise_of(scales: Scales) -> dict[str, float]:
-    """How far noise alone reaches in the result."""
+    """Return the scale of the noise in the result."""
     return {
         "noisy_rows_sigma": scales.sum_sigma / scales.count_weight,
-        # Eigenvalues of nothing but this noise would reach so far (Wigner's edge).
+        # Wigner's edge: the largest eigenvalue of a matrix that is only noise.
         "noise_edge": 2 * scales.moment_sigma * math.sqrt(scales.n_features) / scales.length**2,
     }
 
@@ -168,8 +164,8 @@ def _json(numbers: FloatArray) -> list[float] | None:
 
 
 def post_processing(certificate: dict[str, Any]) -> str:
-    """What was done to the noisy second moment, in words; it reads nothing exact."""
-    # Those of earlier versions say nothing, and did nothing.
+    """Describe the post-processing of the noisy second moment, which reads nothing exact."""
+    # Earlier versions did not denoise.
     bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
     if not bases:
         return "Eigendecomposition of the noisy second moment."
@@ -180,24 +176,24 @@ def post_processing(certificate: dict[str, Any]) -> str:
 
 
 def relation(rows_per_person: int) -> str:
-    """Whose change goes unnoticed, in words."""
-    kept = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
+    """Describe the neighbouring relation."""
+    rows = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
     return (
         f"Tables are neighbours if all rows of one person are replaced, added or removed; of each "
-        f"person {kept} may be in the release."
+        f"person {rows} may be in the release."
     )
 
 
 def who_is_one(person: str | None) -> str:
-    """Who is protected together, in words: that is the dictionary's to say, and can be said wrong.
+    """Describe a protected person, which depends on the dictionary's person column.
 
-    person: The column that names people.
+    person: Column that names people.
     """
     return "each row is another" if person is None else f"whoever “{person}” names"
 
 
 def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
-    """The guarantee as one sentence, its numbers rounded up."""
+    """Return the guarantee as one sentence, with numbers rounded up."""
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
     return (
         f"This release is (ε = {say_number(epsilon)}, δ = {say_delta(delta)})-differentially "
@@ -206,5 +202,5 @@ def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
 
 
 def as_json(document: dict[str, Any]) -> bytes:
-    """The file of a certificate."""
+    """Return the content of a certificate file."""
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()

@@ -16,11 +16,11 @@ NOT_ATTACKED = (
 
 
 def label_of_certificate(certificate: dict[str, Any]) -> Label:
-    """The privacy label of a release, all of it from its certificate."""
-    asked, total, mechanism = (certificate[key] for key in ("asked", "total", "mechanism"))
+    """Return the privacy label of a release, made from its certificate."""
+    requested, total, mechanism = (certificate[key] for key in ("asked", "total", "mechanism"))
     m = mechanism["rows_per_person"]
     guarantee = Guarantee(
-        PrivacyBudget(asked["epsilon"], asked["delta"]),
+        PrivacyBudget(requested["epsilon"], requested["delta"]),
         certificate["epsilon"],
         certificate["delta"],
         "gaussian",
@@ -71,6 +71,6 @@ def say_total(form: str, total: dict[str, Any]) -> dict[str, Any]:
 
 
 def share_in_words(share: float) -> str:
-    """A part of a cap in percent, rounded up."""
-    # What was asked to fill the cap shall say 100 %.
+    """Return a part of a cap in percent, rounded up."""
+    # Rounding errors must not turn 100 % into 100.1 %.
     return f"{math.ceil(1000 * share - 1e-6) / 10:g} %"

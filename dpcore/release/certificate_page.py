@@ -25,7 +25,7 @@ th { font-weight: 500; width: 16rem; }
 
 
 def certificate_page(certificate: dict[str, Any]) -> str:
-    """The page of a certificate."""
+    """Return the HTML page of a certificate."""
     title = escape(certificate["title"] or certificate["name"])
     assumptions = "".join(f"<li>{escape(each)}</li>" for each in certificate["assumptions"])
     return f"""<!doctype html>
@@ -46,18 +46,18 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 
 
 def _label(certificate: dict[str, Any]) -> str:
-    """Nothing on the pages of versions that had no label, which are checked to the byte."""
+    """Return the label, "" for earlier versions without labels, whose pages must stay the same."""
     if "label" not in certificate:
         return ""
     return f"{label_card(label_of_certificate(certificate))}\n"
 
 
 def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
-    total, asked = certificate["total"], certificate["asked"]
+    total, requested = certificate["total"], certificate["asked"]
     return {
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
-        "Asked": f"ε = {say_delta(asked['epsilon'])} at δ = {say_delta(asked['delta'])}",
+        "Asked": f"ε = {say_delta(requested['epsilon'])} at δ = {say_delta(requested['delta'])}",
         "A person": name_person(certificate),
         **say_total(certificate["form"], total),
     }
@@ -81,7 +81,7 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
 
 
 def _denoising(certificate: dict[str, Any]) -> dict[str, str]:
-    """Of earlier versions a page said nothing of it."""
+    """Return the entry on denoising, which pages of earlier versions do not have."""
     if "post_processing" not in certificate:
         return {}
     return {"After the noise": post_processing(certificate)}
@@ -94,13 +94,13 @@ def _share(estimate: list[float] | None) -> str:
     return f"{value:.3g} % ({low:.3g} to {high:.3g})"
 
 
-def _said(value: object) -> str:
+def _format(value: object) -> str:
     return say_delta(value) if isinstance(value, float) and 0 < value < 1e-3 else str(value)
 
 
 def _table(values: dict[str, Any]) -> str:
     rows = (
-        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(_said(value))}</td></tr>"
+        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(_format(value))}</td></tr>"
         for key, value in values.items()
     )
     return f"<table>{''.join(rows)}</table>"

@@ -35,20 +35,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LONGEST_LINE = 1 << 22
-
-
 # Characters and lines in which the header is searched.
 _FIRST_LOOK, MOST_PREAMBLE = 1 << 16, 50
-
-
 # Arrow's message.
 _RAGGED = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+)")
 
 
 # Rows in which the line of a ragged row is searched.
 _MOST_COUNTED = 1 << 20
-
-
 # First bytes of other kinds of files that are often named as text.
 _KINDS = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "ZIP, as workbooks are", b"PAR1": "Parquet"}
 

@@ -1,7 +1,8 @@
-"""A data dictionary: what is public about a table, written down without looking at its rows.
+"""Data dictionary: public facts about a table, written without looking at its rows.
 
-Limits, levels and how many rows a person may have decide the sensitivity; they are the holder's to
-know from the domain (units, a scale's ends, a questionnaire), and are never suggested from values.
+Limits, levels and the number of rows per person determine the sensitivity. The data holder knows
+them from the domain (units, the ends of a scale, a questionnaire); they are never derived from
+values.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from dpcore.errors import ParameterError
 from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text
 from dpcore.release.table_file import require_regular_file
 
-# Integer rows of more features would leave the range in which their lengths are exact.
+# Norms of integer rows with more features would not be exact in doubles.
 MOST_FEATURES = 10_000
 MOST_ROWS_PER_PERSON = 1_000_000
-# So that no difference or quotient of limits overflows.
+# Differences and quotients of limits within this range do not overflow.
 _FARTHEST, _NEAREST = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
 _TOP, _ROWS, _COLUMN = (
@@ -41,35 +42,34 @@ _LONGEST_UNIT = 16
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers between public limits, or of public levels.
+    """Column of numbers between public limits, or of public levels.
 
     Parameters
     ----------
     name : str
-        As in the table's header.
+        Name in the table's header.
     lower, upper : float
-        Public limits of a column of numbers: values beyond are clipped to them.
+        Public limits of a column of numbers, to which values are clipped.
     middle : float, optional
-        What counts as zero, and stands for what is missing; halfway between the limits.
+        Value that is encoded as zero, also for missing cells. Default: halfway between the limits.
     levels : tuple of str
-        In place of limits: a feature for each, one where the row has that level. A row with none
-        of them has zeros.
+        Levels instead of limits. Each becomes a feature, 1 in rows with this level and 0 in others.
     missing : tuple of str, optional
-        Cells that stand for nothing, as they are written: -999, NA. Those of the dictionary if
-        not given, as with the next two and the last.
+        Codes of missing cells, as they are written: -999, NA. Default, as for the next two and the
+        last parameter: that of the dictionary.
     decimal, thousands : str, optional
         Marks in numbers.
     unit : str
-        A text before or after each number: %, $.
+        Text before or after each number: %, $.
     days_since : date, optional
-        Cells are dates, and become the days since this public one, as whole limits do.
+        Public first day. Cells are dates, and become the days since then, as do limits.
     date_order : {"ymd", "dmy", "mdy"}, optional
-        Of dates that are no ISO dates.
+        Order in dates that are not ISO dates.
 
     Raises
     ------
     ParameterError
-        If there are neither limits nor levels, or both, or they make no sense.
+        If there are neither limits nor levels, or both, or a value is out of range.
     """
 
     name: str
@@ -153,16 +153,16 @@ class Column:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of what it becomes."""
+        """Names of the features that encode the column."""
         return tuple(f"{self.name}={level}" for level in self.levels) or (self.name,)
 
     @property
     def reach(self) -> float:
-        """Distance from the middle to the farther limit, which becomes the length 1."""
+        """Distance from the middle to the farther limit, which is encoded as 1."""
         return max(self.upper - self.middle, self.middle - self.lower)
 
     def as_dict(self) -> dict[str, Any]:
-        """As in a file."""
+        """Return the entries of a dictionary file."""
         cells = {
             **_marks_of_file(self),
             **({"unit": self.unit} if self.unit else {}),
@@ -175,22 +175,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """What is public about a table.
+    """Public facts about a table.
 
     Parameters
     ----------
     columns : tuple of Column
-        Those that are read; all others of the table are left out.
+        Columns to read. Other columns of the table are ignored.
     title : str
     person : str or None
-        Column that names the person; None where every row is another person.
+        Column that names the person; None if every row is a different person.
     at_most : int
-        Rows kept of one person, the first of them; rows without a person are left out.
+        Number of rows of one person, the first ones; rows without a person are skipped.
     site, label : str or None
-        Columns for the laboratory; a release does not read them.
+        Columns for simulations; a release does not read them.
     norm_bound : float or None
-        Public bound on a row's length, where each column reaches to 1 around its middle; longer
-        rows are shortened. The root of the number of columns if not given, which none exceeds.
+        Public bound on a row's norm, in units in which each column reaches to 1 around its middle.
+        Longer rows are shortened. Default: the root of the number of columns, which is no limit.
     missing, decimal, thousands, date_order
         Defaults for all columns, as in `Column`. Cells that are `missing` name no person either.
     multiline : bool, optional
@@ -200,7 +200,7 @@ class Dictionary:
     Raises
     ------
     ParameterError
-        If there are no columns, or too many, or two of one name, or a value is out of range.
+        If there are no columns, too many, or two with one name, or a value is out of range.
     """
 
     columns: tuple[Column, ...]
@@ -271,9 +271,9 @@ class Dictionary:
     def marks_of(
         self, column: Column | None, decimal: str | None = None, thousands: str | None = None
     ) -> Marks:
-        """How a column's cells are written; of none those of people's names.
+        """Return the notation of a column, or of people's names if column is None.
 
-        decimal, thousands: Of a file whose holder says so; before what is said of all columns.
+        decimal, thousands: Marks of the file; they replace those of the dictionary's [cells].
         """
         plain = Column("", 0, 1) if column is None else column
         return Marks(
@@ -287,12 +287,12 @@ class Dictionary:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Columns of the table that a release reads."""
+        """Columns that a release reads."""
         names = tuple(column.name for column in self.columns)
         return names if self.person is None else (*names, self.person)
 
     def as_dict(self) -> dict[str, Any]:
-        """As in a file, with all that was left to default."""
+        """Return the content of a dictionary file, with all defaults."""
         rows = {"person": self.person, "at_most": self.at_most, "site": self.site,
                 "label": self.label, "norm_bound": self.norm_bound}  # fmt: skip
         return {
@@ -303,28 +303,28 @@ class Dictionary:
         }
 
     def toml(self) -> str:
-        """The text of a file that `read_dictionary` reads as this dictionary."""
+        """Return the text of a file that `read_dictionary` reads as this dictionary."""
         content = self.as_dict()
-        lines = [f"title = {_quoted(self.title)}", "", "[rows]", *_pairs(content["rows"])]
+        lines = [f"title = {_quote(self.title)}", "", "[rows]", *_format_pairs(content["rows"])]
         if cells := content.get("cells"):
-            lines += ["", "[cells]", *_pairs(cells)]
+            lines += ["", "[cells]", *_format_pairs(cells)]
         for name, column in content["columns"].items():
-            lines += ["", f"[columns.{_quoted(name)}]", *_pairs(column)]
+            lines += ["", f"[columns.{_quote(name)}]", *_format_pairs(column)]
         return "\n".join(lines) + "\n"
 
 
 def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
-    """A dictionary from what a TOML or JSON file holds.
+    """Return a dictionary from the content of a TOML or JSON file.
 
     Parameters
     ----------
     content : mapping
-        With `columns`, a table for each, and perhaps `title` and `rows`.
+        Content with `columns`, a table for each, and optionally `title`, `rows` and `cells`.
 
     Raises
     ------
     ParameterError
-        If something is missing, unknown or out of range.
+        If an entry is missing, unknown or out of range.
     """
     rows, columns = content.get("rows", {}), content.get("columns", {})
     cells = content.get("cells", {})
@@ -342,7 +342,7 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
 
 
 def read_dictionary(path: Path | str) -> Dictionary:
-    """The dictionary in a TOML file.
+    """Read the dictionary in a TOML file.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def read_dictionary(path: Path | str) -> Dictionary:
     Raises
     ------
     ParameterError
-        If it is no TOML, or as in `dictionary_from`.
+        If the file is not regular or not TOML, or `dictionary_from` refuses it.
     OSError
         If it cannot be read.
     """
@@ -362,37 +362,38 @@ def read_dictionary(path: Path | str) -> Dictionary:
 
 
 def parsed_dictionary(text: bytes, where: str) -> Dictionary:
-    """The dictionary in the text of a TOML file, and where it comes from, for the sentence.
+    """Return the dictionary in the text of a TOML file.
 
-    Raises `ParameterError` if it is no TOML or too long, or as in `dictionary_from`.
+    where: Source of the text, for messages.
+    Raises `ParameterError` if it is not TOML or too long, or `dictionary_from` refuses it.
     """
     if len(text) > _LARGEST_FILE:
         raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
     try:
         content = tomllib.loads(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # Python reads no 5,000 digits
+    except (ValueError, RecursionError) as error:  # ValueError also for 5,000 digits
         raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)
 
 
 def template(names: Sequence[str], title: str = "") -> str:
-    """The text of a dictionary that is to be filled in, from the names of columns alone.
+    """Return the text of a dictionary to fill in, made from column names only.
 
-    names: Of a table's header. Those that cannot be told apart are left out.
+    names: Names in a table's header. Names that are not unique are skipped.
     """
     counts = Counter(names)
     lines = [
-        "# A dictionary to be filled in, from the names of the columns alone: no row was read.",
-        "# Between which limits does a value lie, whoever takes part? Take them from the question,",
-        "# the unit or the sensor, and not from the rows. Take out the columns that are not used.",
-        f"title = {_quoted(title)}",
+        "# A dictionary to fill in, made from the column names only: no row was read.",
+        "# Between which limits is every possible value? Take the limits from the question, the",
+        "# unit or the sensor, not from the rows. Delete the columns that are not used.",
+        f"title = {_quote(title)}",
         "",
         "[rows]",
         '# person = "..."  # the column that names the person, where one may have several rows',
-        "# at_most = 1     # rows that are kept of one person",
+        "# at_most = 1     # rows used of one person",
         "",
         "[cells]",
-        '# missing = ["", "NA", -999]  # what stands for nothing',
+        '# missing = ["", "NA", -999]  # codes of missing cells',
         '# decimal = ","',
         '# thousands = "."',
     ]
@@ -400,11 +401,11 @@ def template(names: Sequence[str], title: str = "") -> str:
         if name and counts[name] == 1:
             lines += [
                 "",
-                f"[columns.{_quoted(name)}]",
-                "# lower = 0           # either public limits,",
+                f"[columns.{_quote(name)}]",
+                "# lower = 0           # public limits,",
                 "# upper = 100",
-                '# levels = ["a", "b"]  # or the answers there are',
-                '# unit = "%"          # written beside each number',
+                '# levels = ["a", "b"]  # or the possible answers',
+                '# unit = "%"          # text before or after each number',
                 "# days_since = 2000-01-01  # of dates, whose limits are days",
             ]
     return "\n".join(lines) + "\n"
@@ -421,7 +422,7 @@ def _column(name: str, values: Any) -> Column:
 
 
 def _with_codes(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, with codes of what is missing as texts: a file may have them as numbers."""
+    """Return the values, with codes of missing cells as texts: files may contain numbers."""
     if "missing" not in values:
         return dict(values)
     codes = values["missing"]
@@ -432,51 +433,51 @@ def _with_codes(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "missing": tuple(str(each) for each in codes)}
 
 
-def _check_marks(said: Column | Dictionary, where: str) -> None:
-    """What is said of cells, by a column or of all of them."""
+def _check_marks(settings: Column | Dictionary, where: str) -> None:
+    """Check the notation of cells in a column or a dictionary."""
     choices = {
         "decimal": DECIMALS, "thousands": ("", *THOUSANDS), "date_order": DATE_ORDERS,
     }  # fmt: skip
     for key, allowed in choices.items():
-        value = getattr(said, key)
+        value = getattr(settings, key)
         if value is not None and value not in allowed:
-            shown = ", ".join(map(repr, filter(None, allowed)))
-            raise ParameterError(f"{key} of {where}", f"one of {shown}", value)
-    if said.missing is not None and not all(isinstance(each, str) for each in said.missing):
-        raise ParameterError(f"missing of {where}", "texts", said.missing)
+            choices_text = ", ".join(map(repr, filter(None, allowed)))
+            raise ParameterError(f"{key} of {where}", f"one of {choices_text}", value)
+    if settings.missing is not None and not all(isinstance(each, str) for each in settings.missing):
+        raise ParameterError(f"missing of {where}", "texts", settings.missing)
 
 
-def _marks_of_file(said: Column | Dictionary) -> dict[str, Any]:
-    """What was said of cells, as in a file."""
-    values = {key: getattr(said, key, None) for key in _CELLS}
+def _marks_of_file(settings: Column | Dictionary) -> dict[str, Any]:
+    """Return the notation of cells as in a file."""
+    values = {key: getattr(settings, key, None) for key in _CELLS}
     marks = {key: value for key, value in values.items() if value is not None}
     return marks | ({"missing": list(marks["missing"])} if "missing" in marks else {})
 
 
 def _first(*values: Any) -> Any:
-    """The first that is said."""
+    """Return the first value that is not None."""
     return next(value for value in values if value is not None)
 
 
-def _refuse_unknown(parameter: str, given: Any, known: set[str]) -> None:
-    if not isinstance(given, Mapping):
-        raise ParameterError(parameter, f"a table with {', '.join(sorted(known))}", given)
-    if unknown := sorted(set(given) - known):
-        raise ParameterError(parameter, f"made of {', '.join(sorted(known))}", unknown[0])
+def _refuse_unknown(parameter: str, content: Any, known_keys: set[str]) -> None:
+    if not isinstance(content, Mapping):
+        raise ParameterError(parameter, f"a table with {', '.join(sorted(known_keys))}", content)
+    if unknown := sorted(set(content) - known_keys):
+        raise ParameterError(parameter, f"made of {', '.join(sorted(known_keys))}", unknown[0])
 
 
-def _pairs(values: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_written(value)}" for key, value in values.items()]
+def _format_pairs(values: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_format(value)}" for key, value in values.items()]
 
 
-def _written(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_format, value))}]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _quoted(value) if isinstance(value, str) else repr(value)
+    return _quote(value) if isinstance(value, str) else repr(value)
 
 
-def _quoted(text: str) -> str:
-    # A JSON string is a TOML string, save for this one character.
+def _quote(text: str) -> str:
+    # A JSON string is a valid TOML string except for this character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

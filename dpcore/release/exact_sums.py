@@ -57,7 +57,7 @@ def moment_of_rows(
 
     centre: ndarray of whole float64, shape (n_features,)
     on_sphere: Scale every row to one length; otherwise only shorten longer rows.
-    watch: As in `sum_rows`.
+    watch: See `sum_rows`.
     """
     reach = 0 if on_sphere else math.isqrt(scales.squared_norm)
     bound = _bound_rows(dictionary, scales)

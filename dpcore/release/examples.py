@@ -17,7 +17,7 @@ SURVEYED = 440
 
 
 def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
-    """A table, as a mapping of its columns, and its dictionary.
+    """Return an example table, as a mapping of its columns, and its dictionary.
 
     name: {"breast-cancer", "class-survey"}. scikit-learn's table of 569 tumours, which has been
         public since 1995; or 440 made-up answers of pupils, about half of whom answer twice.
@@ -33,7 +33,7 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
 
 
 def write_example(name: str, folder: Path) -> Dictionary:
-    """The same as `table.csv` and `dictionary.toml` in a folder, which is made.
+    """Write an example to `table.csv` and `dictionary.toml` in a folder.
 
     folder: path
     Raises `ParameterError` if there is no such example.

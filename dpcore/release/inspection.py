@@ -93,7 +93,7 @@ def inspect_table(data: Any, dictionary: Dictionary) -> Inspection:
     Parameters
     ----------
     data : path, TableFile, mapping of str to arrays, DataFrame, ndarray, Dask array or DataFrame
-        As in `Table`.
+        Argument of `Table`.
     dictionary : Dictionary
 
     Raises
@@ -175,8 +175,8 @@ def _is_null(names: pa.Array) -> BoolArray:
 def _is_in(names: pa.Array, levels: tuple[str, ...]) -> BoolArray:
     import pyarrow as pa
 
-    known = pa.array(map(name_of_text, levels), pa.string())
-    found: BoolArray = pc.is_in(names, value_set=known, skip_nulls=True).to_numpy(
+    level_names = pa.array(map(name_of_text, levels), pa.string())
+    found: BoolArray = pc.is_in(names, value_set=level_names, skip_nulls=True).to_numpy(
         zero_copy_only=False
     )
     return found

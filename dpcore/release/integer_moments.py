@@ -16,20 +16,18 @@ from dpcore.errors import ParameterError
 from dpcore.release.integer_rows import LENGTH
 from dpcore.release.normal_sampler import rounded_normal
 
-# n LENGTH^2 and any noise added to it stay below 2^63.
+# Below this number of rows, n LENGTH^2 plus noise stays below 2^63.
 MOST_ROWS = 1 << 27
-
-
-# Sums of products of so many rows stay below 2^53, where doubles are exact whatever comes first.
+# Sums of products of this number of rows stay below 2^53: doubles are exact in any order.
 _ROWS_AT_ONCE = (1 << 53) // LENGTH**2
 
 
-# Of a matrix too large to be there twice, what is added to it at a time.
+# Columns of a panel of a matrix that is too large to be copied.
 _PANEL = 1 << 10
 
 
 def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, int]:
-    """The sum of all rows, and how many there are.
+    """Return the sum of all rows, and their number.
 
     blocks: iterable of ndarray of whole float64, shape (some rows, n_features). Entries up to 2^25.
     Returns total: ndarray of int64, shape (n_features,)
@@ -43,7 +41,7 @@ def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, 
 
 
 def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArray:
-    """X^T X of integer rows of length at most LENGTH, exactly.
+    """Return the exact X^T X of integer rows of length at most LENGTH.
 
     Of two entries of a row neither product nor square exceeds LENGTH^2, and so no partial sum over
     2^19 rows, in whatever order it is made, exceeds 2^53.
@@ -53,7 +51,7 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     Raises `ParameterError` if there are more than `MOST_ROWS`, or a row is longer.
     """
     moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
-    # What is small is there twice: doubles that are exact so far, and what they were before.
+    # Small moments are accumulated in doubles, and added to integers before these get inexact.
     doubles, n_in_doubles = np.zeros(moment.shape if n_features <= _PANEL else (0, 0)), 0
     for rows in _cut(blocks):
         n_rows = counted(len(rows), n_rows)
@@ -80,17 +78,17 @@ def _cut(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
 
 
 def _add_upper(moment: IntArray, rows: FloatArray) -> None:
-    """Add X^T X to what is above the diagonal, and to the blocks on it."""
+    """Add X^T X to the blocks on and above the diagonal."""
     for panel in _panels(len(moment)):
         mine, right = rows[:, panel], slice(panel.stop, None)
-        # NumPy multiplies an array with its own transpose at half the price.
+        # NumPy multiplies an array by its own transpose in half the time.
         for columns in (panel, right):
             part = moment[panel, columns]
             np.add(part, mine.T @ rows[:, columns], out=part, dtype=np.int64, casting="unsafe")
 
 
 def _mirror(moment: IntArray) -> None:
-    """Below the diagonal what is above it."""
+    """Copy the entries above the diagonal below it."""
     for panel in _panels(len(moment)):
         above = np.triu(moment[panel, panel])
         moment[panel, panel] = above + np.triu(above, 1).T
@@ -103,7 +101,7 @@ def _panels(n_features: int) -> Iterator[slice]:
 
 
 def noisy_sum(total: IntArray, sigma: int) -> IntArray:
-    """The sum with round(N(0, sigma^2)) on every entry.
+    """Return the sum with round(N(0, sigma^2)) added to every entry.
 
     With an integer total that is round(total + N(0, sigma^2)), a post-processing of the Gaussian
     mechanism.
@@ -114,8 +112,9 @@ def noisy_sum(total: IntArray, sigma: int) -> IntArray:
 
 
 def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False) -> IntArray:
-    """The moment with round(N(0, sigma^2)) above the diagonal, mirrored, and twice that variance
-    on it (rounded up).
+    """Return the moment with symmetric Gaussian noise, rounded to integers.
+
+    Entries above the diagonal get round(N(0, sigma^2)), those on it twice the variance, rounded up.
 
     Of a symmetric change the entries above the diagonal, divided by sigma, and those on it,
     divided by sqrt(2) sigma, have together at most the norm ||change||_F / (sqrt(2) sigma).
@@ -136,12 +135,12 @@ def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False)
 
 
 def diagonal_sigma(sigma: int) -> int:
-    """A whole number just above sqrt(2) sigma."""
+    """Return the smallest integer above sqrt(2) sigma."""
     return math.isqrt(2 * sigma**2) + 1
 
 
 def counted(n_more: int, n_rows: int) -> int:
-    """How many rows there are with some more.
+    """Return n_rows + n_more.
 
     Raises `ParameterError` if that is more than `MOST_ROWS`.
     """

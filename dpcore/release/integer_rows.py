@@ -13,10 +13,8 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 
-# A column reaches to GRID on both sides of its middle; a row of the moment is at most LENGTH long.
+# Largest entry of a row on the grid, and largest norm of a row of the second moment.
 GRID = 1 << 18
-
-
 LENGTH = 1 << 17
 
 
@@ -27,10 +25,10 @@ def on_grid(
     middle: FloatArray | float,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Numbers clipped to public limits, in units of 1/GRID of the farther one from the middle.
+    """Clip numbers to public limits, in units of 1/GRID of the distance to the farther limit.
 
-    values: ndarray of numbers, shape (n_rows, n_features), with one row at least. Not a number
-        stands for what is missing and becomes 0.
+    values: ndarray of numbers, shape (n_rows, n_features), with at least one row. NaN is missing
+        and becomes 0.
     lower, upper, middle: shape (n_features,). As in `Column`.
     out: ndarray of float64, of the same shape. Where the result goes.
     Returns: ndarray of whole float64, the same shape, from -GRID to GRID
@@ -42,20 +40,20 @@ def on_grid(
         _to_grid(scaled, middle, factor)
         if not are_within(values, lower, upper).all():
             ends = np.array([lower, upper], dtype=np.float64)
-            # Rounding changes no order: what is beyond a limit is clipped to where that went.
+            # Rounding is monotone, so clipping to the rounded limits is exact.
             np.clip(scaled, *_to_grid(ends, middle, factor), out=scaled)
             scaled[np.isnan(scaled)] = 0.0
     return scaled
 
 
 def are_within(values: AnyArray, lower: FloatArray | float, upper: FloatArray | float) -> BoolArray:
-    """Of each column, whether all its numbers are from `lower` to `upper`; not a number is not.
+    """Return for each column whether all its numbers are within the limits; NaN is not.
 
     values: ndarray of numbers, shape (n_rows, n_features), with one row at least
     lower, upper: shape (n_features,)
     """
     if values.dtype.kind in "iu":
-        # A byte need not be looked at to be within 0 and 255.
+        # The range of an integer type may be within the limits already.
         kind = np.iinfo(values.dtype)
         within: BoolArray = np.greater_equal(kind.min, lower) & np.less_equal(kind.max, upper)
         if within.all():
@@ -72,14 +70,14 @@ def _to_grid(values: FloatArray, middle: FloatArray | float, factor: FloatArray)
 def of_length(
     rows: FloatArray, length: int, reach: int = 0, out: FloatArray | None = None
 ) -> FloatArray:
-    """Rows times length / max(norm, reach), cut towards zero: no longer than `length`, exactly.
+    """Scale rows by length / max(norm, reach), truncated: no longer than `length`, exactly.
 
     Without `reach` every row but zero goes to the sphere (spatial sign); with it rows keep
     their proportions, and longer ones are shortened.
 
     rows: ndarray of whole float64, shape (n_rows, n_features). Squared norms below 2^52.
-    length: At most 2^25.
-    reach: At most 2^26.
+    length: Target length, at most 2^25.
+    reach: Smallest norm that is scaled to `length`, at most 2^26.
     out: ndarray of float64, of the same shape. Where the result goes; `rows` itself may be.
     Returns: ndarray of whole float64, the same shape. The square of every row's norm is at most
         length^2.
@@ -87,7 +85,7 @@ def of_length(
     squared = np.vecdot(rows, rows)
     root = np.ceil(np.sqrt(squared))
     root += root * root < squared
-    # A power of two may as well divide what is divided by, which rounds nothing.
+    # Dividing by a power of two is exact.
     unit = length & -length
     divisor = np.maximum(root, max(reach, 1))[:, None] / unit
     if unit < length:
@@ -97,5 +95,5 @@ def of_length(
 
 
 def grid_norm(norm: float) -> int:
-    """A norm in units of the grid, rounded down."""
+    """Return a norm in units of the grid, rounded down."""
     return math.floor(norm * GRID)

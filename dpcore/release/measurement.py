@@ -102,7 +102,7 @@ def measure(
     on_sphere: Scale every row to one length around the private centre; otherwise only shorten
         longer rows.
     bases: Result of `bases_of`.
-    watch, scheduler: As in `sum_and_count`.
+    watch, scheduler: See `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales)
     exact = moment_around(
@@ -219,9 +219,9 @@ def moment_around(
     """Return the exact second moment of the prepared rows around a centre. Not private.
 
     centre: ndarray of whole float64, shape (n_features,)
-    on_sphere: As in `measure`.
-    watch: As in `sum_and_count`.
-    scheduler: As in `sum_and_count`; but this process continues if the scheduler is lost.
+    on_sphere: See `measure`.
+    watch: See `sum_and_count`.
+    scheduler: See `sum_and_count`; but this process continues if the scheduler is lost.
     """
     if scheduler is not None:
         return moment_on_cluster(

@@ -32,23 +32,13 @@ from dpcore.errors import ParameterError
 
 # Total variation of one draw from its law, proven. A cap counts it e^epsilon times a draw.
 DISTANCE = 2.0**-110
-
-
-# Of draws until version 0.2.
+# Distance of the sampler until version 0.2.
 EARLIER_DISTANCE = 2.0**-60
-
-
-# So that no sum of a moment and its noise leaves 63 bits.
+# Sums of a moment and its noise stay within 63 bits.
 MOST_SIGMA_BITS = 57
-
-
 # A cell is at most 2^-_CELL_BITS sigma wide, and |Z| counted in units of at most 2^-_FINE_BITS.
 _CELL_BITS = 10
-
-
 _FINE_BITS = 43
-
-
 # The normal law has 2^-125 beyond this many sigma.
 REACH = Decimal(13)
 
@@ -64,16 +54,12 @@ _HERMITE = (
 
 
 _PLACES = 192
-
-
 _DIGITS = Context(prec=80)
 
 
-# By how much a chance of 64 bits from doubles may be wrong: below 0.01 * 2^64 * 2^-50, and the cut.
+# Largest error of a 64-bit probability computed in doubles: below 0.01 * 2^64 * 2^-50, and the cut.
 _UNSURE = 1 << 8
-
-
-# What is drawn together stays in a processor's cache.
+# Draws of one step fit into the processor's cache.
 _AT_ONCE = 1 << 15
 
 
@@ -82,7 +68,7 @@ Entropy = Callable[[int], bytes]
 
 @dataclass(frozen=True)
 class _Cells:
-    """Where |Z| may lie, in units of 2^-fraction_bits."""
+    """Cells of |Z|, in units of 2^-fraction_bits."""
 
     fraction_bits: int
     width_bits: int
@@ -101,7 +87,7 @@ def rounded_normal(size: int, sigma: int, *, entropy: Entropy = os.urandom) -> I
     sigma : int
         Positive, below 2^57.
     entropy : callable
-        Gives so many random bytes. The operating system's, but for tests.
+        Function that returns a number of random bytes; other sources are for tests only.
 
     Returns
     -------
@@ -117,18 +103,18 @@ def rounded_normal(size: int, sigma: int, *, entropy: Entropy = os.urandom) -> I
     draws, cells = np.empty(size, dtype=np.int64), _cells_of(sigma)
     for start in range(0, size, _AT_ONCE):
         part = draws[start : start + _AT_ONCE]
-        part[:] = _drawn(len(part), cells, entropy)
+        part[:] = _draw(len(part), cells, entropy)
     return draws
 
 
-def _drawn(size: int, cells: _Cells, entropy: Entropy) -> IntArray:
-    cell = _drawn_cells(_words(size, entropy), cells, entropy)
+def _draw(size: int, cells: _Cells, entropy: Entropy) -> IntArray:
+    cell = _draw_cells(_words(size, entropy), cells, entropy)
     # The first bits say where in the cell, and the last one, which they never reach, the sign.
     word = _words(size, entropy)
-    left = np.arange(size)
-    while left.size:
-        left = left[_is_rejected(cell[left], word[left], cells, entropy)]
-        word[left] = _words(left.size, entropy)
+    pending = np.arange(size)
+    while pending.size:
+        pending = pending[_is_rejected(cell[pending], word[pending], cells, entropy)]
+        word[pending] = _words(pending.size, entropy)
     fine = (cell << cells.width_bits) + _position(word, cells)
     magnitude = (fine + (1 << (cells.fraction_bits - 1))) >> cells.fraction_bits
     signed: IntArray = np.where(word & np.uint64(1), -magnitude, magnitude)
@@ -139,7 +125,7 @@ def _words(size: int, entropy: Entropy) -> AnyArray:
     return np.frombuffer(entropy(8 * size), dtype=np.uint64).copy()
 
 
-def _drawn_cells(first: AnyArray, cells: _Cells, entropy: Entropy) -> IntArray:
+def _draw_cells(first: AnyArray, cells: _Cells, entropy: Entropy) -> IntArray:
     cell = np.searchsorted(cells.leading, first, side="right")
     for open_ in np.flatnonzero(cells.leading[np.maximum(cell, 1) - 1] == first):
         whole = int(first[open_]) << 64 | int(_words(1, entropy)[0])
@@ -162,7 +148,7 @@ def _is_rejected(cell: IntArray, word: AnyArray, cells: _Cells, entropy: Entropy
     chance = np.ldexp(g * series, 64).astype(np.uint64)
     words = _words(len(cell), entropy)
     rejected: BoolArray = words < chance
-    # Modulo 2^64: what wraps around is looked at once more, and decided alike.
+    # Differences are modulo 2^64: values that wrap around are also decided exactly.
     for near in np.flatnonzero(words - chance + np.uint64(_UNSURE) <= np.uint64(2 * _UNSURE)):
         whole = int(words[near]) << 64 | int(_words(1, entropy)[0])
         position = int(_position(word[near : near + 1], cells)[0])
@@ -171,7 +157,7 @@ def _is_rejected(cell: IntArray, word: AnyArray, cells: _Cells, entropy: Entropy
 
 
 def _chance_of_rejection(cell: int, position: int, cells: _Cells) -> int:
-    """Times 2^128, cut to a whole number: of a unit, by the mean density in it.
+    """Return the probability that a unit is rejected, times 2^128 and truncated.
 
     That is the density e^(-x^2 / 2) at its middle times 1 + s^2 (x^2 - 1) / 24 for a unit of s
     sigma; relative to the same at the cell's lower end it is e^-g (1 + s^2 g / 12).
@@ -191,7 +177,7 @@ def _product(*factors: Decimal) -> Decimal:
 
 @lru_cache(8)
 def _cells_of(sigma: int) -> _Cells:
-    """The table for this sigma: cell masses by the midpoint rule with two corrections."""
+    """Return the cells for this sigma, with masses by the corrected midpoint rule."""
     bits = max(sigma.bit_length() + 1, _FINE_BITS + 1)
     fraction_bits = bits - sigma.bit_length()
     width_bits = bits - 1 - _CELL_BITS
@@ -205,14 +191,14 @@ def _cells_of(sigma: int) -> _Cells:
 
 
 def _cumulative(h2: Decimal, n_cells: int) -> list[int]:
-    """Cumulative chances of the cells of |Z| / sigma, h wide, times 2^128; the last is 2^128.
+    """Return the cumulative probabilities of the cells of |Z| / sigma, h wide, times 2^128.
 
     With x the middle of a cell its mass is proportional to e^(-x^2 / 2) times the sum over k of
     h^(2k) He_2k(x) / (4^k (2k + 1)!), with Hermite's polynomials.
     """
-    step = _fixed(h2)
-    density = _fixed(_DIGITS.exp(_DIGITS.divide(h2, Decimal(-8))))
-    ratio = ratio_of_ratios = _fixed(_DIGITS.exp(_DIGITS.minus(h2)))
+    step = _to_fixed_point(h2)
+    density = _to_fixed_point(_DIGITS.exp(_DIGITS.divide(h2, Decimal(-8))))
+    ratio = ratio_of_ratios = _to_fixed_point(_DIGITS.exp(_DIGITS.minus(h2)))
     total, sums = 0, []
     c0, c1, c2, c3, c4 = _mass_in_powers_of_x2(step)
     for odd in range(1, 2 * n_cells, 2):
@@ -227,7 +213,7 @@ def _cumulative(h2: Decimal, n_cells: int) -> list[int]:
 
 
 def _mass_in_powers_of_x2(h2: int) -> list[int]:
-    """The sum over k up to 4 in `_cumulative`: coefficients of 1, x^2, x^4, ..., in fixed point."""
+    """Return the sum over k up to 4 in `_cumulative` as fixed-point coefficients of 1, x^2, ..."""
     coefficients, power, divisor = [0] * len(_HERMITE), 1 << _PLACES, 1
     for k, hermite in enumerate(_HERMITE):
         for order, coefficient in enumerate(hermite):
@@ -237,5 +223,5 @@ def _mass_in_powers_of_x2(h2: int) -> list[int]:
     return coefficients
 
 
-def _fixed(value: Decimal) -> int:
+def _to_fixed_point(value: Decimal) -> int:
     return int(_DIGITS.multiply(value, Decimal(1 << _PLACES)))

@@ -18,7 +18,7 @@ _LARGEST_NPZ = 1 << 31
 
 
 def free_mapped_pages(matrix: Any) -> None:
-    """Pages of a file that were read need not stay in this process's memory."""
+    """Free the memory of the pages of a mapped file that were read."""
     mapped = getattr(matrix, "_mmap", None)
     if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)
@@ -36,7 +36,7 @@ def load_numpy_file(file: TableFile) -> Any:
 
 
 def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
-    """The arrays of an NPZ file, if they are what it declares, and no more than so many bytes.
+    """Return the arrays of an NPZ file of at most most_bytes bytes.
 
     Raises `ValueError`, `OSError`, `zipfile.BadZipFile` and what else NumPy raises of a damaged
         file.
@@ -46,15 +46,15 @@ def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
         if sum(member.file_size for member in members) > most_bytes:
             raise ValueError("too large")
         for member in members:
-            _refuse_empty_promises(archive, member)
+            _check_declared_size(archive, member)
     if not isinstance(file, Path):
         file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _refuse_empty_promises(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """NumPy makes room for what a header declares, whatever comes after it."""
+def _check_declared_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Refuse a header that declares more data than follow: NumPy would allocate memory for it."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         read = (

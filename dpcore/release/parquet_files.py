@@ -16,19 +16,19 @@ from dpcore.release.table_file import BUFFER, Block, TableFile, refuse_damaged, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Of a part that a worker sums at once, but that a row group is never cut: so many that a sum of
-# D x D numbers is small beside them, so few that no worker waits long for the last.
+# Rows of a part, unless one row group has more. The D x D sum of a part is small compared to its
+# rows, and parts are small enough to keep all workers busy until the end.
 PART_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """Some row groups of a file of Parquet, which may be one of many that make a table.
+    """Some row groups of a Parquet file, which may be one of the files of a table.
 
-    fragment: Of `pyarrow.dataset`. It says where the file is, and can be sent to a worker.
-    name: As sentences say it.
-    groups: Which row groups, in their order.
-    n_rows: In these.
+    fragment: Fragment of `pyarrow.dataset`, which locates the file and can be sent to a worker.
+    name: Name of the file in messages.
+    groups: Indices of the row groups, in order.
+    n_rows: Number of rows of these row groups.
     """
 
     fragment: Any
@@ -38,12 +38,12 @@ class ParquetPart:
     ending: str = ".parquet"
 
     def opened(self) -> Any:
-        """The whole file as a stream of Arrow's."""
+        """Open the whole file as an Arrow stream."""
         return self.fragment.open()
 
 
 def is_partitioned(data: Any) -> bool:
-    """Whether it is a folder, a glob, a URL, or a data set of Arrow's: many files, one table."""
+    """Return whether data is a folder, glob, URL or Arrow data set, of several files."""
     if isinstance(data, str | Path):
         place = str(data)
         return "://" in place or Path(place).is_dir() or _is_glob(place)
@@ -55,15 +55,14 @@ def _is_glob(place: str) -> bool:
 
 
 def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
-    """The row groups of all files of a table, a part for so many rows, in the order of their names.
+    """Return parts of about `PART_ROWS` rows of all files, in the order of their names.
 
-    Every file has to have each of the columns once, with numbers, texts or dates where the first
-    file has them. Whole numbers and floating-point ones may differ, since a blank alone turns one
-    into the other; a column without any cell, or a file without any row, fits everywhere.
+    All files must have each column once, with the same kind of cells: numbers, texts or dates.
+    Integers and floats are one kind, since one missing cell turns integers into floats. Columns of
+    nulls, and files without rows, fit every kind.
 
-    data: Folder, glob or URL of files of Parquet; one such file; `pyarrow.dataset.Dataset`.
-    Raises `ParameterError` if there is no such file, or one is damaged or differs: its name is
-        said.
+    data: Folder, glob or URL of Parquet files; one Parquet file; `pyarrow.dataset.Dataset`.
+    Raises `ParameterError` with the name of a file that is damaged or differs, or if there is none.
     """
     from pyarrow import parquet
 
@@ -97,7 +96,7 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
 
 
 def find_fragments(data: Any) -> list[Any]:
-    """Of each file, in an order that depends on their names alone."""
+    """Return a fragment for each file, in the order of their names."""
     from pyarrow import dataset
 
     if not isinstance(data, str | Path):
@@ -108,7 +107,7 @@ def find_fragments(data: Any) -> list[Any]:
             raise ParameterError("data", "a data set of Parquet files", type(data).__name__)
         return sorted(found, key=lambda each: str(each.path))
     system, root, names = _files_at(str(data))
-    # What programs write beside the files: _SUCCESS, .crc.
+    # Programs add files such as _SUCCESS and .crc.
     names = [
         name
         for name in names
@@ -117,7 +116,7 @@ def find_fragments(data: Any) -> list[Any]:
     if others := [name for name in names if not name.endswith(".parquet")]:
         other = os.path.basename(min(others))
         raise ParameterError(
-            "data", "Parquet files alone, or a glob such as folder/*.parquet", other
+            "data", "a folder with Parquet files only, or a glob such as folder/*.parquet", other
         )
     if not names:
         raise ParameterError("data", "a place with files named .parquet", str(data))
@@ -126,7 +125,7 @@ def find_fragments(data: Any) -> list[Any]:
 
 
 def _files_at(place: str) -> tuple[Any, str, list[str]]:
-    """Where files are, the folder they are looked for in, and their names."""
+    """Return the file system, the searched folder and the names of the files."""
     from pyarrow import fs
 
     if "://" in place:
@@ -148,7 +147,7 @@ def _files_at(place: str) -> tuple[Any, str, list[str]]:
 
 
 def _kind_of(kind: pa.DataType) -> str:
-    """What a column of this type has, as sentences say it; nothing of one without any cell."""
+    """Return the kind of cells of a column type for messages; "" for a column of nulls."""
     import pyarrow as pa
 
     if pa.types.is_null(kind):
@@ -165,7 +164,7 @@ def _kind_of(kind: pa.DataType) -> str:
 
 
 def _grouped(whole: ParquetPart, n_rows: Sequence[int]) -> Iterator[ParquetPart]:
-    """Its row groups, in parts of at most `PART_ROWS` where a row group is not larger itself."""
+    """Yield parts of at most `PART_ROWS` rows; larger row groups are parts of their own."""
     groups: list[int] = []
     for group, n in enumerate(n_rows):
         if groups and sum(n_rows[each] for each in groups) + n > PART_ROWS:
@@ -182,11 +181,11 @@ def read_row_groups(
     most_rows: int,
     groups: Sequence[int] | None = None,
 ) -> Iterator[tuple[Block, float]]:
-    """Columns of some rows, and the share of these row groups, or of all, that is read."""
+    """Yield columns of some rows, and the share of the row groups that was read."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    # With a buffer a column's pages are read as they are needed, and not all at once.
+    # Arrow reads a column's pages lazily if it has a buffer.
     with (
         file.opened() as stream,
         parquet.ParquetFile(stream, buffer_size=BUFFER) as table,
@@ -194,7 +193,7 @@ def read_row_groups(
         require_columns(keys, table.schema_arrow.names)
         groups = range(table.num_row_groups) if groups is None else groups
         n_rows, n_all = 0, sum(table.metadata.row_group(group).num_rows for group in groups)
-        # One row group after another: all at once stay in memory until the last is read.
+        # Arrow would keep all row groups of one call in memory until the last is read.
         for group in groups:
             for batch in table.iter_batches(
                 most_rows, row_groups=[group], columns=list(keys), use_threads=False
@@ -202,6 +201,6 @@ def read_row_groups(
                 n_rows += batch.num_rows
                 columns = {key: batch.column(key) for key in keys}
                 for column in columns.values():
-                    # What a damaged file refers to may not be there.
+                    # Indices in a damaged file may be out of range.
                     column.validate(full=isinstance(column, pa.DictionaryArray))
                 yield Block(columns), n_rows / n_all

@@ -26,41 +26,35 @@ from dpcore.spectra import Spectrum, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Purpose, stream
 
 _N_SITES = 3
-
-
-# How far answers scatter around the middle, and how much of that is a column's own.
+# Spread of the cells around the middle, and the part of it that columns do not share.
 _SPREAD, _OWN = 0.35, 0.15
-
-
-# Between whole limits so far apart answers are whole.
+# Cells are integers if the limits are integers at least this far apart.
 _WIDE = 4
-
-
-# More rows than these are counted as so many copies: it is the noise that is tried.
+# Larger tables are made of weighted copies of this number of rows.
 _ROWS_MADE = 4096
 
 
 def look_alike(
     dictionary: Dictionary, n_rows: int, *, n_factors: int = 3, seed: int = 0
 ) -> dict[str, AnyArray]:
-    """A made-up table that fits a dictionary, all of its columns with person, site and label.
+    """Return a made-up table that fits a dictionary, with its person, site and label columns.
 
-    A few common factors, each of half the variance of the one before, move all columns, each of
-    which has some noise of its own. A person has from one to `at_most` rows, at one site.
+    A few common factors, each with half the variance of the one before, and noise per column
+    generate the cells. Each person has one to `at_most` rows, at one site.
 
     Parameters
     ----------
     dictionary : Dictionary
     n_rows : int
     n_factors : int
-        How many directions there are to be found.
+        Number of common factors.
     seed : int
-        Of the rows: public, like everything else here.
+        Seed of the rows, which are public.
 
     Raises
     ------
     ParameterError
-        If there are no rows, or too many, or no factors, or more than features.
+        If n_rows or n_factors is out of range.
     """
     check_rows(n_rows)
     if not 1 <= n_factors <= dictionary.n_features:
@@ -89,7 +83,7 @@ def look_alike(
 
 
 def check_rows(n_rows: int) -> None:
-    """Refuse numbers of rows that no release has."""
+    """Raise `ParameterError` if a release cannot have this number of rows."""
     if not 1 <= n_rows <= MOST_ROWS:
         raise ParameterError("n_rows", f"from 1 to {MOST_ROWS:,}", n_rows)
 
@@ -107,17 +101,17 @@ def _cells(column: Column, score: FloatArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A release that was tried on made-up rows.
+    """Result of a release of made-up rows.
 
     Attributes
     ----------
     scales : Scales
-        Noise of the release, which does not depend on any rows.
+        Noise of the release, which does not depend on rows.
     epsilon : float
-        What holds at the asked delta.
+        Exact epsilon at the requested delta.
     visible_share : float
-        A direction with less of all variance than this is lost in the noise: the point from which
-        a noisy eigenvector turns towards it at all, sigma sqrt(D) over the number of rows.
+        Smallest share of the variance at which a noisy eigenvector correlates with a direction:
+        sigma sqrt(D) over the number of rows.
     captured, best : ndarray of shape (n_draws, n_components)
         Share of the made-up rows' variance that the first 1, 2, ... released components capture
         in each draw of the noise, and that the best ones capture.
@@ -142,21 +136,21 @@ def plan(
     seed: int = 0,
     **choices: Any,
 ) -> Plan:
-    """Try a release on a look-alike: public numbers in, nothing private read, nothing charged.
+    """Simulate a release on a made-up table. No private data are read, and nothing is charged.
 
     Parameters
     ----------
     dictionary : Dictionary
     n_rows : int
-        As many as the real table is known to have, or may have.
+        Number of rows of the real table, if it is public, or an assumption.
     epsilon, delta, n_components
         As in `release`.
     n_factors, seed : int
-        As in `look_alike`.
+        Arguments of `look_alike`.
     n_draws : int
-        How often the noise is drawn.
+        Number of draws of the noise.
     **choices
-        What else `dpcore.release.certificate.PublicationSettings` has, as in `release`.
+        Other fields of `dpcore.release.settings.PublicationSettings`.
 
     Raises
     ------
@@ -164,21 +158,21 @@ def plan(
         As `calibrated` and `look_alike`.
     """
     check_rows(n_rows)
-    asked = PublicationSettings(epsilon, delta, n_components, **choices)
-    check_params(asked)
+    settings = PublicationSettings(epsilon, delta, n_components, **choices)
+    check_params(settings)
     if not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
-    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=asked.mean_share)
+    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=settings.mean_share)
     n_made = min(n_rows, _ROWS_MADE)
     rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
     table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
     total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
-    drawn, bases = [], bases_of(asked.denoise, dictionary.n_features, n_components)
+    drawn, bases = [], bases_of(settings.denoise, dictionary.n_features, n_components)
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
-        exact = moment_around(table, dictionary, scales, centre, on_sphere=asked.on_sphere)
+        exact = moment_around(table, dictionary, scales, centre, on_sphere=settings.on_sphere)
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma

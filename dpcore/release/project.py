@@ -1,12 +1,12 @@
-"""A project folder: releases about the same people, and the ledger that limits them.
+"""Project folder: releases about the same people, and the ledger that limits them.
 
-The ledger is one SQLite file with a write-ahead log. Its cap is set once, when the project is
-made, and it is a filter (`dpcore.privacy.accountant`): whoever decides what to release next after
-looking at earlier releases keeps the cap's epsilon and delta. A release is written down before its
-noise is drawn, and never taken back. A process that is killed in between leaves a release that is
-charged and has no folder; its name stays taken, for its noise may have been seen.
+The ledger is an SQLite file with a write-ahead log. Its cap is fixed when the project is made, and
+is a privacy filter (`dpcore.privacy.accountant`): it holds for releases that are chosen after
+seeing earlier ones. A release is charged before its noise is drawn, and the charge is never
+removed. If the process is killed in between, the release is charged without a folder; its name
+stays used, since its noise may have been seen.
 
-Several processes may use one project at once: each looks and charges within one transaction.
+Several processes may use one project: each checks and charges in one transaction.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ CREATE TABLE IF NOT EXISTS place (
     only INTEGER PRIMARY KEY CHECK (only = 1), project TEXT NOT NULL, folder TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS reserve (only INTEGER PRIMARY KEY CHECK (only = 1), delta REAL NOT NULL);
 """
-# Of the cap's delta, in ledgers that say nothing of a reserve: up to version 0.2.
+# Share of the cap's delta that ledgers without a reserve (up to version 0.2) keep.
 EARLIER_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Charged:
-    """One line of the ledger.
+    """Entry of the ledger.
 
     Parameters
     ----------
     name : str
     charged : str
-        When, in UTC.
+        Time of the charge, in UTC.
     mu, distance : float
-        Of the ideal release, and the total variation of what is drawn from it.
+        mu of the ideal release, and the sampler's total variation from it.
     epsilon, delta : float
-        What holds of this release alone.
+        Guarantee of this release without the others.
     is_finished : bool
-        Whether its folder is there.
+        Whether its folder exists.
     """
 
     name: str
@@ -87,22 +87,22 @@ class Charged:
 
 @dataclass(frozen=True)
 class Total:
-    """Several releases about the same people, composed.
+    """Composition of several releases about the same people.
 
-    There is no epsilon of those made so far among the fields. Of a plan fixed beforehand it would
-    be that of mu; but each release is chosen, and the last one stopped at, after looking at the
-    others, and then only the cap holds (`dpcore.privacy.accountant`).
+    The fields do not include an epsilon of the releases so far. It would hold for a plan fixed in
+    advance; releases that are chosen after seeing others, and stopped adaptively, only keep the
+    cap (`dpcore.privacy.accountant`).
 
     Parameters
     ----------
     mu, distance : float
-        Of all of them together.
+        Sums over all releases, as mu of the composition and total variation.
     share : float
-        Part of the cap that is used, in mu squared: equal releases use equal parts.
+        Used part of the cap, in mu squared, so that equal releases use equal parts.
     cap_epsilon, cap_delta : float
-        What holds of everything that the project ever releases.
+        Guarantee of all releases of the project, including later ones.
     cap_reserve : float
-        The part of that delta which is kept for the distance.
+        Part of that delta that is reserved for the distance.
     """
 
     mu: float
@@ -114,7 +114,7 @@ class Total:
 
 
 class Costs(Protocol):
-    """Of a Gaussian mechanism: its mu, and the total variation of what is drawn from it."""
+    """Cost of a Gaussian mechanism: its mu, and the sampler's total variation from it."""
 
     @property
     def mu(self) -> float: ...
@@ -124,21 +124,21 @@ class Costs(Protocol):
 
 
 class Project:
-    """A project folder.
+    """Folder with releases about the same people and their ledger.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there, and a cap is given.
+        Created if it does not exist and a cap is given.
     cap : (epsilon, delta), optional
-        For a new project. Given for one that is there, it has to be the same.
+        Cap of a new project; must be equal to that of an existing one.
 
     Raises
     ------
     ParameterError
-        If there is no project and no cap, or another cap, or the ledger is damaged.
+        If there is no project and no cap, the cap differs, or the ledger is damaged.
     OSError
-        If the folder cannot be made.
+        If the folder cannot be created.
     """
 
     def __init__(self, folder: Path | str, cap: tuple[float, float] | None = None) -> None:
@@ -159,25 +159,25 @@ class Project:
                     ledger.execute("INSERT INTO reserve VALUES (1, ?)", (of_cap,))
                 sync_folder(self.folder)
                 sync_folder(self.folder.parent)
-            kept = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
+            stored = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
             reserve = ledger.execute("SELECT delta FROM reserve").fetchone()
             here = (secrets.token_hex(16), str(self.folder.resolve()))
             ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", here)
             self._begun = ledger.execute("SELECT project, folder FROM place").fetchone()
             self._require_all_that_lies_here(ledger, self._read(ledger))
-        if kept is None:
+        if stored is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
-        self._require_numbers("the numbers of its cap", [*kept, *(reserve or ())])
-        if cap is not None and kept != tuple(map(float, cap)):
-            raise ParameterError("cap", f"as it was set for this project, {kept}", cap)
-        epsilon, delta = kept
+        self._require_numbers("the numbers of its cap", [*stored, *(reserve or ())])
+        if cap is not None and stored != tuple(map(float, cap)):
+            raise ParameterError("cap", f"as it was set for this project, {stored}", cap)
+        epsilon, delta = stored
         self.cap = Cap(epsilon, delta, reserve[0] if reserve else EARLIER_SHARE * delta)
 
     @property
     def origin(self) -> str:
-        """A sentence where this is not the folder in which the project was begun, or nothing.
+        """Warning if the project was started in another folder, else "".
 
-        It was moved, or it is a copy: then what either releases is not in the other's ledger.
+        It was moved or copied. Releases of a copy are missing in the ledger of the original.
         """
         begun = Path(str(self._begun[1]))
         if begun == self.folder.resolve():
@@ -188,26 +188,26 @@ class Project:
         )
 
     def _require_original(self) -> None:
-        """Refuse a copy for as long as what it was copied from is there."""
+        """Refuse a copy while the original exists."""
         if not self.origin:
             return
         original = Path(str(self._begun[1]))
         if _project_in(original / LEDGER) == self._begun[0]:
             wish = (
-                f"the one that was begun in {original}: this is a copy of it, and each would spend "
-                "the cap for itself"
+                f"the original, started in {original}: this is a copy, and each would spend the "
+                "cap separately"
             )
             raise ParameterError("project", wish, str(self.folder))
 
     def _require_all_that_lies_here(
         self, ledger: sqlite3.Connection, charged: Sequence[Charged]
     ) -> None:
-        """Refuse a ledger that lacks a release whose folder lies beside it: it was set back."""
+        """Refuse a ledger that lacks a release of the folder: it was restored from a backup."""
         counted = {each.name.lower() for each in charged}
         answers = {str(name) for (name,) in ledger.execute("SELECT name FROM answers")}
         for folder in _folders_of(self.folder):
             is_release = (folder / "certificate.json").exists()
-            # Of answers in studies earlier versions kept no names.
+            # Earlier versions did not store the names of answers in studies.
             is_counted = folder.name.lower() in counted or (
                 not is_release and (folder.name in answers or bool(charged))
             )
@@ -218,7 +218,7 @@ class Project:
                 )  # fmt: skip
 
     def _require_numbers(self, what: str, values: Sequence[object]) -> None:
-        """Refuse what SQLite keeps in a column of numbers, and is none."""
+        """Refuse texts and other values that SQLite allows in columns of numbers."""
         for value in values:
             if not isinstance(value, float | int) or not 0 <= value < math.inf:
                 raise ParameterError(
@@ -226,30 +226,30 @@ class Project:
                 )
 
     def path_of(self, name: str) -> Path:
-        """Where a release of this name is, or will be.
+        """Return the folder of a release with this name.
 
         Raises
         ------
         ParameterError
-            If it is no name for a folder.
+            If the name is not valid for a folder.
         """
         return self.folder / "releases" / folder_name("name", name)
 
     def releases(self) -> tuple[Charged, ...]:
-        """What was charged, in order."""
+        """Return the charged releases, in order."""
         with self._transaction() as ledger:
             return self._read(ledger)
 
     def total(self, up_to: str | None = None) -> Total:
-        """All releases together, or those up to and with one."""
+        """Return the composition of all releases, or of those up to and including one."""
         charged = self.releases()
         names = [each.name for each in charged]
         return self._total(charged[: names.index(up_to) + 1 if up_to else len(charged)])
 
     def require_room(self, name: str, costs: Costs, delta: float | None = None) -> None:
-        """Refuse what `charge` would refuse, and charge nothing.
+        """Raise what `charge` would raise, without charging.
 
-        delta: At which a refusal says what would pass; the cap's if not given.
+        delta: Delta at which a refusal states the largest possible epsilon. Default: the cap's.
         """
         with self._transaction() as ledger:
             self._require_room(ledger, name, costs, delta)
@@ -257,23 +257,23 @@ class Project:
     def charge(
         self, name: str, costs: Costs, epsilon: float, delta: float, *, answers: Sequence[str] = ()
     ) -> Total:
-        """Write a release down, for good, and say what all of them cost with it.
+        """Charge a release permanently, and return the total of all releases.
 
         Parameters
         ----------
         name : str
         costs : Costs
         epsilon, delta : float
-            What holds of this release alone.
+            Guarantee of this release without the others.
         answers : sequence of str
-            Names of what it pays for, where that leaves part by part: see `answers`.
+            Names of the messages that the charge pays for, if they are sent one by one.
 
         Raises
         ------
         ParameterError
-            If the name is taken.
+            If the name is used.
         BeyondCap
-            If the cap does not admit it; nothing is charged then.
+            If it exceeds the cap; nothing is charged then.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as ledger:
@@ -289,18 +289,17 @@ class Project:
             return self._total(self._read(ledger))
 
     def answers(self) -> dict[str, str]:
-        """SHA-256 of every answer that may have left, by its name; empty of one that is paid for
-        and has not left."""
+        """Return the SHA-256 of each answer by name; "" for answers that are paid and not sent."""
         with self._transaction() as ledger:
             return dict(ledger.execute("SELECT name, sha256 FROM answers"))
 
     def seal(self, name: str, sha256: str) -> None:
-        """Write down an answer before it leaves, for good.
+        """Record an answer permanently, before it is sent.
 
         Raises
         ------
         ParameterError
-            If another answer of this name has left.
+            If another answer of this name was recorded.
         """
         with self._transaction() as ledger:
             ledger.execute(
@@ -308,19 +307,19 @@ class Project:
                 " SET sha256 = excluded.sha256 WHERE sha256 = ''",
                 (name, sha256),
             )
-            (kept,) = ledger.execute(
+            (stored,) = ledger.execute(
                 "SELECT sha256 FROM answers WHERE name = ?", (name,)
             ).fetchone()
-        if kept != sha256:
-            raise ParameterError("answer", "the one that has left under its name", name)
+        if stored != sha256:
+            raise ParameterError("answer", "the one that was recorded under its name", name)
 
     def publish(self, name: str, files: Mapping[str, bytes]) -> Path:
-        """Put all files of a release that was charged into its folder, or none.
+        """Write all files of a charged release into its folder, or none.
 
         Raises
         ------
         OSError
-            If there is no room on the disk, say. The release stays charged.
+            If the disk is full, for example. The release stays charged.
         """
         final = self.path_of(name)
         partial = final.with_name(f".{name}.partial")
@@ -343,8 +342,8 @@ class Project:
         before = self._read(ledger)
         self._require_all_that_lies_here(ledger, before)
         folder = self.path_of(name)
-        taken = {each.name.lower() for each in before}
-        if name.lower() in taken or folder.exists():
+        used_names = {each.name.lower() for each in before}
+        if name.lower() in used_names or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
         _require_admitted(self.cap, before, name, costs, delta)
@@ -369,7 +368,7 @@ class Project:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A look and a charge in one: nobody else writes in between."""
+        """Open a transaction, so that no other process writes between a check and a charge."""
         try:
             with closing(self._connected()) as ledger:
                 ledger.execute("BEGIN IMMEDIATE")
@@ -385,7 +384,7 @@ class Project:
         ledger = sqlite3.connect(
             self.folder / LEDGER, timeout=_SECONDS_TO_WAIT, isolation_level=None
         )
-        # A charge is on the disk before the noise is drawn.
+        # The charge must be on disk before the noise is drawn.
         ledger.execute("PRAGMA journal_mode = WAL")
         ledger.execute("PRAGMA synchronous = FULL")
         ledger.executescript(_SCHEMA)
@@ -393,15 +392,12 @@ class Project:
 
 
 def _folders_of(project: Path) -> list[Path]:
-    """Releases and answers that lie in a project, whatever its ledger says."""
+    """Return the folders of releases and answers of a project, in its ledger or not."""
     return sorted(each for each in (project / "releases").glob("[!.]*") if each.is_dir())
 
 
 def require_ledger_of_releases(project: Path) -> None:
-    """Refuse to begin a ledger where releases lie already: theirs is gone.
-
-    Raises `ParameterError` if it is, or is empty.
-    """
+    """Raise `ParameterError` if a folder has releases, and its ledger is missing or empty."""
     ledger = project / LEDGER
     is_there = ledger.is_file() and ledger.stat().st_size > 0
     if not is_there and (lying := _folders_of(project)):
@@ -412,7 +408,7 @@ def require_ledger_of_releases(project: Path) -> None:
 
 
 def _project_in(ledger: Path) -> str | None:
-    """Whose ledger it is, if it is one."""
+    """Return the identity of a ledger's project, None if it is not a ledger."""
     if not ledger.is_file():
         return None
     try:
@@ -424,8 +420,8 @@ def _project_in(ledger: Path) -> str | None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder onto the disk: a power cut takes files whose names are not."""
-    if os.name != "posix":  # elsewhere a folder cannot be opened
+    """Write a folder's entries to disk, so that its files survive a power failure."""
+    if os.name != "posix":  # other systems cannot open folders
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -435,10 +431,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def folder_name(parameter: str, name: str) -> str:
-    """The same name, if it is one for a folder.
-
-    Raises `ParameterError` if it is not.
-    """
+    """Return the name, or raise `ParameterError` if it is not valid for a folder."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
             parameter, "up to 64 letters, digits, _ and -, a letter or digit first", name
@@ -449,22 +442,22 @@ def folder_name(parameter: str, name: str) -> str:
 def require_room_to_begin(
     cap: tuple[float, float], costs: Costs, delta: float | None = None
 ) -> None:
-    """Refuse the first release of a new project that its own cap does not admit.
+    """Refuse the first release of a new project if it exceeds the cap.
 
-    delta: As in `Project.require_room`.
-    Raises `ParameterError` if it is no cap, `BeyondCap` if it does not.
+    delta: See `Project.require_room`.
+    Raises `ParameterError` if the cap is invalid, `BeyondCap` if the release exceeds it.
     """
     _require_admitted(cap_of_project(*cap), (), "first", costs, delta)
 
 
 def _accountant(cap: Cap, charged: Iterable[Charged]) -> Accountant:
-    """The accountant of what a ledger says was charged."""
+    """Return the accountant of the charges in a ledger."""
     charges = {each.name: _charge(each.name, each) for each in charged}
     return Accountant(LEDGER, charges, cap=cap)
 
 
 def _charge(name: str, costs: Costs) -> Charge:
-    # The accountant composes by mu; epsilon and delta of a release alone are for who reads of it.
+    # The accountant composes mu; epsilon and delta of single releases are not used.
     return Charge(
         Release(name, name, LEDGER, "gaussian", math.inf, 0.0, costs.mu, distance=costs.distance)
     )
@@ -484,14 +477,16 @@ def _require_admitted(
 
 
 def _what_passes(cap: Cap, spent: Bound, delta: float) -> str:
-    """The largest epsilon that `calibrated` can be asked for at this delta."""
-    left = math.sqrt(max(0.0, cap.mu**2 - spent.mu**2))
-    largest = gaussian_epsilon(for_gaussian(PrivacyBudget(cap.epsilon, delta)).delta, 1.0, left)
-    if left == 0 or largest == 0:
+    """State the largest epsilon that the cap allows at this delta."""
+    remaining = math.sqrt(max(0.0, cap.mu**2 - spent.mu**2))
+    largest = gaussian_epsilon(
+        for_gaussian(PrivacyBudget(cap.epsilon, delta)).delta, 1.0, remaining
+    )
+    if remaining == 0 or largest == 0:
         return "No release passes any more."
     return f"At δ = {say_delta(delta)} the largest ε that passes is {spoken_down(largest)}."
 
 
 def cap_of_project(epsilon: float, delta: float) -> Cap:
-    """The filter that a new project with these has: a part of its delta is the samplers'."""
+    """Return the cap of a new project, which reserves a part of delta for the sampler."""
     return Cap(epsilon, delta, reserve=SAMPLER_SHARE * delta)

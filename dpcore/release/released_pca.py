@@ -36,7 +36,7 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     mean_ : ndarray of shape (n_features,)
         The private centre, where every column reaches to 1 around its middle.
     eigenvalues_ : ndarray of shape (n_components,)
-        Of the noisy second moment.
+        Eigenvalues of the noisy second moment.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         Estimated from the release itself, without bias; NaN where noise hides it. The first are
         sums over rows, of which none is longer than 1.
@@ -70,7 +70,7 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.folder = folder
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Read the folder. Rows are not looked at: what was released does not change.
+        """Read the folder. X is ignored, since a release does not change.
 
         Raises
         ------
@@ -108,11 +108,11 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Parameters
         ----------
         X : path, mapping of str to arrays, DataFrame or ndarray
-            As in `Table`; a matrix has the dictionary's columns in their order.
+            Argument of `Table`; a matrix has the dictionary's columns in their order.
         """
-        everybody = Dictionary(self.dictionary_.columns)
-        table = Table(X, everybody.keys, everybody.n_features)
-        blocks = grid_blocks(table, everybody)
+        columns_only = Dictionary(self.dictionary_.columns)
+        table = Table(X, columns_only.keys, columns_only.n_features)
+        blocks = grid_blocks(table, columns_only)
         turned = [(rows / GRID - self.mean_) @ self.components_.T for rows in blocks]
         return np.concatenate(turned) if turned else np.empty((0, len(self.components_)))
 
@@ -122,12 +122,12 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 
 def load_release(folder: Path | str) -> ReleasedPCA:
-    """A release as a fitted transformer.
+    """Read a release as a fitted transformer.
 
     Parameters
     ----------
     folder : path
-        Of one release.
+        Folder of one release.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def load_release(folder: Path | str) -> ReleasedPCA:
 
 
 def read_certificate(folder: Path | str) -> dict[str, Any]:
-    """The certificate in a release folder.
+    """Read the certificate in a release folder.
 
     folder: path
     Raises `ParameterError` if there is none, or it is no JSON.

@@ -27,13 +27,13 @@ from dpcore.release.integer_moments import (
 from dpcore.release.integer_rows import GRID, LENGTH, grid_norm
 from dpcore.release.normal_sampler import DISTANCE, MOST_SIGMA_BITS
 
-# Of a release's delta, and of a cap's, what is kept for the distance of the samplers.
+# Share of delta that is reserved for the sampler's distance, in releases and caps.
 SAMPLER_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Integers from which everything that a release promises follows.
+    """Integers that determine the guarantee of a release.
 
     Parameters
     ----------
@@ -58,61 +58,61 @@ class Scales:
 
     @property
     def count_weight(self) -> int:
-        """What the count is multiplied by: the largest integer up to sqrt(3) R."""
+        """Weight of the count: the largest integer up to sqrt(3) R."""
         return math.isqrt(3 * self.squared_norm)
 
     @property
     def diagonal_sigma(self) -> int:
-        """Noise of the moment's diagonal."""
+        """Noise of the diagonal of the moment."""
         return diagonal_sigma(self.moment_sigma)
 
     @property
     def squared_mu(self) -> Fraction:
-        """mu^2 of the sum and the moment together, exactly."""
+        """Exact mu^2 of the sum and the moment together."""
         m = self.rows_per_person
         of_sum = Fraction(4 * m**2 * self.squared_norm, self.sum_sigma**2)
         return of_sum + Fraction(m**2 * self.length**4, self.moment_sigma**2)
 
     @property
     def mu(self) -> float:
-        """Of the Gaussian mechanism that the ideal release is, rounded up."""
+        """Parameter mu of the ideal release as a Gaussian mechanism, rounded up."""
         return math.nextafter(math.sqrt(self.squared_mu), math.inf) * (1 + 2.0**-50)
 
     @property
     def n_draws(self) -> int:
-        """How many numbers are drawn: D + 1 for the sum and D (D + 1) / 2 for the moment."""
+        """Number of draws: D + 1 for the sum and D (D + 1) / 2 for the moment."""
         return self.n_features + 1 + self.n_features * (self.n_features + 1) // 2
 
     @property
     def distance(self) -> float:
-        """Total variation between what is drawn and the ideal: tau."""
+        """Total variation tau between the sampler and the ideal."""
         return self.n_draws * DISTANCE
 
     def epsilon(self, delta: float, at_most: float, *, distance: float | None = None) -> float:
-        """What holds at this delta, the sampler's distance included.
+        """Return the epsilon that holds at this delta, including the sampler's distance.
 
         Parameters
         ----------
         delta : float
         at_most : float
-            An epsilon known to be at least the result, at which the distance is counted.
+            Upper bound of the result, at which the distance is counted.
         distance : float, optional
-            Of another sampler than the one there is now.
+            Distance of an earlier version's sampler.
         """
         distance = self.distance if distance is None else distance
-        left = delta - delta_of_distance(distance, at_most)
-        return gaussian_epsilon(left, 1.0, self.mu) if left > 0 else math.inf
+        ideal_delta = delta - delta_of_distance(distance, at_most)
+        return gaussian_epsilon(ideal_delta, 1.0, self.mu) if ideal_delta > 0 else math.inf
 
 
 def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:
-    """What the ideal noise of a release has to keep, so that the sampler's part is left."""
+    """Return the budget of the ideal release, without the sampler's share of delta."""
     return PrivacyBudget(budget.epsilon, (1 - SAMPLER_SHARE) * budget.delta)
 
 
 def calibrated(
     dictionary: Dictionary, *, epsilon: float, delta: float, mean_share: float = 0.1
 ) -> Scales:
-    """The least noise with which a release keeps (epsilon, delta), in whole numbers.
+    """Return the smallest integer noise with which a release is (epsilon, delta)-DP.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def calibrated(
 
 
 def bound_of(dictionary: Dictionary) -> int:
-    """R^2 of rows on the grid: no column exceeds GRID, nor do its levels, of which one is on."""
+    """Return R^2 of rows on the grid: each column contributes at most GRID^2."""
     if dictionary.norm_bound is not None:
         return min(grid_norm(dictionary.norm_bound) ** 2, len(dictionary.columns) * GRID**2)
     return len(dictionary.columns) * GRID**2

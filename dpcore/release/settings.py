@@ -9,7 +9,7 @@ from dpcore.params import param
 
 @dataclass(frozen=True)
 class PublicationSettings:
-    """What a release is asked for, apart from whose rows they are."""
+    """Settings of a release, without the table and its dictionary."""
 
     epsilon: float
     delta: float
@@ -30,5 +30,5 @@ class PublicationSettings:
 
     @property
     def on_sphere(self) -> bool:
-        """Whether rows get one length around the private centre."""
+        """Whether rows are scaled to one length around the private centre."""
         return self.preparation == "sphere"

@@ -24,33 +24,31 @@ from dpcore.release.scales import bound_of
 from dpcore.release.tables import Table
 
 MOST_CELLS = 1 << 26
-
-
 MOST_CLASSES = 100
-
-
 _USUAL_COMPONENTS = 5
 
 
 def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
-    """The rows that a release would read, as the laboratory wants them.
+    """Return the rows that a release would read as a data set for simulations.
 
     data: path, mapping of str to arrays, DataFrame or ndarray. As in `Table`.
     dictionary: Its label column becomes the labels, its site column the sites.
     reading: Filled with what was met.
     Raises `ParameterError` if the table does not fit the dictionary, has fewer than two rows, more
         than 2^26 cells, more than 100 labels or 60 sites, fewer than two people at a site, or
-        somebody at two.
+        a person at two sites.
     """
     n_features, blocks, n_rows = dictionary.n_features, [], 0
     label = _column_of_levels(data, "label", dictionary.label, MOST_CLASSES)
     site = _column_of_levels(data, "site", dictionary.site, MOST_SITES)
     _require_one_site(data, dictionary)
-    beside = tuple(filter(None, (label, site)))
-    everybody = replace(
-        dictionary, at_most=1, columns=(*dictionary.columns, *beside), label=None, site=None
+    extra_columns = tuple(filter(None, (label, site)))
+    one_row_each = replace(
+        dictionary, at_most=1, columns=(*dictionary.columns, *extra_columns), label=None, site=None
     )
-    for rows in grid_blocks(Table(data, everybody.keys, everybody.n_features), everybody, reading):
+    for rows in grid_blocks(
+        Table(data, one_row_each.keys, one_row_each.n_features), one_row_each, reading
+    ):
         n_rows += len(rows)
         if n_rows * n_features > MOST_CELLS:
             raise ParameterError("data", f"at most {MOST_CELLS:,} cells for the laboratory", n_rows)
@@ -71,7 +69,7 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         label_names=label_names,
         sites=sites,
         feature_names=dictionary.features,
-        # As many as there are features capture everything, whatever the noise.
+        # If K equals D, every protocol captures everything.
         default_components=min(_USUAL_COMPONENTS, max(1, n_features // 2)),
         provenance="Rows of a table that this session holds, scaled to its public limits.",
         public_norm_bound=bound_of(dictionary) ** 0.5 / GRID,
@@ -88,7 +86,7 @@ def _limits(column: Column) -> FloatArray:
 
 
 def _column_of_levels(data: Any, parameter: str, name: str | None, most: int) -> Column | None:
-    """Labels or sites as a column of levels, which are read from the rows."""
+    """Return the label or site column with its levels, which are read from the rows."""
     if name is None:
         return None
     found: set[str] = set()
@@ -101,7 +99,7 @@ def _column_of_levels(data: Any, parameter: str, name: str | None, most: int) ->
 
 
 def _require_one_site(data: Any, dictionary: Dictionary) -> None:
-    """What sites promise rests on each person being at one of them."""
+    """Refuse a person at two sites: the guarantees of sites assume disjoint sites."""
     if dictionary.site is None or dictionary.person is None:
         return
     where: dict[str, str] = {}
@@ -121,7 +119,7 @@ def _require_one_site(data: Any, dictionary: Dictionary) -> None:
 def _labels(
     indicators: FloatArray, label: Column | None
 ) -> tuple[IntArray | None, tuple[str, ...] | None]:
-    """Positions of the levels, and their names; one more for rows that have none."""
+    """Return the index of each row's level, and the names of levels; rows may have none."""
     if label is None:
         return None, None
     is_any = indicators.any(axis=1)

@@ -28,20 +28,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LARGEST_UPLOAD = 50_000_000
-
-
 LARGEST_UNPACKED = 500_000_000
-
-
 _LOOKED_AT = 1_000
-
-
 _SOME_DAYS = Marks(days_since=date(1970, 1, 1))
 
 
 _A_TEXT = "a table as text with a header and as many cells in every row"
-
-
 _READABLE = {
     **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
     WORKBOOK: "a sound workbook with a header",
@@ -55,12 +47,12 @@ UPLOADS = tuple(_READABLE)
 
 @dataclass(frozen=True, eq=False)
 class Upload:
-    """A table in memory.
+    """Table in memory, read from an uploaded file.
 
-    file: As it was read, with its content where it may be read in another way.
-    columns: As `Table` takes them.
-    left_out: Columns that are not there, and why.
-    header: Where its names were, of a text or a workbook.
+    file: The file, with its content if it can be read with another layout.
+    columns: Columns as `Table` reads them.
+    left_out: Skipped columns, with the reason.
+    header: Header of a text or workbook.
     """
 
     file: TableFile
@@ -74,7 +66,7 @@ class Upload:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file's content; of a table that was in memory already, its name."""
+        """SHA-256 of the file's content, or the name of a table without a file."""
         content = self.file.content
         return self.name if content is None else hashlib.sha256(content).hexdigest()
 
@@ -83,8 +75,7 @@ class Upload:
         return len(next(iter(self.columns.values())))
 
     def kind_of(self, column: str) -> str:
-        """What the first thousand cells are, where there are any: numbers, dates or texts; for the
-        holder."""
+        """Return the kind of the first thousand cells: numbers, dates or texts. Not private."""
         first = self.columns[column][:_LOOKED_AT]
         if isinstance(first, pa.Array) and is_date(first.type):
             return "dates"
@@ -97,17 +88,17 @@ class Upload:
 
 
 def uploaded(name: str, columns: Mapping[str, Any]) -> Upload:
-    """A table that is in memory already, under the name of a file."""
+    """Return a table that is in memory already, under the name of a file."""
     return Upload(TableFile(name), Block(columns))
 
 
 def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
-    """The columns of a file that is in memory.
+    """Read the columns of a file whose content is in memory.
 
-    name: Of a text, a workbook, .parquet or .npz.
+    name: Name of a text, workbook, .parquet or .npz file.
     laid_out: How it is to be read, as in `TableFile`.
     Raises `ParameterError` if it is no such file, or larger than 50 MB, or more than 500 MB
-        unpacked, or it cannot be told how it is to be read.
+        unpacked, or its layout is ambiguous.
     """
     file = TableFile(name, content, **laid_out)
     if file.ending not in _READABLE:
@@ -136,7 +127,7 @@ def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
 
 
 def _streamed(file: TableFile) -> Upload:
-    """A text or a workbook."""
+    """Read a text or a workbook."""
     header = header_of(file)
     if header is None:
         raise ParameterError("file", f"named {', '.join(UPLOADS)}", file.name)
@@ -145,25 +136,28 @@ def _streamed(file: TableFile) -> Upload:
         raise ParameterError("file", "a table whose columns have different names", file.name)
     parts: dict[str, list[Cells]] = {name: [] for name in names}
     size, like = 0, Block()
-    # The line that is told now stays, also for who reads the file again.
+    # Later readings with other columns must use the same line.
     file = replace(file, header_line=header.line, sheet=header.sheet or None)
     if file.is_text:
         file = replace(file, separator=header.separator)
-    for block in Table(file, names).blocks():
+    table = Table(file, names)
+    for block in table.blocks():
         like = block
         for name, cells in block.items():
             parts[name].append(cells)
             size += int(cells.nbytes)
         _check_size(size)
     columns = {name: _joined(cells) for name, cells in parts.items()}
-    return Upload(file, like.like(columns), left_out, header)
+    block = like.like(columns)
+    block.n_joined_lines = table.n_joined_lines
+    return Upload(file, block, left_out, header)
 
 
 def _joined(cells: list[Cells]) -> Cells:
     first = cells[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(cells)
-    # The text of one array is at most 2 GB, and an upload far less.
+    # An Arrow array holds at most 2 GB of text, far more than an upload.
     return pa.concat_arrays(cells)
 
 
@@ -182,7 +176,7 @@ def _parquet(file: TableFile) -> Upload:
             if name not in names
         }
         _check_size(stored.metadata.num_rows * 8 * len(names))
-    # As the dictionaries they are stored as: a text that is repeated is there once.
+    # Reading dictionary-encoded columns stores repeated texts once.
     as_stored = [name for name in names if _is_text(kinds[name])]
     table = parquet.read_table(
         pa.BufferReader(file.content), columns=names, read_dictionary=as_stored
@@ -208,7 +202,7 @@ def _npz(file: TableFile) -> Upload:
 
 
 def _checked(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Names of columns that can be told apart, and why others cannot."""
+    """Return the names of unique columns, and the reasons why others are skipped."""
     if len(names) > MOST_FEATURES:
         raise ParameterError("file", f"a table of at most {MOST_FEATURES:,} columns", len(names))
     counts = Counter(names)

@@ -56,7 +56,7 @@ _ROUNDING = 1 + 1e-9
 _REQUESTED = 1.02
 # Versions of SciPy differ in the results of bisection.
 _CLOSE = 1e-6
-# Of sigmas in whole numbers. The sampler's distance keeps epsilon below 40, and sigmas above 2^15.
+# Tolerance for sigmas, which are integers. The sampler keeps epsilon below 40 and sigma above 2^15.
 _CLOSE_SHARE = 1e-3
 _ORTHONORMAL = 1e-6
 _LARGEST_FILE, _LARGEST_HEADER = 1 << 32, 1 << 16
@@ -205,7 +205,7 @@ def _wrong_promise(certificate: dict[str, Any], scales: Scales, distance: float)
     epsilon, delta, total = certificate["epsilon"], certificate["delta"], certificate["total"]
     requested = certificate["asked"]
     if epsilon > requested["epsilon"] * _ROUNDING or delta != requested["delta"]:
-        yield "it spends more than was asked for"
+        yield "it spends more than was requested"
     found = scales.epsilon(delta, epsilon, distance=distance)
     if found > epsilon * _ROUNDING:
         yield f"ε is stated as {epsilon}, and follows as {found}"
@@ -220,7 +220,7 @@ def _wrong_promise(certificate: dict[str, Any], scales: Scales, distance: float)
 
 def _wrong_total(total: dict[str, float], *, mu: float, distance: float) -> Iterator[str]:
     if total["mu"] < mu / _ROUNDING or total["distance"] < distance / _ROUNDING:
-        yield "the project's total is less than this release alone"
+        yield "the project's total is less than that of this release"
     reserve = total.get("cap_reserve", EARLIER_SHARE * total["cap_delta"])
     cap = Cap(total["cap_epsilon"], total["cap_delta"], reserve)
     share = (total["mu"] / cap.mu) ** 2

@@ -25,15 +25,13 @@ from dpcore.release.table_file import (
     require_columns,
 )
 
-# A workbook in memory is some ten times its cells' text.
+# Bytes unpacked. A workbook in memory takes about ten times the text of its cells.
 _LARGEST_WORKBOOK = 1 << 28
-
-
 _SHEET_ROWS = 1 << 14
 
 
 class Workbook:
-    """A sheet of a workbook; it is unpacked as a whole."""
+    """Sheet of a workbook."""
 
     def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
         self.file, self.keys = file, list(keys)
@@ -47,7 +45,7 @@ class Workbook:
         self.header = self._chosen({name: rows for name, rows in found.items() if rows})
 
     def batches(self) -> Iterator[tuple[Block, float]]:
-        """Columns of some rows, each cell of its own type, and the share of the sheet."""
+        """Yield columns of some rows, with a type per cell, and the share of the sheet."""
         sheet = self._book.get_sheet_by_name(self.header.sheet)
         places = [self.header.names.index(key) for key in self.keys]
         n_rows = max(1, sheet.total_height)
@@ -56,16 +54,16 @@ class Workbook:
             for number, row in enumerate(sheet.iter_rows(), 1)
             if number > self.header.line and any(cell != "" for cell in row)
         )
-        held: list[tuple[int, list[Any]]] = []
+        pending: list[tuple[int, list[Any]]] = []
         n_read = 0
         while True:
             with _sound_workbook():
                 more = list(islice(rows, _SHEET_ROWS))
             if not more:
                 break
-            held += more
-            ready = held[: max(0, len(held) - self.file.footer_lines)]
-            held = held[len(ready) :]
+            pending += more
+            ready = pending[: max(0, len(pending) - self.file.footer_lines)]
+            pending = pending[len(ready) :]
             if ready:
                 n_read += len(ready)
                 yield self._block([row for _, row in ready], places), ready[-1][0] / n_rows
@@ -91,7 +89,7 @@ class Workbook:
                 yield Header(tuple(str(cell).strip() for cell in row), line, sheet=sheet)
 
     def _chosen(self, found: Mapping[str, list[Header]]) -> Header:
-        """The sheet's header, if there is one sheet that can be meant."""
+        """Return the header of the only sheet that has the columns."""
         if not found:
             raise ParameterError("data", SOUND[WORKBOOK], self.file.name)
         if not self.keys:
@@ -135,12 +133,12 @@ def _opened_workbook(file: TableFile) -> Any:
 
 @contextmanager
 def _sound_workbook() -> Iterator[None]:
-    """What is raised of a damaged workbook as of other damaged files."""
+    """Turn exceptions of the Rust library into the ValueError of a damaged file."""
     try:
         yield
     except BaseException as error:
         of = type(error)
-        # A panic is what Rust has for a fault that nobody foresaw.
+        # Unexpected errors in Rust are panics, which derive from BaseException.
         if "python_calamine" in of.__module__ or of.__name__ == "PanicException":
             raise ValueError("a damaged workbook") from error
         raise

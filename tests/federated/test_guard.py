@@ -217,7 +217,7 @@ def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypa
     assert guard.answer(request.json()) == kept
     sealed = sha256(kept).hexdigest()
     assert guard.project.answers() == {"trial-1-sum": sealed, "trial-1-moment": ""}
-    with pytest.raises(ParameterError, match="the one that has left"):
+    with pytest.raises(ParameterError, match="the one that was recorded"):
         guard.project.seal("trial-1-sum", "ab" * 32)
 
 

@@ -99,7 +99,7 @@ def test_the_page_escapes_and_the_entry_has_the_registrys_form(make):
 
 CHANGES = {
     "ε is stated as": lambda c: c.update(epsilon=0.5),
-    "more than was asked": lambda c: c["asked"].update(epsilon=0.5),
+    "more than was requested": lambda c: c["asked"].update(epsilon=0.5),
     "the promise in words": lambda c: c.update(promise="It is private."),
     "the row norm bound": lambda c: c["mechanism"].update(squared_norm=1),
     "rows a person": lambda c: c["mechanism"].update(rows_per_person=2),
@@ -108,7 +108,7 @@ CHANGES = {
     "diagonal noise": lambda c: c["mechanism"].update(diagonal_sigma=2),
     "follows as": lambda c: c["mechanism"].update(moment_sigma=2**30),
     "stated as less": lambda c: c["mechanism"].update(mu=0.01),
-    "less than this release alone": lambda c: c["total"].update(mu=0.01),
+    "less than that of this release": lambda c: c["total"].update(mu=0.01),
     "beyond its cap": lambda c: c["total"].update(cap_epsilon=0.1),
     "the cap's share": lambda c: c["total"].update(share=0.01),
     "breaks its schema": lambda c: c["result"].update(n_rows=300),

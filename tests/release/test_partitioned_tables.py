@@ -291,7 +291,7 @@ def test_what_is_no_table_of_parquet_is_a_sentence(tmp_path, folder, cluster):
     with pytest.raises(ParameterError, match="a place with files named .parquet"):
         Table(f"{tmp_path}/none*", NAMES)
     (folder / "notes.txt").touch()
-    with pytest.raises(ParameterError, match=r"Parquet files alone.*got 'notes.txt'"):
+    with pytest.raises(ParameterError, match=r"Parquet files only.*got 'notes.txt'"):
         Table(folder, NAMES)
     filtered = pyarrow.dataset.dataset(folder / "part-0.parquet", format="parquet").filter(
         pyarrow.dataset.field("a") > 0

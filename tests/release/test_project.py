@@ -219,7 +219,7 @@ def test_a_first_release_beyond_its_own_cap_begins_no_project(make, tmp_path, ca
 
 def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypatch, tmp_path):
     Project(tmp_path / "project", (2.0, 1e-5))
-    monkeypatch.setattr(publication, "_memory_there", lambda: 100.0)
+    monkeypatch.setattr(publication, "_available_memory", lambda: 100.0)
     with pytest.raises(ParameterError, match="few enough features for 0.0 GB of memory"):
         make()
     assert Project(tmp_path / "project").releases() == ()
@@ -231,7 +231,7 @@ def test_very_many_features_need_their_matrix_once(people, dictionary, monkeypat
     wide = Dictionary(tuple(Column(name, 40, 230) for name in many))
     asked = dict(epsilon=1.0, delta=1e-5, project=tmp_path, cap=(3.0, 1e-4))
     monkeypatch.setattr(measurement, "MOST_ASSESSED", 50)
-    monkeypatch.setattr(publication, "_memory_there", lambda: 2 * 8 * 60**2)
+    monkeypatch.setattr(publication, "_available_memory", lambda: 2 * 8 * 60**2)
     released = publication.release(many, wide, n_components=1, name="few", **asked)
     assert verify(released.folder).holds and released.components_.shape == (1, 60)
     assert np.isnan(released.explained_variance_ratio_interval_).all()
@@ -366,7 +366,7 @@ def test_a_copy_of_a_project_says_that_it_is_one(make, tmp_path, capsys):
     assert Project(original).origin == ""
     shutil.copytree(original, copy)
     assert f"begun in {original}" in Project(copy).origin
-    with pytest.raises(ParameterError, match="this is a copy of it, and each would spend the cap"):
+    with pytest.raises(ParameterError, match="this is a copy, and each would spend the cap"):
         make("b", epsilon=0.5, project=copy, cap=None)
     # The original goes on; moved, it says so, and goes on too.
     make("b", epsilon=0.5)

@@ -153,11 +153,11 @@ def test_a_word_that_leaves_the_cell_open_is_decided_by_the_next():
         for bits, expected in ((second, cell + 1), (second - 1, cell)):
             if not 0 <= bits < 2**64:
                 continue
-            found = module._drawn_cells(
+            found = module._draw_cells(
                 np.array([first], dtype=np.uint64), cells, lambda n, b=bits: b.to_bytes(n, "little")
             )
             assert found[0] == expected
-    last = module._drawn_cells(np.array([2**64 - 1], dtype=np.uint64), cells, lambda n: b"\xff" * n)
+    last = module._draw_cells(np.array([2**64 - 1], dtype=np.uint64), cells, lambda n: b"\xff" * n)
     assert last[0] == len(cells.cumulative) - 1
 
 
