@@ -25,6 +25,7 @@ from pages.cached import ExactPictures, Measured
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
 from pages.controls import Selection
+from pages.explore.tradeoffs import TITLES
 
 CONTROLS = (*controls.MAIN, *controls.ADVANCED)
 TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Own estimate")
@@ -41,7 +42,7 @@ _MAX_EIGENVALUES = 60
 def show(selection: Selection) -> None:
     """Draw the start page."""
     if axis := st.session_state.pop(_AXIS, None):
-        st.session_state["tradeoffs_axis"] = axis
+        st.session_state["tradeoffs_field"] = axis
         st.switch_page(navigation.link("tradeoffs"))
     spec, dataset = selection.spec, selection.dataset
     notices.show_notes(selection.notes)
@@ -144,8 +145,8 @@ def _draw_row_below(selection: Selection) -> None:
         st.session_state["explore_axis"] = "epsilon"
         st.segmented_control(
             "Axis",
-            list(AXES),
-            format_func=AXES.__getitem__,
+            list(TITLES),
+            format_func=TITLES.__getitem__,
             key="explore_axis",
             on_change=_open_axis,
             label_visibility="collapsed",
@@ -168,18 +169,6 @@ def _open_axis() -> None:
 
 def _switch_denoising() -> None:
     controls.set_controls(denoise="auto" if st.session_state["explore_denoise"] else "none")
-
-
-AXES = {
-    "epsilon": "ε",
-    "delta": "δ",
-    "sites": "S",
-    "intermediate_dim": "R",
-    "components": "K",
-    "people_per_site": "samples",
-    "bytes": "bytes",
-    "dropped_sites": "drop-outs",
-}
 
 
 # ---- tabs
