@@ -23,7 +23,7 @@ from dpcore.data.loading import CATALOG, entry_of
 from dpcore.experiments.assessments import AssessedRelease, assess_releases
 from dpcore.experiments.kept_moments import load_or_compute
 from dpcore.experiments.once_cache import OnceCache
-from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, run_repetitions
+from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, floor_of, run_repetitions
 from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.rebuilt_rows import (
     ExampleRows,
@@ -242,7 +242,7 @@ class ExactPictures:
 class Measured:
     """Result of one run of one protocol at one ε, small enough to keep many.
 
-    floor: Captured energy of the same pipeline without data.
+    floor: Least, mean and largest captured energy of the same pipeline without data.
     pictures: None if the run is not pictured.
     """
 
@@ -250,7 +250,7 @@ class Measured:
     protocol: str
     run: int
     energy: float
-    floor: float
+    floor: tuple[float, float, float]
     exact_epsilon: float
     pictures: PrivatePictures | None
 
@@ -259,12 +259,14 @@ def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measur
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
     one = one_run(spec, protocol)
     row = rows_of_run(one, run)[0]
+    # The row has computed this floor already; the problem keeps its runs.
+    without_data = floor_of(one, problems)[protocol]
     return Measured(
         spec.epsilon,
         protocol,
         run,
         row["energy_ratio"],
-        row["random_ratio"],
+        (min(without_data.runs), without_data.mean, max(without_data.runs)),
         row["exact_epsilon"],
         _private_pictures(one, run) if pictured else None,
     )

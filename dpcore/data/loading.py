@@ -106,7 +106,7 @@ _ENTRIES = (
         "MNIST 14 × 14",
         pictures.N_ROWS,
         pictures.SIDE**2,
-        50,
+        30,
         (Source(pictures.load_mnist_small),),
         image_shape=(pictures.SIDE, pictures.SIDE),
         ranges=(ColumnRange("pixels", pictures.SIDE**2, 0.0, 1.0),),

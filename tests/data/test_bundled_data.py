@@ -12,7 +12,7 @@ from dpcore.streams import Purpose, stream
 
 # Name, rows, columns, default K.
 CATALOGUE = (
-    ("mnist-small", 10_000, 196, 50),
+    ("mnist-small", 10_000, 196, 30),
     ("digits", 1_797, 64, 10),
     ("breast-cancer", 569, 30, 5),
     ("diabetes", 442, 10, None),

@@ -166,8 +166,7 @@ def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
         key: [round(each.energy, 4) for each in frame.results if each.protocol == key]
         for key in spec.protocols
     }
-    floors = [each.floor for each in frame.results if each.protocol == lead]
-    floor = min(floors), sum(floors) / len(floors), max(floors)
+    floor = next(each.floor for each in frame.results if each.protocol == lead)
     number = percent(sum(energies[lead]) / len(energies[lead]))
     exact = next(each.exact_epsilon for each in frame.results if each.protocol == lead)
     requested, holds = plain(frame.epsilon), say_number(exact)
