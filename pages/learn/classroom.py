@@ -539,10 +539,11 @@ def _show_energy(activity: Hospitals) -> None:
         f"### {percent(activity.energy)} captured energy from {sent} of {n_sites} hospitals"
     )
     rows = activity.hospitals.people(0)
-    average = "weighed by its noise" if activity.is_weighed else "in a plain average"
+    average = "with weights from their noise" if activity.is_weighed else "with equal weights"
     st.caption(
-        f"Each hospital has {rows:,} of 10,000 pictures and chose its own ε; messages are "
-        f"{average}. The start page shares all pictures among 5 hospitals, so it captures more."
+        f"Each hospital has {rows:,} of 10,000 pictures and chose its own ε. Messages are averaged "
+        f"{average}. The start page has 2,000 pictures per hospital and denoises, so it captures "
+        "more."
     )
 
 
