@@ -222,6 +222,7 @@ class NoisyAverage:
             sigma=self.sigma_left,
             bases=settings.bases,
             noise=self.noise or settings.noise,
+            total=self.total,
         )
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:

@@ -72,7 +72,7 @@ from scipy.ndimage import uniform_filter1d
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.spectra import PublicBasis, Spectrum, slopes_in_columns
+from dpcore.spectra import PublicBasis, Spectrum, denoise, slopes_in_columns
 
 # How a group of eigenvectors of a noisy matrix answers to the noise: sums over eigenvalue gaps; and
 # where the spectrum of pure noise ends.
@@ -453,6 +453,7 @@ class SiteQuery:
     intermediate_dim: R of what was sent, ranked by value; None where nothing was cut.
     noise: {"triangle", "isometric"}
     n_parts: How many are asked.
+    diagonal_of_average: As in `dpcore.spectra.denoise`. The probes treat it as fixed.
     """
 
     vectors: FloatArray
@@ -463,6 +464,7 @@ class SiteQuery:
     intermediate_dim: int | None = None
     noise: str = "isometric"
     n_parts: int = 1
+    diagonal_of_average: FloatArray | None = None
 
     @property
     def n_features(self) -> int:
@@ -555,7 +557,7 @@ def _probe_responses(
     noisy, n_features = part.noisy, query.n_features
     vectors = query.vectors.astype(noisy.dtype)
     leading = vectors[: query.n_ranks]
-    before = _denoised(noisy, part, query)
+    before = _denoised(noisy, part, query) if query.bases else noisy
     cut = None
     if query.intermediate_dim is not None:
         cut = _Cut.of(before, part.sigma, query.intermediate_dim)
@@ -580,10 +582,14 @@ def _probe_responses(
 
 
 def _denoised(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
-    spectrum = Spectrum(matrix).denoised(
-        part.sigma, bases=query.bases, noise=query.noise, sigma_of_average=query.sigma
+    return denoise(
+        matrix,
+        part.sigma,
+        bases=query.bases,
+        noise=query.noise,
+        sigma_of_average=query.sigma,
+        diagonal_of_average=query.diagonal_of_average,
     )
-    return spectrum.matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -681,6 +687,7 @@ def assess_by_probes(
     noise: str = "isometric",
     n_parts: int = 1,
     known_total: float | None = None,
+    diagonal_of_average: FloatArray | None = None,
 ) -> Assessment:
     """What the leading directions of an average capture whose parts were denoised or cut.
 
@@ -710,6 +717,9 @@ def assess_by_probes(
     known_total : float, optional
         Energy of all directions, where that is public: 1 for rows of length 1.
 
+    diagonal_of_average : ndarray of shape (n_features,), optional
+        Noisy diagonal to which the columns' variances were fitted (`dpcore.spectra.denoise`).
+
     Returns
     -------
     Assessment
@@ -726,7 +736,15 @@ def assess_by_probes(
         raise ParameterError("n_components", f"in [1, n_features={n_features}]", n_components)
     eigenvalues, vectors = average.leading(n_features)
     query = SiteQuery(
-        vectors, eigenvalues, sigma, n_components, tuple(bases), intermediate_dim, noise, n_parts
+        vectors,
+        eigenvalues,
+        sigma,
+        n_components,
+        tuple(bases),
+        intermediate_dim,
+        noise,
+        n_parts,
+        diagonal_of_average,
     )
     answers, last = [], None
     for part, rng in parts:
@@ -942,6 +960,40 @@ _MOST_CHOSEN = 1024
 _FEW_FEATURES = 128
 
 
+# Evidence, in standard errors, that columns differ in variance; and least squared coefficient of
+# variation of their variances, at two standard errors above its estimate. Chosen on seven tables.
+_LEAST_EVIDENCE, _LEAST_VARIATION = 3.0, 1.7
+
+
+def columns_differ(diagonal: FloatArray, sigma: float, *, total: float | None = None) -> bool:
+    """Return whether columns differ enough in variance for a variance profile to help.
+
+    If directions are in general position, plain eigenvectors are optimal among equivariant
+    estimators and a profile of the columns can only harm. The sum of squares of a noisy diagonal
+    about its mean is sigma^2 chi^2 under equal variances. Its excess over that estimates how much
+    the variances vary.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n_features,)
+        Diagonal of a noisy second moment, or of the average of several.
+    sigma : float
+        Standard deviation of the noise in it, greater than 0.
+    total : float, optional
+        Trace of the exact second moment, if public. Default: that of the noisy one.
+    """
+    freedom = len(diagonal) - 1
+    if freedom < 1:
+        return False
+    squares = float(((diagonal - diagonal.mean()) ** 2).sum())
+    level = (float(diagonal.sum()) if total is None else total) / len(diagonal)
+    evidence = (squares / sigma**2 - freedom) / math.sqrt(2 * freedom)
+    if evidence < _LEAST_EVIDENCE or level <= 0:
+        return False
+    variation = (squares / len(diagonal) - sigma**2) / level**2
+    return variation * (1 + 2 / evidence) > _LEAST_VARIATION
+
+
 def bases_worth(
     noisy: Spectrum,
     n_components: int,
@@ -949,11 +1001,12 @@ def bases_worth(
     sigma: float,
     bases: Sequence[PublicBasis],
     noise: str = "isometric",
+    total: float | None = None,
 ) -> tuple[PublicBasis, ...]:
-    """The bases, or none where the noisy matrix itself says that more is captured without.
+    """Return the bases, or none if the noisy matrix indicates that more is captured without them.
 
-    In tables of few columns, alike in variance and closely correlated, columns are a poor basis: up
-    to a tenth of the energy was lost in them. Of V(M), the leading eigenvectors of M = A + E or of
+    Columns are left out unless they differ in variance (`columns_differ`). Then the captured energy
+    with and without them is estimated. For V(M), the leading eigenvectors of M = A + E or of
     the denoised M, tr(V M V^T) is flattered by tr(V E V^T), whose mean is known by Stein's identity
     from M alone. Per entry of the noise it is the variance times how the projector onto V follows,
 
@@ -976,12 +1029,15 @@ def bases_worth(
     sigma, noise
         As `dpcore.mechanisms.symmetric_gaussian_noise` takes them.
     bases : sequence of PublicBasis
-        Asked about if it is columns alone, where they are better (`COLUMNS_WHERE_BETTER`), and of
-        up to 1024 features.
+        A choice is made if the only basis is `COLUMNS_WHERE_BETTER`, for up to 1024 features.
+    total : float, optional
+        Trace of the exact second moment, if public.
     """
     n_features, sigma, bases = len(noisy.matrix), float(sigma), tuple(bases)
     if len(bases) != 1 or not bases[0].where_better or sigma == 0:
         return bases
+    if not columns_differ(np.diagonal(noisy.matrix).astype(np.float64), sigma, total=total):
+        return ()
     if not n_components < n_features <= _MOST_CHOSEN:
         return bases
     spread = np.full((n_features, n_features), sigma**2 * (1 if noise == "isometric" else 2))

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import PROCESSORS, FloatArray, executor
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.assessment import columns_differ
 from dpcore.pca.messages import sent
 from dpcore.pca.settings import (
     ReleaseSettings,
@@ -44,12 +45,16 @@ from dpcore.pca.site import (
     noisy_mean,
     noisy_second_moment,
 )
-from dpcore.spectra import SiteMoments, SiteRows, Spectrum
+from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, SiteMoments, SiteRows, Spectrum
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it
 # over to a thread.
 THREADED_FROM_FEATURES = 256
+
+# Noisy matrices that wait for the average of their diagonals take at most this memory; the noise of
+# further sites is drawn again.
+_MOST_BYTES_KEPT = 2**28
 
 Made = TypeVar("Made")
 
@@ -116,6 +121,7 @@ class Draw:
         self._threads = threads
         self._checkpoint = checkpoint
         self._watch = watch
+        self._noisy_sites: dict[int, NoisySite] = {}
         self._memo: dict[Callable[..., object], object] = {}
         self._locks: dict[Callable[..., object], Lock] = {}
         self._lock = Lock()
@@ -179,6 +185,28 @@ class Draw:
     def sigma_of_average(self) -> float:
         """Noise standard deviation in an entry of the average of the sites' second moments."""
         return float(np.linalg.norm(self.moments.weights * self.sigma))
+
+    @property
+    def shares_diagonal(self) -> bool:
+        """Whether sites that cut share the average of their noisy diagonals first."""
+        return self.settings.bases == (COLUMNS_WHERE_BETTER,)
+
+    @property
+    def bases_at_sites(self) -> tuple[PublicBasis, ...]:
+        """Bases in which sites denoise before their cut.
+
+        Columns are left out unless they differ in variance, by the average of the sites' noisy
+        diagonals: the matrix of one site is too noisy for the decision, and has to be denoised like
+        the others.
+        """
+        if not self.shares_diagonal:
+            return self.settings.bases
+        return self.settings.bases if self.once(Draw._columns_differ) else ()
+
+    @property
+    def diagonal_of_average(self) -> FloatArray | None:
+        """(D,) average of the sites' noisy diagonals; None if they do not share it."""
+        return self.once(Draw._diagonal_of_average) if self.shares_diagonal else None
 
     @property
     def noisy_means(self) -> FloatArray | None:
@@ -253,6 +281,8 @@ class Draw:
 
     def noisy_site(self, site: int) -> NoisySite:
         """A site as its noise left it, the same at every call."""
+        if (before := self._noisy_sites.pop(site, None)) is not None:
+            return before
         self._checkpoint()
         sigma = self.scales[site].moment
         noisy = noisy_second_moment(
@@ -276,13 +306,17 @@ class Draw:
         return [alone.spectrum] if site == 0 else [], arrived
 
     def _sent(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
-        n_directions = kind.intermediate_dim
-        message = (
-            noisy.proxy(n_directions, kind.ranking, kind.bases) if n_directions else noisy.whole()
-        )
+        message = self._proxy(noisy, kind) if kind.intermediate_dim else noisy.whole()
         dithered = rounding_step(kind.encoding) is not None
         rng = self.repetition.rng(Purpose.ROUNDING, self.sites[site]) if dithered else None
         return sent(message, kind.encoding, rng=rng)
+
+    def _proxy(self, noisy: NoisySite, kind: MessageKind) -> SiteMessage:
+        if kind.bases != (COLUMNS_WHERE_BETTER,):
+            return noisy.proxy(kind.intermediate_dim, kind.ranking, kind.bases)
+        bases = kind.bases if self.once(Draw._columns_differ) else ()
+        diagonal = self.once(Draw._diagonal_of_average)
+        return noisy.proxy(kind.intermediate_dim, kind.ranking, bases, diagonal)
 
     # What is made once, whoever of those that share the noise asks for it.
 
@@ -299,6 +333,39 @@ class Draw:
         mean, rows = weights @ self.noisy_means, self.moments
         return centre_of_sphere(mean, rows.half_widths, sigma=left, image_shape=rows.image_shape)
 
+    def _columns_differ(self) -> bool:
+        sigma = self.sigma_of_average
+        if sigma == 0:
+            return False
+        diagonal, total = self.once(Draw._diagonal_of_average), self.total_around(self.centre)
+        return columns_differ(diagonal, sigma, total=total)
+
+    def _diagonal_of_average(self) -> FloatArray:
+        means, weights = self.noisy_means, self.moments.weights
+        total = np.zeros(self.moments.n_features)
+        n_bytes = 0
+        for site, drawn in enumerate(self._all_noisy_sites()):
+            diagonal = np.diagonal(drawn.noisy).astype(np.float64)
+            if means is not None and self.centre is None:
+                centre = weights @ means
+                diagonal = diagonal - 2 * means[site] * centre + centre**2
+            total += weights[site] * diagonal
+            # Kept for the messages, so that noise is not drawn twice.
+            n_bytes += drawn.noisy.nbytes
+            if n_bytes <= _MOST_BYTES_KEPT:
+                self._noisy_sites[site] = drawn
+        return total
+
+    def _all_noisy_sites(self) -> Iterator[NoisySite]:
+        sites = range(self.moments.n_sites)
+        workers = min(len(sites), self._threads or PROCESSORS)
+        if workers == 1 or self.moments.n_features < THREADED_FROM_FEATURES:
+            yield from map(self.noisy_site, sites)
+            return
+        with executor(workers) as pool:
+            for start in range(0, len(sites), workers):
+                yield from pool.map(self.noisy_site, sites[start : start + workers])
+
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:
             return None
@@ -309,6 +376,8 @@ class Draw:
     def _gathered(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
         """The first site alone, and what arrives of every kind that somebody will ask for."""
         boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._kinds}
+        if any(kind.bases == (COLUMNS_WHERE_BETTER,) for kind in boxes):
+            self.once(Draw._columns_differ)
         first: list[Spectrum] = []
         for alone, arrived in self._in_order(range(self.moments.n_sites if boxes else 1)):
             first += alone

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.assessment import columns_differ
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
     Adversary,
@@ -27,7 +28,7 @@ from dpcore.privacy import (
     mean_weight,
     published_sigma,
 )
-from dpcore.spectra import PublicBasis, Spectrum, cosine_basis, denoise_mean
+from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, Spectrum, cosine_basis, denoise_mean
 
 
 @dataclass(frozen=True)
@@ -225,20 +226,35 @@ class NoisySite:
         centred = centred_around(self.noisy, own_mean, mean)
         return NoisySite(centred, self.n_samples, self.sigma, self.noise, self.sigma_of_average)
 
+    def denoised(
+        self, bases: Sequence[PublicBasis], diagonal_of_average: FloatArray | None = None
+    ) -> Spectrum:
+        """Return the spectrum of the denoised matrix (`dpcore.spectra.denoise`)."""
+        return self.spectrum.denoised(
+            self.sigma,
+            bases=bases,
+            noise=self.noise,
+            sigma_of_average=self.sigma_of_average,
+            diagonal_of_average=diagonal_of_average,
+        )
+
     def whole(self) -> SiteMessage:
         """All of the noisy matrix."""
         return SiteMessage(self.noisy, self.n_samples, self.sigma, whole=True)
 
     def proxy(
-        self, intermediate_dim: int, ranking: str, bases: Sequence[PublicBasis] = ()
+        self,
+        intermediate_dim: int,
+        ranking: str,
+        bases: Sequence[PublicBasis] = (),
+        diagonal_of_average: FloatArray | None = None,
     ) -> SiteMessage:
-        """P_s: steps 5 and 6. Where it begins a longer one made before, it is a view of that.
+        """Return P_s (steps 5 and 6), as a view of a longer proxy if one was made before.
 
-        bases: In which noise is taken out before anything is cut.
+        bases: Public bases in which the matrix is denoised before the cut.
+        diagonal_of_average: Average noisy diagonal of all sites (`dpcore.spectra.denoise`).
         """
-        spectrum = self.spectrum.denoised(
-            self.sigma, bases=bases, noise=self.noise, sigma_of_average=self.sigma_of_average
-        )
+        spectrum = self.denoised(bases, diagonal_of_average)
         eigenvalues, vectors = spectrum.leading(intermediate_dim, by=ranking)
         made_of = ranking, *bases
         within, proxy = self._longest.get(made_of, (vectors[:0], vectors[:0].T))
@@ -289,6 +305,7 @@ def site_message(
     whole: bool = False,
     means: tuple[FloatArray, FloatArray] | None = None,
     sigma_of_average: float | None = None,
+    diagonal_of_average: FloatArray | None = None,
 ) -> SiteMessage:
     """What a site sends to the aggregator.
 
@@ -315,6 +332,9 @@ def site_message(
     sigma_of_average : float, optional
         Public: noise of the average of all sites' matrices, to which denoising is adapted. Default:
         the noise of this site.
+    diagonal_of_average : ndarray of shape (n_features,), optional
+        Average of all sites' noisy diagonals, by which columns are denoised or left as they are.
+        Default: the noisy diagonal of this site.
 
     Raises
     ------
@@ -329,4 +349,11 @@ def site_message(
         site = site.centred(*means)
     if whole:
         return site.whole()
-    return site.proxy(settings.intermediate_dim, settings.ranking, settings.bases)
+    bases = settings.bases
+    if bases == (COLUMNS_WHERE_BETTER,):
+        diagonal: FloatArray = np.diagonal(site.noisy).astype(np.float64)
+        spread = sigma
+        if diagonal_of_average is not None:
+            diagonal, spread = diagonal_of_average, sigma_of_average or sigma
+        bases = bases if spread > 0 and columns_differ(diagonal, spread) else ()
+    return site.proxy(settings.intermediate_dim, settings.ranking, bases, diagonal_of_average)

@@ -82,7 +82,7 @@ from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.nonnegative import posterior_at_least_zero
 from dpcore.spectra.prior_mean import PriorMean
-from dpcore.spectra.public_bases import COLUMNS, Curves, PublicBasis
+from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
 
 _NOISE_SHAPES = ("triangle", "isometric")
 _FIT_STEPS = 3
@@ -105,6 +105,7 @@ def denoise(
     bases: Sequence[PublicBasis] = (COLUMNS,),
     noise: str = "isometric",
     sigma_of_average: float | None = None,
+    diagonal_of_average: FloatArray | None = None,
 ) -> FloatArray:
     """The posterior mean of a second moment, given the noisy one and how noisy it is.
 
@@ -123,8 +124,11 @@ def denoise(
     noise : {"isometric", "triangle"}
         Shape of E.
     sigma_of_average : float, optional
-        Standard deviation of the noise in the average of all sites' matrices. With a prior mean the
-        weights are those of this average. Default: `sigma`.
+        Standard deviation of the noise in the average of all sites' matrices. With a prior mean or
+        `diagonal_of_average` the weights are those of this average. Default: `sigma`.
+    diagonal_of_average : ndarray of shape (n_features,), optional
+        Diagonal of the average of all sites' noisy matrices. With `bases` that are only columns,
+        their variances are fitted to it instead of to the diagonal of `noisy`.
 
     Returns
     -------
@@ -159,25 +163,34 @@ def denoise(
         ]
         return np.stack(each) if each else noisy
     sigma = float(sigma)
+    _check_settings(len(noisy), sigma, bases, noise)
+    if sigma == 0:
+        return noisy
+    if bases[0].image_shape is not None:
+        average = sigma if sigma_of_average is None else sigma_of_average
+        return _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
+    if diagonal_of_average is not None and tuple(bases) in ((COLUMNS,), (COLUMNS_WHERE_BETTER,)):
+        average = sigma if sigma_of_average is None else sigma_of_average
+        return _in_shared_columns(noisy, sigma, noise, average, diagonal_of_average)
+    entries = _after_first(noisy, bases[0], sigma, noise)
+    for basis in bases[1:]:
+        entries = _after_next(entries, noisy, basis, sigma, noise)
+    return entries.answer(entries.beyond())
+
+
+def _check_settings(
+    n_features: int, sigma: float, bases: Sequence[PublicBasis], noise: str
+) -> None:
     require_one_of("noise", noise, _NOISE_SHAPES)
     if not 0 <= sigma < math.inf:
         raise ParameterError("sigma", "at least 0 and finite", sigma)
     if not bases:
         raise ParameterError("bases", "at least one", 0)
     for basis in bases:
-        if basis.n_features not in (0, len(noisy)):
+        if basis.n_features not in (0, n_features):
             raise ParameterError(
-                "bases", f"of n_features={len(noisy)} entries", f"{basis.name}: {basis.n_features}"
+                "bases", f"of n_features={n_features} entries", f"{basis.name}: {basis.n_features}"
             )
-    if sigma == 0:
-        return noisy
-    if bases[0].image_shape is not None:
-        average = sigma if sigma_of_average is None else sigma_of_average
-        return _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
-    entries = _after_first(noisy, bases[0], sigma, noise)
-    for basis in bases[1:]:
-        entries = _after_next(entries, noisy, basis, sigma, noise)
-    return entries.answer(entries.beyond())
 
 
 def slopes_in_columns(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> FloatArray:
@@ -304,6 +317,25 @@ def _after_next(
     variances = _scattered_about(diagonal, own, on_diagonal)
     coupling = _fit_coupling(basis, turned, diagonal, variances, beside)[1]
     return _Entries(basis, turned, variances, coupling, beside)
+
+
+def _in_shared_columns(
+    noisy: FloatArray,
+    sigma: float,
+    noise: str,
+    sigma_of_average: float,
+    diagonal_of_average: FloatArray,
+) -> FloatArray:
+    """Return the matrix of one site, reduced with the variances and the weights of the average."""
+    n_features = len(noisy)
+    on_diagonal = COLUMNS.diagonal_noise(sigma_of_average, noise, n_features)
+    variances = _fit_variances(COLUMNS, diagonal_of_average, on_diagonal).variances
+    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    diagonal = np.diagonal(noisy).astype(np.float64)
+    coupling = _fit_coupling(COLUMNS, noisy, diagonal, variances, beside)[1]
+    of_average = (sigma_of_average / sigma) ** 2
+    entries = _Entries(COLUMNS, noisy, variances, coupling, of_average * beside)
+    return entries.answer(entries.beyond())
 
 
 def _about_prior_mean(

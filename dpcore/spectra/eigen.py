@@ -129,6 +129,7 @@ class Spectrum:
         bases: Sequence[PublicBasis],
         noise: str,
         sigma_of_average: float | None = None,
+        diagonal_of_average: FloatArray | None = None,
     ) -> Spectrum:
         """Return the spectrum of the denoised matrix (`dpcore.spectra.denoise`).
 
@@ -141,6 +142,8 @@ class Spectrum:
         noise : {"isometric", "triangle"}
         sigma_of_average : float, optional
             Noise of the average of all sites, see `dpcore.spectra.denoise`.
+        diagonal_of_average : ndarray of shape (n_features,), optional
+            Noisy diagonal of that average, see `dpcore.spectra.denoise`.
 
         Returns
         -------
@@ -149,11 +152,17 @@ class Spectrum:
         """
         if not bases or sigma == 0:
             return self
-        key = (sigma, noise, sigma_of_average, *bases)
+        profile = None if diagonal_of_average is None else diagonal_of_average.tobytes()
+        key = (sigma, noise, sigma_of_average, profile, *bases)
         with self._lock:
             if key not in self._denoised:
                 answer = denoise(
-                    self.matrix, sigma, bases=bases, noise=noise, sigma_of_average=sigma_of_average
+                    self.matrix,
+                    sigma,
+                    bases=bases,
+                    noise=noise,
+                    sigma_of_average=sigma_of_average,
+                    diagonal_of_average=diagonal_of_average,
                 )
                 self._denoised[key] = Spectrum(answer)
             return self._denoised[key]

@@ -245,7 +245,7 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     moment, at_work = draw.moment_around(draw.centre, site), sites[site]
     centred = at_work.centred
     noise, noisy = at_work.drawn.noisy - moment, centred.noisy
-    spectrum = centred.spectrum.denoised(centred.sigma, bases=settings.bases, noise=centred.noise)
+    spectrum = centred.denoised(draw.bases_at_sites, draw.diagonal_of_average)
     eigenpairs = spectrum.leading(len(moment), by=settings.ranking)
     in_view = _SiteInView(
         moment, noise, noisy, spectrum.matrix, *eigenpairs, n_kept, *arrived[site]

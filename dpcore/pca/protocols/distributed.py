@@ -33,6 +33,7 @@ from dpcore.pca.protocols.protocol import (
     no_guarantee,
     noise_guarantee,
     raw_row_bytes,
+    traffic_of_diagonals,
     traffic_of_means,
 )
 from dpcore.pca.protocols.register import FIRST_MOMENT, POOLED_MOMENT, SITES_MOMENTS, register
@@ -222,15 +223,16 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
     """
     of_proxies = bool(received.proxies)
     for_means, before = traffic_of_means(draw, come_back=of_proxies)
+    for_diagonals, rounds = traffic_of_diagonals(draw) if of_proxies else (0, 0)
     weights, of_means = draw.moments.weights, [scales.mean for scales in draw.scales]
     return NoisyAverage(
         received.average,
         noise_guarantee(draw.settings, EVERY_SITE, draw.scales),
         draw.sigma,
-        np.array(received.n_bytes) + for_means,
+        np.array(received.n_bytes) + for_means + for_diagonals,
         float(np.linalg.norm(weights * draw.sigma)),
         of_proxies,
-        n_rounds=1 + before,
+        n_rounds=1 + before + rounds,
         centre=shared_centre(draw),
         total=draw.total_around(draw.centre),
         mean_sigma=0.0 if draw.settings.on_sphere else float(np.linalg.norm(weights * of_means)),

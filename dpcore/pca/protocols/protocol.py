@@ -348,9 +348,10 @@ class Protocol:
             settings.n_components,
             (_asked(draw, site) for site in range(draw.moments.n_sites)),
             sigma=average.sigma_left,
-            bases=settings.bases,
+            bases=draw.bases_at_sites,
             intermediate_dim=settings.intermediate_dim,
             n_parts=draw.moments.n_sites,
+            diagonal_of_average=draw.diagonal_of_average,
             known_total=average.total,
         )
 
@@ -372,6 +373,16 @@ def whole_matrix_bytes(draw: Draw) -> IntArray:
 def raw_row_bytes(draw: Draw) -> IntArray:
     """(S,) bytes of each site's rows, sent as they are."""
     return draw.moments.n_samples * draw.moments.n_features * draw.moments.dtype.itemsize
+
+
+def traffic_of_diagonals(draw: Draw) -> tuple[int, int]:
+    """Return the bytes per site, and the rounds, of sharing the sites' noisy diagonals.
+
+    Each site sends its diagonal, and the average comes back.
+    """
+    if not draw.shares_diagonal:
+        return 0, 0
+    return 2 * draw.moments.n_features * draw.moments.dtype.itemsize, 2
 
 
 def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:

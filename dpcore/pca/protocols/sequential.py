@@ -24,6 +24,7 @@ from dpcore.pca.protocols.protocol import (
     Protocol,
     Trust,
     Where,
+    traffic_of_diagonals,
     traffic_of_means,
 )
 from dpcore.pca.protocols.register import SITES_MOMENTS, register
@@ -81,6 +82,7 @@ def sequential(draw: Draw) -> Subspace:
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     # The sum of all means goes round once; their average then comes along with the proxies.
     for_means, before = traffic_of_means(draw, come_back=True)
+    for_diagonals, rounds = traffic_of_diagonals(draw)
     handed: SiteMessage | None = None
     last = _own(draw, received, 0)
     for number in order:
@@ -91,7 +93,7 @@ def sequential(draw: Draw) -> Subspace:
         own = _own(draw, received, site)
         joined = own if handed is None else join(handed, own, settings.intermediate_dim)
         handed, length = sent(joined, settings.encoding)
-        last, lengths[site] = handed, length + for_means
+        last, lengths[site] = handed, length + for_means + for_diagonals
     _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
     return Subspace(
         components=directions[: settings.n_components],
@@ -100,7 +102,7 @@ def sequential(draw: Draw) -> Subspace:
         sigma=draw.sigma,
         bytes_sent=lengths,
         centre=shared_centre(draw),
-        n_rounds=draw.everybody.n_sites * (2 if before else 1),
+        n_rounds=draw.everybody.n_sites * (2 if before else 1) + rounds,
     )
 
 
