@@ -35,7 +35,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary, trade_off
 from dpcore.privacy.audit import (
     BATCH,
-    FEWEST_TRIALS,
+    MIN_TRIALS,
     AuditCase,
     AuditResult,
     judge,
@@ -72,8 +72,8 @@ class CaseAttack:
         seed: int = 0,
     ):
         n_trials = case.n_trials if n_trials is None else n_trials
-        if not FEWEST_TRIALS <= n_trials <= _MOST_TRIALS:
-            raise ParameterError("trials", f"from {FEWEST_TRIALS} to {_MOST_TRIALS:,}", n_trials)
+        if not MIN_TRIALS <= n_trials <= _MOST_TRIALS:
+            raise ParameterError("trials", f"from {MIN_TRIALS} to {_MOST_TRIALS:,}", n_trials)
         if not 0 <= seed <= LARGEST_SEED:
             raise ParameterError("seed", f"from 0 to {LARGEST_SEED}", seed)
         if not 0.5 <= confidence < 1:

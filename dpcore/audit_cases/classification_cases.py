@@ -210,7 +210,8 @@ def _objective_likelihood_ratio(
     wanted = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
 
     def log_density(weights: FloatArray, rows: FloatArray, positive: object) -> FloatArray:
-        signed = fitted.features.of(rows) * np.where(data.labels == positive, 1.0, -1.0)[:, None]
+        signs = np.where(data.labels == positive, 1.0, -1.0)
+        signed = fitted.features.transform(rows) * signs[:, None]
         margins = weights @ signed.T
         noise = loss.value_and_slope(margins)[1] @ signed + strength * weights
         jacobian = np.einsum("nm,md,me->nde", loss.curvature_at(margins), signed, signed)

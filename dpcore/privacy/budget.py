@@ -1,13 +1,11 @@
-"""Privacy budgets and guarantees: what is asked for, what holds, and against whom.
+"""Privacy budgets, adversaries, assumptions and guarantees.
 
-A member of `Assumption` is its sentence, so that it stands in `Guarantee.assumptions` as it is.
-Paragraphs are in `explanations.md` and have an address of their own; they are found by the keys of
-`EXPLANATIONS` for what the card states, and by the assumption itself for what it takes for granted.
+A guarantee holds against adversaries that differ in what they see. Each adversary knows every row
+except one, everything that it sees, and its own randomness.
 
-What is asked for, what holds, and against whom.
-
-A release is looked at from several places. Each adversary is taken at its strongest: it knows
-everybody's row but one, everything it sees, and its own randomness.
+The value of an `Assumption` is its sentence. Longer explanations are in `explanations.md`:
+`ASSUMED` has those of the assumptions, and `STATED` those of the rows of a guarantee card, by the
+keys of `EXPLANATIONS`.
 """
 
 from __future__ import annotations
@@ -21,22 +19,20 @@ from pathlib import Path
 
 from dpcore.errors import ParameterError
 
-# What a guarantee takes for granted, and what stands behind each line of its card.
-
 
 class Assumption(StrEnum):
     """A condition of a guarantee, as a full sentence."""
 
     ONE_ROW_A_PERSON = "Each person is one row; a person with k rows is protected k times less."
     ROW_OF_ONE_PERSON = (
-        "Each row depends on its own person alone: nothing was fitted to everybody's rows (a "
-        "scaler, a mean, a vocabulary) before the noise."
+        "Each row depends only on its own person: no scaler, mean or vocabulary was fitted to "
+        "all rows before the noise."
     )
     PUBLIC_COUNTS = "The number of people, in all and at each site, is public."
     PUBLIC_BOUND = "The bound on a row's norm was chosen without looking at the data."
     PUBLIC_RANGE = "The bounds, or the edges of the bins, were chosen without looking at the data."
     PUBLIC_LABELS = "Which labels there are is public; it is read from the labels given."
-    DISJOINT_SITES = "Nobody's row is held by more than one site."
+    DISJOINT_SITES = "No person's row is at more than one site."
     HONEST_SITES = (
         "Sites are honest but curious: they follow the protocol, "
         "and may study everything they receive."
@@ -44,45 +40,51 @@ class Assumption(StrEnum):
     ENOUGH_HONEST_SITES = (
         "At least as many sites as stated keep their masks and their noise to themselves."
     )
-    JOINT_MASKS = "The zero-sum masks are drawn jointly, and nobody outside the sites learns them."
+    JOINT_MASKS = "The zero-sum masks are drawn jointly, and no one outside the sites learns them."
     AGREED_MASKS = (
-        "Each pair of sites agrees on its masks in secret, and nobody gets the sum of fewer sites "
+        "Each pair of sites agrees on its masks in secret, and no one gets the sum of fewer sites "
         "than answered."
     )
     TRUSTED_HOLDER = (
         "The party that adds the noise has everyone's raw rows and is trusted with them."
     )
     SECRET_SEED = (
-        "The seed of the noise stays secret, and no stream serves two releases; in this "
-        "simulation the seed is shown, and held, so that results can be repeated and compared. "
-        "From a seed NumPy's PCG64 draws, whose state can be worked out from noise that another "
-        "knows; estimators without random_state draw from a cryptographic generator."
+        "The seed of the noise stays secret, and no stream is used for two releases. In this "
+        "simulation the seed is public, so results can be repeated and compared. A seed uses "
+        "NumPy's PCG64, whose state can be computed from known noise; estimators without "
+        "random_state use a cryptographic generator."
     )
     EXACT_DRAWS = (
-        "Each result follows its law exactly; a Markov chain only comes close, "
-        "and its diagnostics say how close."
+        "Each result has its exact distribution; a Markov chain is an approximation, "
+        "and its diagnostics estimate how good it is."
     )
     VERDICT_WITH_HOLDER = (
-        "Whether the Markov chains converged, their diagnostics and how long they ran stay with "
-        "the holder of the rows: all of it is worked out from the rows, and ε does not cover it."
+        "Convergence, diagnostics and duration of the Markov chains stay with the holder of the "
+        "rows: they are computed from the rows, and ε does not cover them."
     )
     FLOAT_ARITHMETIC = (
         "Noise is drawn in floating-point arithmetic; attacks on the last bits of a number are not "
         "covered."
     )
     FEW_DIGITS = (
-        "Nobody reads every digit: the gaps of floating-point Laplace noise can give values away "
-        "(Mironov 2012), so publish no more digits than the noise scale calls for."
+        "Not every digit is published: the gaps of floating-point Laplace noise can reveal values "
+        "(Mironov 2012), so publish no more digits than the noise scale justifies."
     )
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A text of one paragraph, under a title of ASCII letters that its anchor is made of.
+    """Explanation of one paragraph, with a title of ASCII letters.
 
-    brief: The line on the card itself, where it has one.
-    No formulas: a browser fetches what draws them once the page is there, and the paragraph
-    somebody was led to would slide away.
+    Parameters
+    ----------
+    title : str
+        Title, from which the anchor is made.
+    text : str
+        Paragraph without formulas, because formulas load late and would move the paragraph that
+        a link leads to.
+    brief : str
+        Text on the card; empty if the card has none.
     """
 
     title: str
@@ -91,19 +93,19 @@ class Explained:
 
     @property
     def anchor(self) -> str:
-        """Where a page's link to it leads."""
+        """Anchor of the paragraph in a page."""
         return self.title.lower().replace(" ", "-")
 
 
 def _paragraphs() -> Iterator[tuple[str, Explained]]:
-    """By the keys that `explanations.md` gives them."""
-    book = Path(__file__).with_name("explanations.md").read_text(encoding="utf-8")
-    for part in book.split("\n## ")[1:]:
-        head, *said = part.split("\n\n")
+    """Yield the explanations of `explanations.md` with their keys."""
+    document = Path(__file__).with_name("explanations.md").read_text(encoding="utf-8")
+    for part in document.split("\n## ")[1:]:
+        head, *paragraphs = part.split("\n\n")
         key, _, title = head.partition(": ")
-        # What is quoted is the line that the card itself has.
+        # The quoted paragraph is the text on the card.
         *brief, text = (
-            " ".join(line.removeprefix("> ") for line in each.splitlines()) for each in said
+            " ".join(line.removeprefix("> ") for line in each.splitlines()) for each in paragraphs
         )
         yield key, Explained(title, text, *brief)
 
@@ -114,29 +116,26 @@ STATED = _READ
 
 
 def explained(key: str) -> Explained:
-    """The paragraph of a card's row, by the key of its explanation, or of an assumption."""
+    """Return the explanation of a card's row, by its key, or of an assumption."""
     return ASSUMED[key] if isinstance(key, Assumption) else STATED[key]
 
 
-# What is asked for, what holds, and against whom.
-
-# Beyond these, arithmetic overflows long before anybody could tell the noise from none or from
-# all there is.
+# Outside of these limits arithmetic overflows, and the noise is negligible or hides all data.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-12, 1e40
 SMALLEST_DELTA = 1e-300
 
 
 @dataclass(frozen=True)
 class PrivacyBudget:
-    """An asked (epsilon, delta), under replace-one neighbours.
+    """Requested (epsilon, delta) for replace-one neighbours.
 
     Parameters
     ----------
     epsilon : float
-        From 1e-12 to 1e40, or ``inf``, which asks for no noise at all.
+        Value from 1e-12 to 1e40, or ``inf`` for no noise.
     delta : float
         0, or from 1e-300 to below 1. Zero is pure differential privacy; mechanisms that need a
-        positive delta say so themselves.
+        positive delta raise an error.
 
     Raises
     ------
@@ -166,41 +165,41 @@ class PrivacyBudget:
 
     @property
     def is_noiseless(self) -> bool:
-        """Whether no noise was asked for."""
+        """Whether the budget requests no noise."""
         return math.isinf(self.epsilon)
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What one release promises to each person, under replace-one neighbours.
+    """Guarantee of one release for replace-one neighbours.
 
     Parameters
     ----------
     asked : PrivacyBudget or None
-        What the caller asked for; None where nothing was asked (exact PCA, a random subspace).
+        Requested budget; None without a request (exact PCA, a random subspace).
     epsilon : float
-        What holds exactly at `delta`: infinite when nothing is promised, 0 when the release
-        does not depend on the data.
+        Exact epsilon at `delta`: infinite without a guarantee, 0 if the release does not depend
+        on the data.
     delta : float
     mechanism : str
-        "gaussian" (of which `epsilon` is exact before anything is cut from the noisy release, so
-        that mu can be told from it), "exponential", "laplace", "composed" (unlike parts
-        together), "none" or "data-independent".
+        "gaussian" (its `epsilon` is exact for the noisy release before truncation, so it
+        determines mu), "exponential", "laplace", "composed" (parts of different kinds), "none"
+        or "data-independent".
     noise_added_by : str
-        Who adds the noise, and where, in words that fit after "Noise is added by".
+        Party that adds the noise, and the place, as the end of a sentence "Noise is added by".
     l2_sensitivity : float or None
-        Largest over the sites, under replace-one, of all that one row moves, in units of sigma's.
+        Largest l2 sensitivity of a site, for replace-one neighbours, in the units of sigma.
     sigma : float or None
-        Standard deviation of the noise that was drawn, at the site whose guarantee is weakest,
-        without masks that cancel.
+        Standard deviation of the drawn noise at the site with the weakest guarantee, without
+        masks that cancel.
     assumptions : tuple of Assumption
-        Full sentences; the guarantee holds only where they are true.
+        Conditions of the guarantee, as full sentences.
     against : tuple of Against
-        What holds against each adversary; `epsilon` is the largest over those that are not
-        trusted. Empty where nobody but the reader of the result is there.
+        Guarantee against each adversary; `epsilon` is the largest over the untrusted ones. Empty
+        if the reader of the result is the only adversary.
     mu : float or None
-        Of the Gaussian mechanism this is to the worst adversary: l2_sensitivity / sigma, but
-        where some of the noise is known to it or cancels.
+        Parameter of the equivalent Gaussian mechanism for the worst adversary: l2_sensitivity /
+        sigma, unless the adversary knows some of the noise or some of it cancels.
     """
 
     asked: PrivacyBudget | None
@@ -216,19 +215,19 @@ class Guarantee:
 
     @property
     def is_private(self) -> bool:
-        """Whether anything is promised at all."""
+        """Whether the release has a guarantee."""
         return math.isfinite(self.epsilon)
 
     @property
     def keeps_asked(self) -> bool:
-        """Whether what holds is at least as strong as what was asked."""
+        """Whether the exact guarantee is at least as strong as the requested budget."""
         if self.asked is None:
             return True
         return self.epsilon <= self.asked.epsilon * (1 + 1e-9) and self.delta <= self.asked.delta
 
 
 class Adversary(StrEnum):
-    """Who may be looking; the value is the name in addresses, on the command line and in rows."""
+    """Adversary; the value is its name in addresses, on the command line and in rows."""
 
     OUTSIDER = "outsider"  # the result that is published
     AGGREGATOR = "aggregator"  # every message, and the result
@@ -249,18 +248,18 @@ _WHO = {
 
 @dataclass(frozen=True)
 class Against:
-    """What holds against one adversary, under replace-one.
+    """Guarantee against one adversary, for replace-one neighbours.
 
     Parameters
     ----------
     adversary : Adversary
     sees : str
-        What it sees, in words that fit after "sees".
+        Data that the adversary sees, as the end of a sentence "sees …".
     epsilon : float
-        Infinite where this adversary is trusted, or nothing is promised.
+        Exact epsilon; infinite for a trusted adversary or without a guarantee.
     is_trusted : bool
-        The protocol hands this one the raw rows, or its noise: no promise is meant, and the
-        guarantee's own epsilon leaves it out.
+        Whether the protocol gives this party the raw rows or their noise. The epsilon of the
+        whole guarantee ignores trusted parties.
     """
 
     adversary: Adversary

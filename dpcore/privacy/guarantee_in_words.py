@@ -1,16 +1,14 @@
-"""What a guarantee means to a person, and the card that says it.
+"""Meaning of a guarantee for one person: tests, beliefs, and the text of the guarantee card.
 
-The adversary's problem is a test between two neighbouring data sets, D with your row and D' with
-another in its place. `type_one` is the chance of crying "D" under D', `type_two` that of missing
-it under D, and `power` is one minus the latter. (epsilon, delta) bounds the odds of every *event*;
-it does not say that the odds stay within e^epsilon except with probability delta, which for
-Gaussian noise is false by a factor of ten and more. `gaussian_exceedance` gives that chance
-exactly, `exceedance_bound` a bound for any mechanism.
+An adversary tests between two neighbouring data sets: D with the person's row, and D' with another
+row in its place. `type_one` is the probability of deciding "D" under D', `type_two` the probability
+of deciding "D'" under D, and `power` is 1 - type_two. (epsilon, delta) bounds the odds of every
+*event*. It does not imply that the odds stay within e^epsilon except with probability delta: for
+Gaussian noise this is false by a factor of ten and more. `gaussian_exceedance` returns the exact
+probability, `exceedance_bound` a bound for every mechanism.
 
-The guarantee card as plain data: a headline, rows, badges and assumptions.
-
-Numbers that bound a risk are rounded up, chances of the form "1 in n" likewise, so that no
-sentence promises more than the guarantee does.
+`describe` returns the guarantee card as plain data. Numbers that bound a risk are rounded up, so no
+sentence states a stronger guarantee than the one that holds.
 """
 
 from __future__ import annotations
@@ -28,16 +26,14 @@ from dpcore.errors import ParameterError
 from dpcore.privacy.budget import STATED, Against, Assumption, Guarantee, PrivacyBudget
 from dpcore.privacy.gaussian import gaussian_mu, gaussian_trade_off
 
-# What a guarantee means to a person: tests, odds, beliefs and counts.
-
 Values = FloatArray | float
 
 
 def guarantee_mu(guarantee: Guarantee) -> float | None:
-    """mu of a Gaussian guarantee, from its exact (epsilon, delta); None for any other.
+    """Return mu of a Gaussian guarantee, from its exact (epsilon, delta); None for any other.
 
-    Where delta alone covers the release, so that its epsilon is 0, mu is told from the noise;
-    without it, this is the largest mu of which that is true.
+    A release with epsilon 0 at a positive delta has its mu computed from the noise. Without a
+    stated noise, the result is the largest mu with epsilon 0 at this delta.
     """
     if guarantee.mechanism != "gaussian":
         return None
@@ -53,16 +49,17 @@ def guarantee_mu(guarantee: Guarantee) -> float | None:
 
 
 def pure_mu(epsilon: float) -> float:
-    """mu of the least private Gaussian release that bounds an epsilon-private one.
+    """Return the smallest mu of a Gaussian release that bounds a pure epsilon-DP release.
 
-    Its trade-off curve goes through the corner of the other's two lines, where both errors are
-    1 / (1 + e^epsilon), and lies below them elsewhere, being convex (`dpcore.privacy.accountant`).
+    The trade-off curve of pure epsilon-DP consists of two lines that meet where both errors are
+    1 / (1 + e^epsilon). The Gaussian curve goes through this corner and, being convex, lies below
+    the lines elsewhere (`dpcore.privacy.accountant`).
     """
     if not epsilon >= 0:
         raise ParameterError("epsilon", "at least 0", epsilon)
     if math.isinf(epsilon):
         return math.inf
-    # Through its logarithm: e^-epsilon underflows long before mu is large.
+    # Logarithms are used because e^-epsilon underflows while mu is still small.
     return max(0.0, -2 * float(ndtri_exp(log_expit(-epsilon))))
 
 
@@ -72,14 +69,14 @@ def _mu(epsilon: float, delta: float) -> float:
 
 
 def trade_off(type_one: Values, epsilon: float, delta: float = 0.0) -> Values:
-    """Smallest type II error of any test under (epsilon, delta): two lines and the floor.
+    """Return the smallest type II error of any test under (epsilon, delta).
 
     Parameters
     ----------
     type_one : float or ndarray of any shape
-        In [0, 1].
+        Type I error in [0, 1].
     epsilon, delta : float
-        ``delta=0`` is the curve of pure privacy.
+        ``delta=0`` gives the curve of pure epsilon-DP.
 
     References
     ----------
@@ -94,13 +91,13 @@ def trade_off(type_one: Values, epsilon: float, delta: float = 0.0) -> Values:
 
 
 def guarantee_trade_off(guarantee: Guarantee, type_one: Values) -> Values:
-    """The exact curve for Gaussian noise, that of (epsilon, delta) for everything else.
+    """Return the smallest type II error: exact for Gaussian noise, else from (epsilon, delta).
 
     Parameters
     ----------
     guarantee : Guarantee
     type_one : float or array
-        As in `guarantee_power`; the result, of the same shape, is the smallest type two error.
+        Type I error; the result has the same shape.
     """
     mu = guarantee_mu(guarantee)
     if mu is None:
@@ -109,22 +106,22 @@ def guarantee_trade_off(guarantee: Guarantee, type_one: Values) -> Values:
 
 
 def guarantee_power(guarantee: Guarantee, type_one: Values) -> Values:
-    """Chance that the most powerful test at this level finds you.
+    """Return the power of the most powerful test at this level.
 
     Parameters
     ----------
     guarantee : Guarantee
     type_one : float or array
-        Chance of crying "D" where it was D'.
+        Probability of deciding "D" under D'.
     """
     return 1 - guarantee_trade_off(guarantee, type_one)
 
 
 def best_guess(guarantee: Guarantee) -> float:
-    """Largest chance of guessing right whether the data were D or D', both equally likely.
+    """Return the largest probability of guessing right between D and D', both equally likely.
 
-    One half says nothing. The test with equal errors is the best: (1 - delta) / (1 + e^epsilon)
-    each under (epsilon, delta), Phi(-mu / 2) under Gaussian noise.
+    The value without any information is 0.5. The best test has equal errors:
+    (1 - delta) / (1 + e^epsilon) each under (epsilon, delta), Phi(-mu / 2) for Gaussian noise.
 
     Parameters
     ----------
@@ -137,9 +134,9 @@ def best_guess(guarantee: Guarantee) -> float:
 
 
 def icon_counts(guarantee: Guarantee, n_icons: int = 100) -> tuple[int, int]:
-    """For an icon array: guesses out of `n_icons` that may be right, with the release and without.
+    """Return the largest numbers of right guesses out of `n_icons`, with and without the release.
 
-    The first is rounded up, so that the picture never promises too much.
+    The first number is rounded up.
 
     Parameters
     ----------
@@ -148,22 +145,22 @@ def icon_counts(guarantee: Guarantee, n_icons: int = 100) -> tuple[int, int]:
     """
     if not n_icons >= 1:
         raise ParameterError("n_icons", "at least 1", n_icons)
-    # The margin keeps 50.000000001, a rounding error, from becoming 51.
+    # The margin absorbs rounding errors: 50.000000001 must not become 51.
     return math.ceil(n_icons * best_guess(guarantee) - 1e-6), math.ceil(n_icons / 2)
 
 
 def odds_factor(epsilon: float) -> float:
-    """e^epsilon: the most by which a purely private release multiplies or divides any odds."""
+    """Return e^epsilon, the largest factor by which a pure epsilon-DP release changes any odds."""
     return math.exp(epsilon) if epsilon < 709 else math.inf
 
 
 def posterior_bounds(prior: float, epsilon: float) -> tuple[float, float]:
-    """Least and greatest belief after seeing a purely epsilon-private release.
+    """Return the smallest and the largest belief after a pure epsilon-DP release.
 
     Parameters
     ----------
     prior : float
-        Belief before, in (0, 1), that the data are D and not D'.
+        Belief before the release, in (0, 1), that the data set is D.
     epsilon : float
     """
     _require_probability("prior", prior)
@@ -171,15 +168,15 @@ def posterior_bounds(prior: float, epsilon: float) -> tuple[float, float]:
 
 
 def posterior_after_test(prior: float, type_one: Values, power: Values) -> Values:
-    """Belief in D once a test of this level and power has cried "D" (Bayes' rule).
+    """Return the belief in D after a test of this level and power has decided "D" (Bayes' rule).
 
-    With the power of the most powerful test it is the bound that a guarantee gives, under
-    (epsilon, delta) as well as under Gaussian noise, for conclusions this rare.
+    The power of the most powerful test gives the bound of a guarantee on conclusions of this
+    level, both for (epsilon, delta) and for Gaussian noise.
 
     Parameters
     ----------
     prior : float
-        In (0, 1): the belief before.
+        Belief before the release, in (0, 1).
     type_one, power : float or array
     """
     _require_probability("prior", prior)
@@ -187,18 +184,18 @@ def posterior_after_test(prior: float, type_one: Values, power: Values) -> Value
 
 
 def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
-    """Quantile of the belief in what is true, after seeing a Gaussian release.
+    """Return a quantile of the belief in the true data set after a Gaussian release.
 
-    Under the true data set the log-odds move by N(mu^2 / 2, mu^2), exactly, for an adversary who
-    knows everything but which of D and D' it was.
+    For an adversary who knows everything except which of D and D' is true, the log-odds of the
+    true one change by N(mu^2 / 2, mu^2), exactly.
 
     Parameters
     ----------
     prior : float
-        In (0, 1): the belief before.
+        Belief before the release, in (0, 1).
     mu : float
     quantile : float or array
-        In (0, 1); the result has its shape.
+        Level in (0, 1); the result has the same shape.
     """
     _require_probability("prior", prior)
     if math.isinf(mu):
@@ -208,46 +205,46 @@ def gaussian_posterior(prior: float, mu: float, quantile: Values) -> Values:
 
 
 def gaussian_exceedance(epsilon: float, mu: float) -> float:
-    """Chance that a Gaussian release moves the odds by more than e^epsilon, in either direction.
+    """Return the probability that a Gaussian release changes the odds by more than e^epsilon.
 
-    Under the truth the log-odds move by N(mu^2 / 2, mu^2), whichever of the two data sets it is.
-    Towards it they move that far with chance Phi(mu / 2 - epsilon / mu), away from it with
-    Phi(-mu / 2 - epsilon / mu): not negligible where mu is small.
+    The log-odds of the true data set change by N(mu^2 / 2, mu^2). They increase by more than
+    epsilon with probability Phi(mu / 2 - epsilon / mu) and decrease by more than epsilon with
+    probability Phi(-mu / 2 - epsilon / mu), which is not negligible for small mu.
     """
     if mu == 0 or math.isinf(epsilon):
         return 0.0
     if math.isinf(mu):
         return 1.0
-    # Through their logarithms, as the profile is: where Phi underflows delta may still be above
-    # 0, and this chance is never below delta.
-    towards, away = log_ndtr(mu / 2 - epsilon / mu), log_ndtr(-mu / 2 - epsilon / mu)
-    return math.exp(float(np.logaddexp(towards, away)))
+    # Logarithms are used as in the profile: delta can be positive where Phi underflows, and this
+    # probability is at least delta.
+    increase, decrease = log_ndtr(mu / 2 - epsilon / mu), log_ndtr(-mu / 2 - epsilon / mu)
+    return math.exp(float(np.logaddexp(increase, decrease)))
 
 
 def exceedance_bound(factor: float, epsilon: float, delta: float) -> float:
-    """Bound on the chance that an (epsilon, delta) release moves the odds by more than `factor`.
+    """Bound the probability that a release changes the odds by more than `factor`.
 
-    In either direction, whichever data set is the true one, for every t = factor above
-    e^epsilon:
+    The release is (epsilon, delta)-DP. The bound covers both directions and both true data sets,
+    for every t = factor above e^epsilon:
 
         P <= delta (1 + t) / (t - e^epsilon),
 
-    at t = 2 e^epsilon that is (2 + e^-epsilon) delta, not 2 delta; and some mechanism attains it.
+    At t = 2 e^epsilon this is (2 + e^-epsilon) delta, not 2 delta. Some mechanism attains it.
 
-    Proof. Let D be true. On A, where the odds of D grow by more than t, P[A | D'] <= P[A | D] / t,
-    and P[A | D] <= e^epsilon P[A | D'] + delta, so P[A | D] <= delta / (1 - e^epsilon / t). On B,
-    where they shrink by more than t, the same with D and D' exchanged bounds P[B | D'], and
-    P[B | D] <= P[B | D'] / t. The two add up to the bound. A mechanism with one outcome for A and
-    one for B that attain both, and else one outcome as likely under D as under D', is
-    (epsilon, delta)-private, since A alone exceeds the ratio e^epsilon of D to D', and B alone
-    that of D' to D.
+    Proof. Let D be true. On the event A that the odds of D grow by more than t,
+    P[A | D'] <= P[A | D] / t and P[A | D] <= e^epsilon P[A | D'] + delta, so
+    P[A | D] <= delta / (1 - e^epsilon / t). On the event B that they shrink by more than t, the
+    same argument with D and D' exchanged bounds P[B | D'], and P[B | D] <= P[B | D'] / t. The sum
+    is the bound. A mechanism with one outcome each for A and B that attain both bounds, and one
+    more outcome that is equally likely under D and D', is (epsilon, delta)-DP, since only A
+    exceeds the ratio e^epsilon of D to D', and only B that of D' to D.
 
     Kasiviswanathan & Smith (2014) state t = e^(2 epsilon), with the larger
-    2 delta / (1 - e^-epsilon). Where a release is a composition it is (epsilon, delta)-private
-    and no more is known, so that this is what can be said of it.
+    2 delta / (1 - e^-epsilon). The bound applies to compositions, of which only (epsilon, delta)
+    is known.
     """
     ratio = odds_factor(epsilon) / factor
-    # Not below 1 either where both overflow.
+    # The comparison is false if both overflow, and the bound is 1.
     return min(1.0, delta * (1 + 1 / factor) / (1 - ratio)) if ratio < 1 else 1.0
 
 
@@ -256,19 +253,17 @@ def _require_probability(parameter: str, value: float) -> None:
         raise ParameterError(parameter, "in (0, 1)", value)
 
 
-# The guarantee card as plain data: a headline, rows, badges and assumptions.
-
-# Level of the test quoted on the card: one false alarm in twenty.
+# Level of the test on the card: one false alarm in twenty.
 CARD_TYPE_ONE = 0.05
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 EXPLANATIONS = {key: each.brief for key, each in STATED.items()}
 
 
 @dataclass(frozen=True)
 class CardRow:
-    """One line of the card, a label and its value; `explanation` is a key of `EXPLANATIONS`."""
+    """Row of the card: a label and its value; `explanation` is a key of `EXPLANATIONS`."""
 
     label: str
     value: str
@@ -277,7 +272,7 @@ class CardRow:
 
 @dataclass(frozen=True)
 class Badge:
-    """A text of a word or two, and the tone a page colours it by: "good", "bad" or "neutral"."""
+    """Short text of a badge, with its `tone`: "good", "bad" or "neutral"."""
 
     text: str
     tone: str
@@ -285,17 +280,17 @@ class Badge:
 
 @dataclass(frozen=True)
 class GuaranteeCard:
-    """What a page says about one guarantee, ready to be laid out.
+    """Texts of the card of one guarantee.
 
     Parameters
     ----------
     headline : str
     rows : tuple of CardRow
     assumptions : tuple of Assumption
-        What the guarantee rests on.
+        Conditions of the guarantee.
     badges : tuple of Badge
     sights : tuple of str
-        A sentence each: what those it holds against, or trusts, see.
+        One sentence per adversary: what it sees, and which guarantee holds against it.
     """
 
     headline: str
@@ -306,31 +301,31 @@ class GuaranteeCard:
 
 
 def describe(guarantee: Guarantee) -> GuaranteeCard:
-    """The card of a guarantee, in sentences for somebody who has never met epsilon."""
+    """Return the card of a guarantee, in sentences for readers who do not know epsilon."""
     return GuaranteeCard(
         headline=_headline(guarantee),
         rows=tuple(_rows(guarantee)),
         assumptions=guarantee.assumptions if guarantee.is_private else (),
         badges=tuple(_badges(guarantee)),
-        sights=tuple(map(_say_sight, guarantee.against)) if guarantee.is_private else (),
+        sights=tuple(map(_sight_sentence, guarantee.against)) if guarantee.is_private else (),
     )
 
 
 def one_in(chance: float) -> str:
-    """A chance as "1 in 100", never made smaller than it is; "never" for 0."""
+    """Format a probability as "1 in 100", rounded up; "never" for 0."""
     if chance <= 0:
         return "never"
     if chance > 0.5:
         return f"{round_up(100 * chance, 3):g} in 100"
-    # Nobody reads more zeros than these, and a larger chance is the safe side.
+    # Smaller probabilities are shown as 1e-15, a safe bound with a readable number of zeros.
     n = 1 / max(chance, 1e-15)
-    # Two significant digits, down; the margin saves 1 / 0.01 = 99.99… from becoming 99.
+    # Two significant digits, rounded down; with the margin, 1 / 0.01 = 99.99… stays 100.
     unit = 10 ** max(0, math.floor(math.log10(n)) - 1)
     return f"1 in {int(math.floor(n * (1 + 1e-9) / unit) * unit):,}"
 
 
 def say_factor(factor: float) -> str:
-    """A factor of at least 1 in two digits, rounded up; large ones in words."""
+    """Format a factor of at least 1 with two digits, rounded up; large factors in words."""
     if math.isinf(factor):
         return "any number"
     if factor < 2:
@@ -346,15 +341,12 @@ def say_factor(factor: float) -> str:
 
 
 def say_number(value: float) -> str:
-    """Three significant digits, rounded up, small ones as on paper; "∞" when infinite."""
+    """Format with three significant digits, rounded up; "∞" for infinity."""
     return "∞" if math.isinf(value) else say_delta(round_up(value, 3))
 
 
 def say_delta(value: float) -> str:
-    """As on paper: 0.01, but 10⁻⁵ and 2.5·10⁻⁶ where a power of ten says it shorter.
-
-    Six significant digits, rounded up.
-    """
+    """Format as 0.01, 10⁻⁵ or 2.5·10⁻⁶, with six significant digits, rounded up."""
     value = round_up(value, 6)
     return f"{value:.6g}" if value == 0 or value >= 1e-3 else _in_powers(value, 5)
 
@@ -362,7 +354,7 @@ def say_delta(value: float) -> str:
 def _in_powers(value: float, places: int) -> str:
     digits, power = f"{value:.{places}e}".split("e")
     factor = "" if float(digits) == 1 else f"{float(digits):g}·"
-    return f"{factor}10{str(int(power)).translate(_RAISED)}"
+    return f"{factor}10{str(int(power)).translate(_SUPERSCRIPTS)}"
 
 
 def _headline(guarantee: Guarantee) -> str:
@@ -374,7 +366,7 @@ def _headline(guarantee: Guarantee) -> str:
             "data, so only the data holder may see it.)"
         )
     if not guarantee.is_private:
-        return "Nothing is promised: no noise protects this result, and it may give any row away."
+        return "No guarantee: no noise protects this result, and it may reveal any row."
     factor = say_factor(odds_factor(guarantee.epsilon))
     likelier = "likelier" if guarantee.epsilon == 0 else f"more than {factor} times as likely"
     points = say_delta(100 * guarantee.delta)
@@ -386,54 +378,54 @@ def _headline(guarantee: Guarantee) -> str:
 
 
 def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
-    if (asked := guarantee.asked) is not None:
-        said = f"ε = {say_number(asked.epsilon)}, δ = {say_delta(asked.delta)}"
-        yield CardRow("Requested", said, "asked")
-    yield CardRow("Delivered", _say_what_holds(guarantee), "exact")
+    if (requested := guarantee.asked) is not None:
+        text = f"ε = {say_number(requested.epsilon)}, δ = {say_delta(requested.delta)}"
+        yield CardRow("Requested", text, "asked")
+    yield CardRow("Delivered", _exact_guarantee(guarantee), "exact")
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
         return
     if guarantee.against:
-        yield CardRow("Protects against", _say_against_whom(guarantee.against), "against")
+        yield CardRow("Protects against", _adversary_names(guarantee.against), "against")
     yield CardRow("δ in words", one_in(guarantee.delta), "delta")
     yield CardRow("Neighbours", "one row replaced", "relation")
     power, level = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE))), 100 * CARD_TYPE_ONE
-    found = f"catches at most {power} in 100 people, and wrongly accuses {level:g} in 100"
-    yield CardRow("Strongest test", found, "power")
+    text = f"catches at most {power} in 100 people, and wrongly accuses {level:g} in 100"
+    yield CardRow("Strongest test", text, "power")
     right, blind = icon_counts(guarantee)
-    said = f"right at most {right} times in 100; a coin is right {blind} times"
-    yield CardRow("Best guess", said, "guess")
-    yield CardRow("Noise", _say_noise(guarantee), "noise")
+    text = f"right at most {right} times in 100; a coin is right {blind} times"
+    yield CardRow("Best guess", text, "guess")
+    yield CardRow("Noise", _noise_text(guarantee), "noise")
 
 
-def _say_what_holds(guarantee: Guarantee) -> str:
-    said = f"ε = {say_number(guarantee.epsilon)} at δ = {say_delta(guarantee.delta)}"
+def _exact_guarantee(guarantee: Guarantee) -> str:
+    text = f"ε = {say_number(guarantee.epsilon)} at δ = {say_delta(guarantee.delta)}"
     if guarantee.mechanism == "gaussian" and guarantee.is_private:
-        return f"{said}; dropping directions afterwards reveals nothing more"
-    return said
+        return f"{text}; dropping directions afterwards reveals nothing more"
+    return text
 
 
-def _say_against_whom(against: Sequence[Against]) -> str:
-    """Names, with an epsilon each where they differ; whoever is trusted stands at the end."""
+def _adversary_names(against: Sequence[Against]) -> str:
+    """Return the names of the adversaries, with their epsilons if these differ."""
     others = [each for each in against if not each.is_trusted]
     differ = len({say_number(each.epsilon) for each in others}) > 1
-    said = [
-        f"{_named(each)}, ε = {say_number(each.epsilon)}" if differ else _named(each)
+    names = [
+        f"{_lower_name(each)}, ε = {say_number(each.epsilon)}" if differ else _lower_name(each)
         for each in sorted(others, key=lambda each: -each.epsilon)
     ]
-    trusted = [f"{_named(each)} is trusted" for each in against if each.is_trusted]
-    return "; ".join([*said, *trusted])
+    trusted = [f"{_lower_name(each)} is trusted" for each in against if each.is_trusted]
+    return "; ".join([*names, *trusted])
 
 
-def _say_sight(each: Against) -> str:
-    holds = "and is trusted" if each.is_trusted else f"and faces ε = {say_number(each.epsilon)}"
-    return f"{each.adversary.who} sees {each.sees}, {holds}."
+def _sight_sentence(each: Against) -> str:
+    end = "and is trusted" if each.is_trusted else f"and faces ε = {say_number(each.epsilon)}"
+    return f"{each.adversary.who} sees {each.sees}, {end}."
 
 
-def _named(each: Against) -> str:
+def _lower_name(each: Against) -> str:
     return each.adversary.who[0].lower() + each.adversary.who[1:]
 
 
-def _say_noise(guarantee: Guarantee) -> str:
+def _noise_text(guarantee: Guarantee) -> str:
     scale = ""
     if guarantee.sigma is not None:
         scale = f"σ = {guarantee.sigma:.3g}, "
@@ -449,16 +441,16 @@ def _badges(guarantee: Guarantee) -> Iterator[Badge]:
     if not guarantee.is_private:
         yield Badge("not private", "bad")
     else:
-        # One verdict: nobody reads on after a green "private".
+        # Only one of the two: readers stop at a green "private".
         is_weak = best_guess(guarantee) > 0.95
-        yield Badge("weak promise", "bad") if is_weak else Badge("private", "good")
+        yield Badge("weak guarantee", "bad") if is_weak else Badge("private", "good")
         if guarantee.delta == 0:
             yield Badge("pure: δ = 0", "neutral" if is_weak else "good")
     if guarantee.asked is not None:
         if not guarantee.keeps_asked:
-            yield Badge("breaks what was asked", "bad")
+            yield Badge("weaker than requested", "bad")
         elif guarantee.epsilon < 0.99 * guarantee.asked.epsilon:
-            yield Badge("stronger than asked", "neutral")
+            yield Badge("stronger than requested", "neutral")
 
 
 def _percent(share: float) -> str:
@@ -466,7 +458,7 @@ def _percent(share: float) -> str:
 
 
 def round_up(value: float, digits: int) -> float:
-    """Round up to significant digits; a relative 1e-9 above a round number is a rounding error."""
+    """Round up to significant digits, with a relative tolerance of 1e-9."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)

@@ -1,10 +1,10 @@
-"""The privacy label: what a release promises, on one card that prints on one page.
+"""Privacy label of a release: the facts of its guarantee, as JSON and as an HTML card.
 
-One order of facts for every release, in the manner of a nutrition label (Smart and others 2024,
-"Models matter"): who is protected, what an attacker may gain as frequencies of one denominator
-(Nanayakkara and others 2023), who sees what, what is not protected, who is trusted, what has been
-used up, and how all of it was checked. Every number is worked out from the guarantee; the same
-facts are a JSON document (`label.schema.json` beside this file) and an HTML card.
+Every label has the same order of facts, like a nutrition label (Smart et al. 2024, "Models
+matter"): who is protected, what an attacker may gain as frequencies with one denominator
+(Nanayakkara et al. 2023), who sees what, what is not protected, who is trusted, the total that was
+used, and how the guarantee was checked. All numbers are computed from the guarantee. The JSON
+document follows `label.schema.json` in this folder. The HTML card prints on one page.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from dpcore.privacy.guarantee_in_words import (
     say_number,
 )
 
-# A release's folder is checked to the byte, its label too: whoever changes the card's words or look
-# gives it another form, and keeps this one for the folders that have it.
+# A release's folder, its label included, is verified to the byte. A published form must not change:
+# give a changed card another form and keep the old one for existing folders.
 FORM = "dp-pca-lab/label/1"
 SCHEMA = json.loads(Path(__file__).with_name("label.schema.json").read_bytes())
 SIMULATION = "Simulation: no one is protected by this"
 OUT_OF = 100
 
-_TRUSTING = (
+_TRUST_ASSUMPTIONS = (
     Assumption.HONEST_SITES,
     Assumption.ENOUGH_HONEST_SITES,
     Assumption.JOINT_MASKS,
@@ -53,20 +53,20 @@ _ONE_ROW = (
 
 @dataclass(frozen=True)
 class Sight:
-    """What one party sees, and what holds against it.
+    """Data that one party sees, with the guarantee against it.
 
     Parameters
     ----------
     who : str
-        Name of the party, as a label has it.
+        Name of the party on the label.
     place : str
-        "people", "sites", "aggregator" or "reader": where it stands in the picture.
+        Position in the picture: "people", "sites", "aggregator" or "reader".
     sees : str
-        In words that fit after "sees".
+        Data, as the end of a sentence "sees …".
     epsilon : float or None
-        None where nothing holds against it, or it is trusted.
+        None without a guarantee, or for a trusted party.
     is_trusted : bool
-        It sees raw rows, or noise, and nothing is promised against it.
+        Whether the party sees raw rows or the noise, so no guarantee holds against it.
     """
 
     who: str
@@ -78,39 +78,39 @@ class Sight:
 
 @dataclass(frozen=True)
 class Label:
-    """The facts of one card, in the order in which they are shown.
+    """Facts of one label, in their order on the card.
 
     Parameters
     ----------
     title : str
-        Of the release.
+        Title of the release.
     is_simulation : bool
-        Rows or seeds are known, so that nobody is protected; the card says so across its face.
+        Whether rows or seeds are known, so no one is protected. The card shows a watermark.
     who : str
-        Who is protected.
+        Protected people.
     unit, neighbours : str
-        What of a person may change unnoticed, and between which data sets.
+        Protected unit of a person's data, and the neighbouring relation.
     epsilon : float or None
-        None where nothing is promised.
+        None without a guarantee.
     delta : float
     asked : tuple of (float, float) or None
-        The epsilon and delta that were asked for.
+        Requested epsilon and delta.
     right_with, right_without : int
-        Of a hundred guesses whether a person's row was used, both answers equally likely before:
-        how many can be right with the release, and without.
+        Largest number of right guesses out of 100 whether a person's row was used, both answers
+        equally likely before, with the release and without it.
     caught : int
-        Of a hundred people whose rows were used, how many an attacker can find who wrongly accuses
-        five of a hundred others.
+        Number of people out of 100 with used rows that an attacker can find at 5 false accusations
+        out of 100 other people.
     sights : tuple of Sight
-        In the order of the picture.
+        Parties in the order of the picture.
     not_protected, trust, checked, assumptions : tuple of str
         Full sentences.
     total : str
-        What all releases about these people have used up.
+        Total that all releases about these people have used.
     made : str
         Date and time in UTC.
     version : str
-        Of this package.
+        Version of this package.
     """
 
     title: str
@@ -134,7 +134,7 @@ class Label:
     version: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The label as a JSON document of `label.schema.json`."""
+        """Return the label as a JSON document of `label.schema.json`."""
         return {
             "form": FORM,
             "title": self.title,
@@ -180,35 +180,35 @@ def label_of(
     made: str | None = None,
     version: str = dpcore.__version__,
 ) -> Label:
-    """The label of what one guarantee promises.
+    """Return the label of one guarantee.
 
     Parameters
     ----------
     guarantee : Guarantee
     title : str
-        Of the release.
+        Title of the release.
     is_simulation : bool
         Whether rows or seeds are known.
     who : str
-        Who is protected, where it is not everybody with a row.
+        Protected people, if not every person with a row.
     unit : (str, str)
-        What of a person may change unnoticed, and what makes two data sets neighbours.
+        Protected unit of a person's data, and the neighbouring relation.
     people, sites : int, optional
-        How many take part.
+        Numbers of people and sites.
     sights : sequence of Sight, optional
-        Who sees what; by default what the guarantee says of its adversaries.
+        Parties and what they see. Default: the adversaries of the guarantee.
     not_protected : sequence of str
-        Sentences beside those that follow from the guarantee.
+        Sentences in addition to those that follow from the guarantee.
     assumptions : sequence of str, optional
-        By default the guarantee's own.
+        Default: the assumptions of the guarantee.
     total : str
-        What all releases about these people have used up, as a sentence.
+        Total that all releases about these people have used, as a sentence.
     checked : sequence of str
-        How the promise was checked, in sentences.
+        Checks of the guarantee, as sentences.
     made : str, optional
-        Date and time in ISO's form; now, in UTC, by default.
+        Date and time in ISO format. Default: now, in UTC.
     version : str
-        Of the package that made the release.
+        Version of the package that made the release.
     """
     right, blind = icon_counts(guarantee, OUT_OF)
     caught = math.ceil(OUT_OF * float(guarantee_power(guarantee, CARD_TYPE_ONE)) - 1e-6)
@@ -216,7 +216,7 @@ def label_of(
     return Label(
         title=title,
         is_simulation=is_simulation,
-        who=_who(who, people, sites) if guarantee.is_private else "Nobody: nothing is promised",
+        who=_who(who, people, sites) if guarantee.is_private else "No one: there is no guarantee",
         unit=unit[0],
         neighbours=unit[1],
         epsilon=_number(guarantee.epsilon),
@@ -237,19 +237,19 @@ def label_of(
 
 
 def audit_in_words(result: AuditResult) -> str:
-    """What an attack proved, as a sentence for a label."""
-    found, claimed = say_number(result.epsilon_exact), say_number(result.case.epsilon)
+    """Return the result of an attack as a sentence for a label."""
+    bound, claimed = say_number(result.epsilon_exact), say_number(result.case.epsilon)
     verdict = "the claim is broken" if result.proves_breach else "no breach found"
     return (
         f"Attacked as {result.case.adversary.who[0].lower()}{result.case.adversary.who[1:]} "
         f"({result.case.name}, {result.n_trials:,} releases with and without one person): ε is at "
-        f"least {found} with {100 * result.confidence:.4g} % confidence, claimed {claimed} at "
+        f"least {bound} with {100 * result.confidence:.4g} % confidence, claimed {claimed} at "
         f"δ = {say_delta(result.case.delta)}: {verdict}."
     )
 
 
 def delta_in_words(delta: float) -> str:
-    """What delta means, in a sentence."""
+    """Return the meaning of delta as a sentence."""
     if delta == 0:
         return "There is no slack: the bound holds for every outcome."
     points = round_up(100 * delta, 3)
@@ -278,15 +278,15 @@ _PLACES = {
 
 
 def _sights(guarantee: Guarantee) -> list[Sight]:
-    """From the people to the reader, as the guarantee says of each adversary."""
+    """Return the sights of all parties, from the people to the reader."""
     if not guarantee.against:
         holder = Sight("Holder of the rows", "aggregator", "every raw row", None, is_trusted=True)
         reader = Sight("Reader", "reader", "the result", _number(guarantee.epsilon))
         return [holder, reader]
     order = (Adversary.SITE, Adversary.AGGREGATOR, Adversary.OUTSIDER)
-    found = {each.adversary: each for each in guarantee.against}
+    by_adversary = {each.adversary: each for each in guarantee.against}
     own = Sight("A person's own site", "sites", "its people's raw rows", None, is_trusted=True)
-    return [own, *(_sight(found[who]) for who in order if who in found)]
+    return [own, *(_sight(by_adversary[who]) for who in order if who in by_adversary)]
 
 
 def _sight(each: Against) -> Sight:
@@ -298,16 +298,16 @@ def _sight(each: Against) -> Sight:
 def _not_protected(guarantee: Guarantee) -> list[str]:
     if not guarantee.is_private:
         return ["Any row: nothing hides it."]
-    said = [
-        "What is true of the group: the result shows it, and it may be used about anyone.",
-        "Rows where they are kept: the label is about what leaves, not about the computers.",
-        "What else is published about the same people: every release adds to this one.",
+    sentences = [
+        "Facts about the group: the result shows them, and they may be used about anyone.",
+        "Rows in storage: the label covers the result, not the computers that store rows.",
+        "Other publications about the same people: every release adds to this one.",
     ]
     if Assumption.PUBLIC_COUNTS in guarantee.assumptions:
-        said.append("How many people there are, in all and at each site: it counts as public.")
+        sentences.append("The number of people, in total and at each site: it counts as public.")
     if Assumption.ONE_ROW_A_PERSON in guarantee.assumptions:
-        said.append("People with several rows are protected less, in proportion.")
-    return said
+        sentences.append("People with several rows are protected less, in proportion.")
+    return sentences
 
 
 def _trust(guarantee: Guarantee) -> list[str]:
@@ -316,11 +316,9 @@ def _trust(guarantee: Guarantee) -> list[str]:
         for each in guarantee.against
         if each.is_trusted
     ]
-    said = [str(each) for each in guarantee.assumptions if each in _TRUSTING]
-    return [*trusted, *said] or ["Whoever holds the rows, until the noise is added."]
+    conditions = [str(each) for each in guarantee.assumptions if each in _TRUST_ASSUMPTIONS]
+    return [*trusted, *conditions] or ["The holder of the rows, until the noise is added."]
 
-
-# The card as HTML: a fragment for a page, and a document that prints on one sheet.
 
 _STYLE = """
 .privacy-label { position: relative; border: .15em solid currentColor; padding: .7em 1em;
@@ -358,7 +356,7 @@ body { font: 8.6pt/1.25 Helvetica, Arial, sans-serif; color: #000000; background
 
 
 def label_page(label: Label) -> str:
-    """The label as a document of its own, one page of A4 or Letter."""
+    """Return the label as an HTML document that prints on one page of A4 or Letter."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -368,10 +366,10 @@ def label_page(label: Label) -> str:
 
 
 def label_card(label: Label) -> str:
-    """The label as a part of a page; its heading is an h2."""
+    """Return the label as an HTML fragment with an h2 heading."""
     face = f'<p class="face">{SIMULATION}</p>' if label.is_simulation else ""
     return f"""<section class="privacy-label" aria-label="Privacy label"><style>{_STYLE}</style>
-{face}{_across() if label.is_simulation else ""}
+{face}{_watermark() if label.is_simulation else ""}
 <h2>Privacy label</h2><p class="big">{escape(label.title)}</p>
 <div class="two"><div><h3>Who is protected</h3><p>{escape(label.who)}</p>
 <p><strong>Unit:</strong> {escape(label.unit)}. {escape(label.neighbours)}</p></div>
@@ -385,17 +383,17 @@ def label_card(label: Label) -> str:
 <h3>Who sees what</h3><div class="picture">{sights_svg(label.sights)}</div>
 <ul class="small">{_items(f"{e.who}: sees {e.sees}." for e in label.sights)}</ul>
 <div class="two"><div><h3>Not protected</h3><ul>{_items(label.not_protected)}</ul></div>
-<div><h3>Whom one trusts</h3><ul>{_items(label.trust)}</ul></div></div>
+<div><h3>Who is trusted</h3><ul>{_items(label.trust)}</ul></div></div>
 <h3>Used up</h3><p>{escape(label.total)}</p>
 <h3>How it was checked</h3><ul class="small">{_items(label.checked)}</ul>
-<h3>It holds if</h3>
+<h3>Assumptions</h3>
 <ul class="small columns">{_items(e for e in label.assumptions if e not in label.trust)}</ul>
 <p class="small">{escape(label.made[:10])}, dpcore {escape(label.version)}, {FORM}</p></section>"""
 
 
 def _say_epsilon(label: Label) -> str:
     if label.epsilon is None:
-        return "ε = ∞: nothing is promised"
+        return "ε = ∞: no guarantee"
     return f"ε = {say_number(label.epsilon)} at δ = {say_delta(label.delta)}"
 
 
@@ -411,8 +409,8 @@ def _items(sentences: Any) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in sentences)
 
 
-def _across() -> str:
-    """The same words across the face, for a copy in which the band is cut off."""
+def _watermark() -> str:
+    """Return the watermark, for copies without the band at the top."""
     return (
         '<svg class="across" viewBox="0 0 100 120" preserveAspectRatio="none" aria-hidden="true">'
         '<text x="50" y="62" transform="rotate(-50 50 60)" text-anchor="middle" font-size="15" '
@@ -421,7 +419,7 @@ def _across() -> str:
 
 
 def _dots(right: int, what: str) -> str:
-    """A hundred guesses: filled where right."""
+    """Return 100 circles, one per guess, filled for right guesses."""
     circles = "".join(
         f'<circle cx="{12 * (n % 20) + 6}" cy="{12 * (n // 20) + 6}" r="4.4" '
         + ('fill="currentColor"/>' if n < right else 'fill="none" stroke="currentColor"/>')
@@ -442,7 +440,7 @@ _BOXES = (
 
 
 def sights_svg(sights: Sequence[Sight]) -> str:
-    """Who sees what, from the people to the reader, as boxes and arrows.
+    """Draw the parties and what they see as boxes and arrows, from the people to the reader.
 
     Parameters
     ----------
@@ -453,39 +451,40 @@ def sights_svg(sights: Sequence[Sight]) -> str:
     step, width = 700 / len(boxes), 700 / len(boxes) - 34
     parts = []
     for number, (place, title) in enumerate(boxes):
-        left, here = number * step + 2, [each for each in sights if each.place == place]
+        x, here = number * step + 2, [each for each in sights if each.place == place]
         name = here[0].who if len(here) == 1 else title
         lines = [_line_of(each, len(here) > 1) for each in here] or ["own row"]
         dash = ' stroke-dasharray="6 4"' if any(each.is_trusted for each in here) else ""
         parts.append(
-            f'<rect x="{left:.0f}" y="2" width="{width:.0f}" height="76" rx="6" fill="none" '
+            f'<rect x="{x:.0f}" y="2" width="{width:.0f}" height="76" rx="6" fill="none" '
             f'stroke="currentColor" stroke-width="2"{dash}/>'
-            + _text(left + width / 2, 24, name, 700)
-            + "".join(_text(left + width / 2, 46 + 20 * n, line) for n, line in enumerate(lines))
+            + _text(x + width / 2, 24, name, 700)
+            + "".join(_text(x + width / 2, 46 + 20 * n, line) for n, line in enumerate(lines))
         )
         if number:
-            tip = left - 5
+            tip = x - 5
             parts.append(
                 f'<path d="M{tip - 22:.0f} 40H{tip:.0f}m-7 -5l7 5l-7 5" fill="none" '
                 'stroke="currentColor" stroke-width="2"/>'
             )
-    told = "; ".join(f"{each.who}: {_line_of(each, False)}" for each in sights)
+    description = "; ".join(f"{each.who}: {_line_of(each, False)}" for each in sights)
     return (
-        f'<svg viewBox="0 0 672 82" role="img" aria-label="{escape(told)}">{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 672 82" role="img" aria-label="{escape(description)}">'
+        f"{''.join(parts)}</svg>"
     )
 
 
 def _line_of(each: Sight, is_named: bool) -> str:
     if each.is_trusted:
-        said = "raw rows" if is_named else "raw rows, trusted"
+        text = "raw rows" if is_named else "raw rows, trusted"
     else:
-        said = "no promise" if each.epsilon is None else f"ε = {say_number(each.epsilon)}"
-    named = {"A person's own site": "own", "Other sites": "others"}.get(each.who, each.who)
-    return f"{named}: {said}" if is_named else said
+        text = "no guarantee" if each.epsilon is None else f"ε = {say_number(each.epsilon)}"
+    name = {"A person's own site": "own", "Other sites": "others"}.get(each.who, each.who)
+    return f"{name}: {text}" if is_named else text
 
 
-def _text(x: float, y: float, said: str, weight: int = 400) -> str:
+def _text(x: float, y: float, text: str, weight: int = 400) -> str:
     return (
         f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle" font-size="14" fill="currentColor" '
-        f'font-weight="{weight}">{escape(said)}</text>'
+        f'font-weight="{weight}">{escape(text)}</text>'
     )

@@ -58,7 +58,7 @@ def test_published_noise_at_one():
     assert rows["Strongest test"] == (
         "catches at most 12 in 100 people, and wrongly accuses 5 in 100"
     )
-    assert badges(published(1.0)) == ["private", "stronger than asked"]
+    assert badges(published(1.0)) == ["private", "stronger than requested"]
     assert card.assumptions == tuple(Assumption)
 
 
@@ -91,7 +91,7 @@ def test_a_card_names_those_it_holds_against():
 
 
 def test_published_noise_at_ten_breaks_its_promise():
-    assert badges(published(10.0)) == ["weak promise", "breaks what was asked"]
+    assert badges(published(10.0)) == ["weak guarantee", "weaker than requested"]
 
 
 def test_pure_privacy_has_no_percentage_points():
@@ -114,7 +114,7 @@ def test_no_line_grows_as_epsilon_falls(mechanism):
 
 def test_no_noise_promises_nothing():
     card = describe(Guarantee(None, math.inf, 0.0, "none", "nobody"))
-    assert card.headline.startswith("Nothing is promised")
+    assert card.headline.startswith("No guarantee")
     assert [(badge.text, badge.tone) for badge in card.badges] == [("not private", "bad")]
     assert [row.label for row in card.rows] == ["Delivered"]
 

@@ -36,7 +36,7 @@ def test_every_protocol_has_a_label_of_its_schema_and_numbers(key, is_simulation
         for each in guarantee.against:
             assert each.sees in page.replace("&#x27;", "'")
     else:
-        assert "nothing is promised" in page and label.epsilon is None
+        assert "no guarantee" in page and label.epsilon is None
 
 
 def test_a_trusted_party_stands_among_those_one_trusts():

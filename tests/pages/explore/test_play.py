@@ -221,7 +221,7 @@ def test_the_published_promise_shows_what_it_really_is():
     at = opened(epsilon="10", calibration="published", delta="0.01", dataset="digits",
                 play_tab="guarantee")  # fmt: skip
     assert "Requested ε = 10, delivered ε = 20.2." in answer(at)
-    assert "breaks what was asked" in words(at)
+    assert "weaker than requested" in words(at)
 
 
 def test_the_release_says_how_good_it_is_beside_the_truth():
