@@ -7,8 +7,9 @@ result that is shown again costs nothing more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -20,7 +21,6 @@ from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
 from dpcore.privacy.guarantee_in_words import say_number
-from dpcore.release.project import Project
 from pages import cached
 
 _ACCOUNTANTS, _CAP, _PROJECTS = "_accountants", "_cap", "_projects"
@@ -62,15 +62,31 @@ def rename(before: str, now: str) -> None:
         found[now] = earlier.goes_on_as(now)
 
 
-def add_project(project: Project) -> None:
-    """Remember a project in which this visit released something; its ledger is on disk."""
-    st.session_state.setdefault(_PROJECTS, {})[project.folder] = project
+@dataclass(frozen=True)
+class ProjectSummary:
+    """Releases of real rows in one project, registered by the page that makes releases.
+
+    used: Share of the cap that is used, in words.
+    lifetime: Sentence that says how long the project's ledger is kept.
+    releases: Lines of a table.
+    """
+
+    name: str
+    used: str
+    cap: Cap
+    lifetime: str
+    releases: tuple[dict[str, Any], ...]
 
 
-def projects() -> tuple[Project, ...]:
+def add_project(key: str, summarize: Callable[[], ProjectSummary]) -> None:
+    """Register a project in which this visit released something."""
+    st.session_state.setdefault(_PROJECTS, {})[key] = summarize
+
+
+def projects() -> tuple[ProjectSummary, ...]:
     """Return the projects in which this visit released something."""
-    found: dict[Path, Project] = st.session_state.get(_PROJECTS, {})
-    return tuple(found.values())
+    found: dict[str, Callable[[], ProjectSummary]] = st.session_state.get(_PROJECTS, {})
+    return tuple(summarize() for summarize in found.values())
 
 
 def charge(charges: Iterable[Charge]) -> None:

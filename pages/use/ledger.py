@@ -1,210 +1,210 @@
-"""The ledger: what has been released to this visitor, and what it would have cost."""
+"""What was spent: the total of a visit's results per data set, the cap, and real releases."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.export import csv_of
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.privacy import running_total
 from dpcore.params import DELTAS, EPSILONS
-from dpcore.privacy import Accountant, Cap
+from dpcore.privacy import (
+    Accountant,
+    Cap,
+    PrivacyBudget,
+    composed_mu,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 from dpcore.privacy.accountant import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
-from dpcore.release.certificate_label import share_in_words
-from dpcore.release.project import Project
-from pages.server import caches
-from pages.shell.controls import current
-from pages.shell.navigation import PAGES, linked_page
-from pages.shell.parameters import plain
-from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.notices import big_number, errors_shown, formulas, not_private, plainly
+from pages import cached
+from pages.components import ledger, notices
+from pages.components.charts import is_dark, show_figure
+from pages.components.notices import escape_markdown
+from pages.controls import Selection, plain
+from pages.navigation import link_to_parts
 
-# Sections of the ledger page: the total of one data set, its entries, and what none covers.
-
+CONTROLS = ()
 Row = dict[str, Any]
-
-_WHERE_ONE_SPENDS = ("play", "statistics", "classification", "central")
-
-# What a narrow screen has room for comes first.
+_N_EXAMPLES = 10
 _COLUMNS: dict[str, Any] = {
-    "what": st.column_config.TextColumn("Released", width=195),
-    "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g", width=75),
+    "what": st.column_config.TextColumn("Released"),
+    "epsilon": st.column_config.NumberColumn("ε of one", format="%.3g"),
     "total_epsilon": st.column_config.NumberColumn(
         "Total ε",
         format="%.3g",
-        width=75,
-        help="Of a plan of exactly these releases: this line and all above it.",
+        help="Total of a plan of this line and all lines above it.",
     ),
     "delta": st.column_config.NumberColumn("δ of one", format="%.2g"),
-    "who_pays": "Who pays",
-    "seen_as": "By",
+    "who_pays": "Charged to",
+    "seen_as": "Algorithm",
     "noise_on": "Noise added to",
     "mu": "μ",
 }
 
 
-def dataset_titles() -> dict[str, str]:
-    """What people call the data sets that have a name."""
-    return {status.name: status.title for status in caches.dataset_statuses()}
-
-
-def total(accountant: Accountant, rows: list[Row], title: str) -> None:
-    """The total of a plan as the biggest thing, and of one that stops as it suits."""
-    delta, last = rows[-1]["total_delta"], rows[-1]
-    words = big_number(
-        f"ε = {say_number(last['total_epsilon'])}",
-        f"is what a plan of exactly these {counted(accountant.n_releases, 'release')}, fixed "
-        f"beforehand, would have cost each person in {title} at δ\u00a0=\u00a0{say_delta(delta)} "
-        f"({one_in(delta)}), were they real and every release drawn with fresh noise.",
-        f"**If you decide as you go when to stop: ε = "
-        f"{say_number(accountant.total(delta, stopping=True))}.** If you look at each result "
-        "before choosing the next, the first number does not apply to you; use the second.",
-    )
-    words.markdown(f"Adding up every ε would say {say_number(last['sum_of_epsilons'])}.")
-
-
-def nothing_yet() -> None:
-    """That nothing was spent, and where something is."""
-    big_number("ε = 0", "Nothing private has been shown in this visit yet, and nothing was spent.")
-    st.markdown("Each of these computes a private result, and it is entered here:")
-    with st.container(horizontal=True):
-        for name in _WHERE_ONE_SPENDS:
-            st.page_link(linked_page(name), label=PAGES[name].title)
-
-
-def real_releases(project: Project) -> None:
-    """Releases of real rows: what each cost the people in them, and what is left for good."""
-    made, cap, total = project.releases(), project.cap, project.total()
-    st.markdown(
-        f"## Released for real: {plainly(project.folder.name)}\n\n{counted(len(made), 'release')} "
-        f"of your own table used **{share_in_words(total.share)}** of the cap, ε = "
-        f"{say_number(cap.epsilon)} at δ = {say_delta(cap.delta)}. The project's ledger outlives "
-        "this visit, and nothing here loses it. Everything else on this page is simulation."
-    )
-    st.dataframe(
-        [
-            {
-                "Released": each.name,
-                "ε of one": round_up(each.epsilon, 3),
-                "δ of one": each.delta,
-                "When (UTC)": each.charged,
-            }
-            for each in made
-        ],
-        hide_index=True,
-        width="stretch",
-        column_config={"δ of one": st.column_config.NumberColumn(format="%.2g")},
-    )
-
-
-def compared(rows: list[Row]) -> None:
-    """What one of these releases costs alone, and what somebody else spent."""
-    alone = max(row["epsilon"] for row in rows)
-    st.markdown(
-        f"**To compare:** any one of these releases alone costs ε = {say_number(alone)} at most. A "
-        "page here runs over and over, to show the spread; a publication runs once. "
-        "The US census of 2020 published its redistricting tables about people at ε = 17.14, "
-        "δ = 10⁻¹⁰ (Abowd et al. 2022, Harvard Data Science Review)."
-    )
-
-
-def cap_controls(delta: float) -> None:
-    """Set a cap, or say which one there is."""
-    chosen = session_ledger.cap()
-    with st.container(border=True):
-        if chosen is None:
-            st.markdown(
-                "**Set a cap beforehand.** Every page whose runs are entered here then refuses "
-                "what would exceed it."
+def show(selection: Selection) -> None:
+    """Draw the total of one data set with its lines, the cap, and releases of real rows."""
+    accountants = ledger.accountants()
+    delta = selection.spec.delta
+    if not accountants:
+        _draw_example(delta)
+        _draw_cap(None, delta)
+    else:
+        titles = _titles()
+        names = sorted(accountants, key=lambda name: name != selection.dataset.name)
+        name = names[0]
+        heading = st.container()
+        if len(names) > 1:
+            name = st.selectbox(
+                "Data set",
+                names,
+                format_func=lambda each: titles.get(each, "your former table"),
+                key="ledger_data",
             )
-        else:
-            st.markdown(
-                f"**Cap: ε = {plain(chosen.epsilon)} at δ = {say_delta(chosen.delta)}** "
-                f"({one_in(chosen.delta)}) for each person of any one data set, whenever you stop. "
-                "It counts what has been released since it was set, in this visit, but for what "
-                "was forgotten, and takes the noise of each release as fresh. Exact lines and "
-                "whatever else has a red badge are beyond it."
-            )
-        if session_ledger.is_going_on():
-            st.caption("A run goes on beside the pages; a cap can be set once it has ended.")
+        _draw_total(heading, accountants[name], titles.get(name, "your former table"), delta)
+        _draw_cap(accountants[name], delta)
+        _draw_lines(accountants, name, delta)
+    for project in ledger.projects():
+        _draw_project(project)
+    notices.explain_computation("ledger")
+    link_to_parts("ledger")
+
+
+def _titles() -> dict[str, str]:
+    """Return the titles of all data sets, including the visitor's own table."""
+    own = st.session_state.get("_own_status")
+    statuses = cached.dataset_statuses() if own is None else (*cached.dataset_statuses(), own)
+    return {each.name: each.title for each in statuses}
+
+
+# ---- the total
+
+
+def _draw_example(delta: float) -> None:
+    """Draw the total of an example, because nothing was charged in this visit."""
+    mu = gaussian_mu(PrivacyBudget(1.0, delta))
+    rows: list[Row] = [
+        {
+            "draws": 1,
+            "released": "components at ε = 1",
+            "total_epsilon": gaussian_epsilon(delta, 1.0, composed_mu(*[mu] * count)),
+            "sum_of_epsilons": float(count),
+        }
+        for count in range(1, _N_EXAMPLES + 1)
+    ]
+    st.title("ε = 0: nothing was spent in this visit", anchor=False)
+    total = say_number(rows[-1]["total_epsilon"])
+    st.markdown(f"An example: {_N_EXAMPLES} releases at ε = 1 cost ε = {total} together.")
+    _draw_running_total(rows)
+
+
+def _draw_total(heading: Any, accountant: Accountant, title: str, delta: float) -> None:
+    rows = accountant.rows(delta)
+    with heading:
+        if not rows:
+            st.title(f"ε = 0: nothing private was shown of {escape_markdown(title)}", anchor=False)
             return
-        with st.container(horizontal=True):
-            with st.popover("Set a cap" if chosen is None else "Set another"):
-                _choose_cap(delta)
-            if chosen is not None:
-                st.button("Remove the cap", on_click=session_ledger.set_cap, args=(None,))
+        last = rows[-1]
+        st.title(f"ε = {say_number(last['total_epsilon'])} spent on {title}", anchor=False)
+        stopping = say_number(accountant.total(delta, stopping=True))
+        st.markdown(
+            f"On real data, {counted(accountant.n_releases, 'release')} would cost each person "
+            f"this much at δ = {say_delta(delta)}. **If you choose adaptively: ε = {stopping}.**",
+            help="The first number holds for a plan that was fixed beforehand. The plain sum would "
+            f"be ε = {say_number(last['sum_of_epsilons'])}.",
+        )
+    _draw_running_total(rows)
+    if accountant.holds_noise(ledger.accountants().values()):
+        notices.mark_not_private(
+            "Shared noise.",
+            "Several results reused the same noise, so together they hide no one; the total "
+            "assumes fresh noise for each.",
+        )
+
+
+def _draw_running_total(rows: list[Row]) -> None:
+    total = say_number(rows[-1]["total_epsilon"])
+    show_figure(
+        running_total(rows, dark=is_dark()),
+        key="ledger_total",
+        alt=f"ε after each release, up to {total}.",
+    )
+
+
+# ---- the cap
+
+
+def _draw_cap(accountant: Accountant | None, delta: float) -> None:
+    cap = ledger.cap()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Set a cap" if cap is None else "Change the cap"):
+            _choose_cap(delta)
+        if cap is not None:
+            st.button("Remove the cap", on_click=ledger.set_cap, args=(None,))
+    if cap is None or accountant is None:
+        return
+    bound = accountant.bound_under_cap()
+    share = cap.share(bound)
+    remaining = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
+    if 0 < bound.epsilon < math.inf:
+        remaining += f", a pure one ε = {spoken_down(cap.left_pure(bound))}"
+    st.progress(
+        min(1.0, share),
+        f"{percent(share)} of the cap ε = {plain(cap.epsilon)}, δ = {say_delta(cap.delta)}, is "
+        f"used. {remaining}.",
+    )
+    if accountant.before:
+        before = sum(charge.draws for charge in accountant.before.values())
+        st.caption(f"{counted(before, 'release')} came before the cap and are not in this share.")
 
 
 def _choose_cap(delta: float) -> None:
+    st.markdown(
+        "Pages then refuse every result that would exceed the cap. It counts from now on, for "
+        "each data set, whenever you stop."
+    )
     epsilon = st.select_slider(
-        "Cap on ε", EPSILONS, value=2.0, format_func=plain, key="cap_epsilon"
+        "ε", EPSILONS, value=2.0, format_func=plain, key="ledger_cap_epsilon"
     )
     cap_delta = st.select_slider(
-        "Cap on δ", DELTAS, value=delta, format_func=lambda value: f"{value:g}", key="cap_delta"
+        "δ", DELTAS, value=delta, format_func=say_delta, key="ledger_cap_delta"
     )
-    if any(accountant.charges for accountant in session_ledger.accountants().values()):
-        st.caption(
-            "A cap set now counts from now on. It promises nothing about what was shown before, "
-            "which comes on top."
-        )
+    st.caption(f"δ is {one_in(cap_delta)}.")
     st.button(
-        "Set it",
+        "Set the cap",
         type="primary",
-        on_click=session_ledger.set_cap,
+        on_click=ledger.set_cap,
         args=(Cap(epsilon, cap_delta),),
-        key="cap_set",
+        key="ledger_cap_set",
     )
 
 
-def under_cap(accountant: Accountant) -> None:
-    """How much of the cap is spent, as a bar, and what came before it."""
-    cap = accountant.cap
-    if cap is None:
-        return
-    bound = accountant.bound_under_cap()
-    left = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
-    if 0 < bound.epsilon < math.inf:
-        left += f", a pure one ε = {spoken_down(cap.left_pure(bound))} while all is pure"
-    share = cap.share(bound)
-    st.progress(min(1.0, share), f"{percent(share)} of the cap spent. {left}.")
-    if accountant.before:
-        before = sum(charge.draws for charge in accountant.before.values())
-        st.caption(
-            f"{counted(before, 'release')} came before the cap. What they cost is not in the bar, "
-            "and comes on top of it."
-        )
+# ---- lines
 
 
-def held(accountant: Accountant, others: Iterable[Accountant]) -> None:
-    """What the laboratory did that a deployment must not, where it did."""
-    if accountant.holds_noise(others):
-        not_private(
-            "Noise that was held",
-            "several of these results reused the same noise, so that settings can be compared, "
-            "while the total takes fresh noise for each. From A + σE and A + τE anyone can solve "
-            "for A, without the seed: what was really shown here has an infinite ε, not a sum.",
-        )
-
-
-def running(rows: list[Row], name: str) -> None:
-    """The total after each release, once there is more than one."""
-    if len(rows) < 2:
-        return
-    chart(
-        running_total(rows, dark=is_dark()),
-        key=f"running_{name}",
-        alt=f"Epsilon after each release, up to {say_number(rows[-1]['total_epsilon'])}.",
+def _draw_lines(accountants: dict[str, Accountant], name: str, delta: float) -> None:
+    accountant = accountants[name]
+    rows = accountant.rows(delta)
+    if rows:
+        draw_table(rows)
+    _draw_sites(accountant, delta)
+    if accountant.uncovered:
+        lines = [f"- **{what}**: {why}" for what, why in accountant.uncovered.items()]
+        st.markdown(":red-badge[not private] No total includes these:\n\n" + "\n".join(lines))
+    st.button(
+        "Clear these lines",
+        on_click=ledger.clear,
+        args=(name,),
+        help="With real people, clearing the lines would not undo the releases.",
     )
 
 
-def table(rows: list[Row]) -> None:
-    """One line a charge; what bounds a risk is rounded up, as everywhere."""
+def draw_table(rows: list[Row]) -> None:
+    """Draw one line per charge; its toolbar saves them as CSV. Each ε is rounded up."""
     st.dataframe(
         [
             row
@@ -224,83 +224,34 @@ def _rounded_up(epsilon: float) -> float:
     return round_up(epsilon, 3) if math.isfinite(epsilon) else epsilon
 
 
-def by_site(accountant: Accountant, delta: float) -> None:
-    """What the people of each site of the latest split have spent."""
+def _draw_sites(accountant: Accountant, delta: float) -> None:
+    """Write the total of the people of each site, if the totals differ."""
     if not accountant.has_sites:
         return
-    found = accountant.epsilon_by_site(delta)
-    if len(set(found.values())) < 2:
-        st.markdown("**By site:** everybody has spent the same, whichever site is theirs.")
+    totals = accountant.epsilon_by_site(delta)
+    if len(set(totals.values())) < 2:
         return
-    said = "; ".join(
-        ("people of the other sites" if site is None else f"people of site {site + 1}")
-        + f" ε = **{say_number(epsilon)}**"
-        for site, epsilon in found.items()
+    parts = (
+        ("other sites" if site is None else f"site {site + 1}") + f": ε = {say_number(epsilon)}"
+        for site, epsilon in totals.items()
     )
-    st.markdown(f"**By site,** in the latest split: {said}.")
+    st.markdown(f"**By site,** in the latest split: {', '.join(parts)}.")
 
 
-def beyond(accountant: Accountant) -> None:
-    """What was shown that no budget covers."""
-    if accountant.uncovered:
-        lines = [f"- **{what}**: {why}" for what, why in accountant.uncovered.items()]
-        st.markdown(
-            ":red-badge[not private] Beyond any budget, and none of it in the total:\n\n"
-            + "\n".join(lines)
-        )
+# ---- real releases
 
 
-def carry_off(rows: list[Row], name: str, title: str) -> None:
-    """The entries as a file, and the only way to be rid of them."""
-    with st.container(horizontal=True):
-        if rows:
-            st.download_button(
-                "Ledger (CSV)", csv_of(rows), f"ledger-{name}.csv", "text/csv", key=f"csv_{name}"
-            )
-        st.button(
-            f"Forget everything shown of {title}",
-            key=f"forget_{name}",
-            on_click=session_ledger.forget,
-            args=(name,),
-            help="With real people this would be forgetting, not undoing. No cap would start anew.",
-        )
-
-
-def show_ledger() -> None:
-    """The ledger: what has been released to this visitor, and what it would have cost."""
-    selection = current()
-    answer = st.container()
-    cap_controls(selection.spec.delta)
-    accountants, projects = session_ledger.accountants(), session_ledger.projects()
-    with answer:
-        for project in projects:
-            with errors_shown():
-                real_releases(project)
-        if not accountants and not projects:
-            nothing_yet()
-    titles = dataset_titles()
-    in_order = sorted(accountants, key=lambda name: name != selection.dataset.name)
-    for number, name in enumerate(in_order):
-        title = titles.get(name, name)
-        if len(accountants) > 1:
-            st.markdown(f"## {title[0].upper()}{title[1:]}")
-        accountant = accountants[name]
-        rows = accountant.rows(selection.spec.delta)
-        if rows:
-            # The first number stands above everything else.
-            with answer if number == 0 else st.container():
-                total(accountant, rows, title)
-                compared(rows)
-            held(accountant, accountants.values())
-            under_cap(accountant)
-            running(rows, name)
-            table(rows)
-            by_site(accountant, selection.spec.delta)
-        beyond(accountant)
-        carry_off(rows, name, title)
-    with st.expander("What is counted"):
-        st.markdown(formulas("ledger_counts"))
-    with st.expander("How it adds up"):
-        st.markdown(formulas("ledger_adds"))
-    with st.expander("A plan, a cap, or stopping when it suits"):
-        st.markdown(formulas("ledger_stops"))
+def _draw_project(project: ledger.ProjectSummary) -> None:
+    st.subheader(f"Released: {escape_markdown(project.name)}", anchor=False)
+    cap = project.cap
+    st.markdown(
+        f"{counted(len(project.releases), 'release')} of your table used **{project.used}** of the "
+        f"cap ε = {say_number(cap.epsilon)} at δ = {say_delta(cap.delta)}."
+    )
+    st.dataframe(
+        list(project.releases),
+        hide_index=True,
+        width="stretch",
+        column_config={"δ": st.column_config.NumberColumn(format="%.2g")},
+    )
+    st.caption(project.lifetime)

@@ -1,11 +1,4 @@
-"""A release of the visitor's own table: planned, asked once, charged, certified.
-
-What a release would promise and spend, asked once before it is drawn; and where it is kept.
-
-On a server that somebody runs for themselves, in the folder they opened. Elsewhere in a temporary
-folder of this session, which holds what was released and charged, never a row, and is deleted with
-the session: that ledger forgets.
-"""
+"""Release: plan, charge and publish private components of the visitor's table."""
 
 from __future__ import annotations
 
@@ -13,415 +6,511 @@ import io
 import shutil
 import weakref
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from tempfile import mkdtemp
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.summaries import counted
+from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
+from dpcore.figures.energy import energy_curves
 from dpcore.privacy import composed_mu
 from dpcore.privacy.accountant import spoken_down
-from dpcore.privacy.guarantee_in_words import one_in, say_delta, say_number
-from dpcore.release.certificate import promise, relation
+from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
+from dpcore.release.certificate import relation
 from dpcore.release.certificate_label import share_in_words
 from dpcore.release.dictionary import Dictionary
+from dpcore.release.planning import plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
 from dpcore.release.released_pca import ReleasedPCA, load_release
 from dpcore.release.scales import Scales, calibrated
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
-from pages.server import turns
-from pages.shell import own_table
-from pages.shell.navigation import linked_page
-from pages.shell.own_table import OwnTable
-from pages.shell.page import page
-from pages.shell.parameters import plain
-from pages.use.own_data import say_empty_columns
-from pages.widgets import session_ledger
-from pages.widgets.charts import chart, is_dark
-from pages.widgets.notices import (
-    big_number,
-    errors_shown,
-    not_private,
-    plainly,
-    said,
-)
+from pages.components import ledger, notices
+from pages.components.charts import is_dark, show_figure
+from pages.components.notices import escape_markdown
+from pages.controls import Selection, plain
+from pages.navigation import link, link_to_parts
+from pages.use import own_table
+from pages.use.own_table import OwnTable
 
-# What a release would promise and spend, asked once before it is drawn; and where it is kept.
-
+CONTROLS = ()
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CAPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
-_SEEN = {"sphere": "at one length (sphere)", "bounded": "as long as they are (bounded)"}
-_PLACE = "_own_projects"
+_PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length (bounded)"}
+# The example's first release, so that the page opens with a result.
+_EXAMPLE_PROJECT, _EXAMPLE_RELEASE = "example", "release-1"
+_EXAMPLE_SETTINGS = PublicationSettings(1.0, 1e-6, 3)
+_EXAMPLE_CAP = (2.0, 1e-6)
+_FOLDER = "_own_projects"
+_MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
+_FIGURE_HEIGHT = 580
+_PLAN_DRAWS, _MOST_ROWS = 2, 10_000_000
+_FILES = ("label.html", "certificate.html", "certificate.json", "components.csv")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A release that is wished for, in a project that is there or would begin with this cap."""
+class Request:
+    """Release that the controls describe.
+
+    project: Name of the project.
+    existing: The project, if it has a ledger.
+    cap: ε and δ of the cap of a new project.
+    """
 
     name: str
-    asked: PublicationSettings
+    settings: PublicationSettings
     project: str
-    there: Project | None
+    existing: Project | None
     cap: tuple[float, float]
 
 
-def wished(dictionary: Dictionary) -> Wish:
-    """What the controls say.
+def show(_: Selection) -> None:
+    """Draw the latest release, or the plan of the first, and the controls of the next one."""
+    notices.stop_on_public_demo()
+    own = own_table.current()
+    dictionary = own.dictionary
+    if dictionary is None:
+        st.title("Give the public limits of your columns first", anchor=False)
+        st.page_link(link("own_table"), label="Your table")
+        return
+    if own.is_example:
+        _prepare_example(own, dictionary)
+    head = st.container()
+    result_place, request_place = st.columns([3, 2], gap="large")
+    with request_place, notices.errors_as_messages():
+        request = _draw_request(own, dictionary)
+        released = _choose_release(request.existing)
+        with result_place, notices.errors_as_messages():
+            if released is None:
+                _draw_plan(request, dictionary)
+            else:
+                _draw_components(released)
+        with head:
+            _draw_answer(request, dictionary, released)
+        if released is not None:
+            _draw_details(released, own)
+    notices.explain_computation("release")
+    link_to_parts("release")
 
-    Raises `ParameterError` if the project's ledger cannot be read.
+
+def _prepare_example(own: OwnTable, dictionary: Dictionary) -> None:
+    folder = _folder_of(own, _EXAMPLE_PROJECT)
+    if not (folder / LEDGER).is_file():
+        first = Request(_EXAMPLE_RELEASE, _EXAMPLE_SETTINGS, _EXAMPLE_PROJECT, None, _EXAMPLE_CAP)
+        _carry_out(first, own, dictionary)
+
+
+# ---- the request: settings, charge, question
+
+
+def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
+    """Draw the settings of the next release and the button that charges and draws it.
+
+    Raises `ParameterError` if a setting is out of range or the project's ledger cannot be read.
     """
-    left, middle, right = st.columns(3, gap="large")
-    epsilon = left.select_slider(
-        "ε of this release", EPSILONS, 1.0, format_func=plain, key="release_epsilon"
+    epsilon = st.select_slider(
+        "ε (privacy budget)", EPSILONS, 1.0, format_func=plain, key="release_epsilon"
     )
-    delta = middle.select_slider(
-        "δ, far below one over the people", DELTAS, 1e-6, format_func=say_delta, key="release_delta"
+    delta = st.select_slider(
+        "δ (failure probability)", DELTAS, 1e-6, format_func=say_delta, key="release_delta"
     )
-    most = min(dictionary.n_features, 20)
+    most = min(dictionary.n_features, _MOST_COMPONENTS)
     n_components = 1
     if most > 1:
-        n_components = right.slider("Components K", 1, most, min(3, most), key="release_components")
-    left, middle, right = st.columns(3, gap="large")
-    project = left.text_input(
-        "Project: everything about these people", "people", max_chars=64, key="release_project",
-        help="One ledger for all that is ever released about the same people.",
-    )  # fmt: skip
-    there = _found(project)
-    number = 1 + (0 if there is None else len(there.releases()))
-    name = middle.text_input(
+        n_components = st.slider("Components K", 1, most, min(3, most), key="release_components")
+    button_place = st.container()
+    with st.expander("Project, cap and name"):
+        request = _draw_project(own, epsilon, delta, n_components)
+        scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
+        _draw_charge(own, request, scales)
+    with button_place, st.popover("Release …", type="primary"):
+        exact = scales.epsilon(delta, epsilon)
+        st.markdown(
+            f"**ε = {say_number(exact)}** at δ = {say_delta(delta)} ({one_in(delta)}) is charged "
+            f"to the project “{escape_markdown(request.project)}”. This cannot be undone. "
+            f"{relation(scales.rows_per_person)} Limits, ε, δ and K must be chosen without the "
+            "data; otherwise the certificate does not apply."
+        )
+        if st.button("Release now", key="release_now"):
+            _carry_out(request, own, dictionary)
+            st.rerun()
+    return request
+
+
+def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int) -> Request:
+    usual = _EXAMPLE_PROJECT if own.is_example else "people"
+    project = st.text_input(
+        "Project",
+        usual,
+        max_chars=64,
+        key=f"release_project_{usual}",
+        help="One ledger for everything that is released about the same people.",
+    )
+    existing = _find_project(own, project)
+    number = 1 + (0 if existing is None else len(existing.releases()))
+    name = st.text_input(
         "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
     )
-    cap = 0.0 if there is None else there.cap.epsilon
-    if there is None:
-        # A cap of this ε admits this release and no other.
-        caps = [each for each in CAPS if each >= epsilon]
-        usual = next(each for each in caps if each > epsilon)
-        cap = right.select_slider(
-            "Cap on ε of all releases together", caps, usual, format_func=plain,
-            key=f"release_cap_{epsilon}", help="Fixed with a project's first release, for good.",
-        )  # fmt: skip
-    seen = st.segmented_control(
-        "Rows are seen", list(_SEEN), default="sphere", format_func=_SEEN.__getitem__,
-        required=True, key="release_preparation",
-    )  # fmt: skip
-    asked = PublicationSettings(epsilon, delta, n_components, seen)
-    return Wish(name, asked, project, there, (cap, delta))
-
-
-def is_asked(wish: Wish, dictionary: Dictionary) -> bool:
-    """The promise in words, what it would spend, and the one question; whether it was answered.
-
-    Raises `ParameterError` if it cannot be.
-    """
-    scales = calibrated(dictionary, epsilon=wish.asked.epsilon, delta=wish.asked.delta)
-    exact = scales.epsilon(wish.asked.delta, wish.asked.epsilon)
-    st.markdown(f"**{promise(exact, wish.asked.delta, scales.rows_per_person)}**")
-    _spent(wish, scales)
-    if beside := _others(wish.project):
-        st.caption(
-            f":orange-badge[counted apart] {counted(beside, 'other project')} here, each with a "
-            "ledger of its own. A person in two has paid for both, which no ledger and no "
-            "certificate adds up."
-        )
-    st.caption(
-        f"{relation(scales.rows_per_person)} δ is {one_in(wish.asked.delta)}. Choose limits, "
-        "ε, δ and K before looking at the data. If you tuned them on this table, the certificate "
-        "does not apply."
+    preparation = st.segmented_control(
+        "Rows are scaled",
+        list(_PREPARATIONS),
+        default="sphere",
+        format_func=_PREPARATIONS.__getitem__,
+        required=True,
+        key="release_preparation",
     )
-    with st.popover("Release …", key=f"ask_{wish.project}_{wish.name}"):
+    cap = epsilon
+    if existing is None:
+        caps = [each for each in CAPS if each >= epsilon]
+        # A cap of exactly this ε would admit this release and no other.
+        above = next(each for each in caps if each > epsilon)
+        cap = st.select_slider(
+            "Cap on ε of all releases together",
+            caps,
+            above,
+            format_func=plain,
+            key=f"release_cap_{epsilon}",
+            help="Fixed with the first release of a project.",
+        )
+    settings = PublicationSettings(epsilon, delta, n_components, preparation)
+    return Request(name, settings, project, existing, (cap, delta))
+
+
+def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> None:
+    """Write what the project has used and what remains after this release."""
+    project = request.existing
+    if project is None:
+        epsilon, delta = request.cap
+        st.markdown(f"A new project with the cap ε = {plain(epsilon)} at δ = {say_delta(delta)}.")
+    else:
+        if project.origin:
+            st.warning(f"{escape_markdown(project.origin.capitalize())}.", icon="⚠️")
+        cap, total = project.cap, project.total()
         st.markdown(
-            f"**ε = {say_number(exact)}** at δ = {say_delta(wish.asked.delta)} is charged to the "
-            f"project “{plainly(wish.project)}”, for good. Noise is drawn once: there is no undo."
+            f"Used: **{share_in_words(total.share)}** of the cap ε = {say_number(cap.epsilon)} at "
+            f"δ = {say_delta(cap.delta)}.",
+            help="Shares are counted in μ², so two equal releases use twice the share of one.",
         )
-        pressed = st.button("Release now", type="primary", key="release_now")
-    if not _is_lasting():
+        after = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
+        if after > 1 + 1e-9:
+            st.markdown(":red-badge[beyond the cap] This release would be refused.")
+        else:
+            remaining = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
+            st.markdown(
+                f"With this release: **{share_in_words(after)}**. The next one could then have "
+                f"ε = {spoken_down(cap.epsilon_of(remaining))} at most."
+            )
+    others = _count_others(own, request.project)
+    if others:
         st.caption(
-            ":orange-badge[not saved] This ledger disappears with the tab. Take the release with "
-            "you, and count what it cost before anything else about the same people is released. "
-            "`python -m dpcore release` keeps a ledger on disk."
+            f"{counted(others, 'other project')} here, each with its own ledger. The cost of a "
+            "person in two projects is not added up."
         )
-    return pressed
+    st.caption(_lifetime(own))
 
 
-def carry_out(wish: Wish, own: OwnTable, dictionary: Dictionary) -> None:
-    """Charge the release and draw it.
+def _carry_out(request: Request, own: OwnTable, dictionary: Dictionary) -> None:
+    """Charge the release, draw the noise and write its folder.
 
-    Raises `ParameterError, BeyondCap` if it cannot be; nothing is charged then.
+    Raises `ParameterError` or `BeyondCap` if that is not possible; nothing is charged then.
     """
+    folder = _folder_of(own, request.project)
     try:
-        project = wish.there or _folder_of(wish.project)
-        with st.spinner("Adding up whole numbers, drawing the noise …"), turns.others():
+        with st.spinner("Drawing the noise"):
             release(
-                own.upload.columns, dictionary, **vars(wish.asked), project=project,
-                name=wish.name, cap=wish.cap,
-            )  # fmt: skip
-        session_ledger.remember_project(Project(_folder_of(wish.project)))
+                own.upload.columns,
+                dictionary,
+                **vars(request.settings),
+                project=request.existing or folder,
+                name=request.name,
+                cap=request.cap,
+            )
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
+    if not (own.is_example and request.project == _EXAMPLE_PROJECT):
+        ledger.add_project(str(folder), partial(_summarize, folder, _lifetime(own)))
 
 
-def _spent(wish: Wish, scales: Scales) -> None:
-    """What was spent before, and what would be left."""
-    project = wish.there
-    if project is None:
-        st.markdown(
-            "Nothing is spent yet in this project. Its cap would be "
-            f"**ε = {say_delta(wish.cap[0])}** at δ = {say_delta(wish.cap[1])}, for good."
-        )
-        return
-    if project.origin:
-        st.warning(f"{plainly(project.origin[:1].upper() + project.origin[1:])}.", icon="⚠️")
-    cap, total = project.cap, project.total()
-    with_it = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
-    st.markdown(
-        f"Used so far: **{share_in_words(total.share)}** of the project's cap, "
-        f"ε = {say_delta(cap.epsilon)} at δ = {say_delta(cap.delta)}. The cap holds for all its "
-        "releases together, whatever you choose after seeing some of them.",
-        help="Counted in μ²: two equal releases use twice as much of the cap as one.",
+def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
+    """Return what the page of the ledger shows about a project."""
+    project = Project(folder)
+    return ledger.ProjectSummary(
+        folder.name,
+        share_in_words(project.total().share),
+        project.cap,
+        lifetime,
+        tuple(
+            {
+                "Release": each.name,
+                "ε": round_up(each.epsilon, 3),
+                "δ": each.delta,
+                "Time (UTC)": each.charged,
+            }
+            for each in project.releases()
+        ),
     )
-    if with_it > 1 + 1e-9:
-        st.markdown(":red-badge[beyond the cap] This release would be refused, and not charged.")
-    else:
-        left = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
-        st.markdown(
-            f"With it: **{share_in_words(with_it)}**. One more could then have "
-            f"ε = {spoken_down(cap.epsilon_of(left))} at most."
+
+
+# ---- folders of projects
+
+
+def _lifetime(own: OwnTable) -> str:
+    """Return how long the ledger is kept: the one statement about it on all pages."""
+    if own.is_example or own_table.folder() is None:
+        return (
+            "The ledger and the releases are deleted when this visit ends. Save the release; "
+            "`python -m dpcore release` keeps a ledger on disk."
         )
+    return "The ledger and the releases are kept on the disk of this server."
 
 
-def _is_lasting() -> bool:
-    """Whether what is charged is remembered when the session has ended."""
-    return own_table.folder() is not None
+def _find_project(own: OwnTable, name: str) -> Project | None:
+    """Return the project of this name if it has a ledger.
 
-
-def _found(name: str) -> Project | None:
-    """The project of this name; None where there is none yet.
-
-    Raises `ParameterError` if it is no name for a folder, or its ledger is damaged.
+    Raises `ParameterError` if the name cannot be a folder or the ledger is damaged.
     """
-    folder = _folder_of(name)
+    folder = _folder_of(own, name)
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
-def _folder_of(name: str) -> Path:
-    """Where a project of this name is, or would be.
-
-    Raises `ParameterError` if it is no name for a folder.
-    """
-    return _place() / folder_name("project", name)
+def _folder_of(own: OwnTable, name: str) -> Path:
+    return _projects_folder(own) / folder_name("project", name)
 
 
-def _others(name: str) -> int:
-    """How many projects there are beside the one of this name."""
-    return sum(ledger.parent.name != name for ledger in _place().glob(f"*/{LEDGER}"))
+def _count_others(own: OwnTable, name: str) -> int:
+    found = _projects_folder(own).glob(f"*/{LEDGER}")
+    return sum(each.parent.name not in (name, _EXAMPLE_PROJECT) for each in found)
 
 
-def _place() -> Path:
+def _projects_folder(own: OwnTable) -> Path:
+    """Return the folder of the projects: the owner's, or a temporary one of this session."""
     lasting = own_table.folder()
-    if lasting is not None:
+    if lasting is not None and not own.is_example:
         return lasting / "projects"
-    if _PLACE not in st.session_state:
-        st.session_state[_PLACE] = _OfSession()
-    session: _OfSession = st.session_state[_PLACE]
-    return session.path
+    folders: dict[str, _SessionFolder] = st.session_state.setdefault(_FOLDER, {})
+    name = own.title if own.is_example else ""
+    if name not in folders:
+        folders[name] = _SessionFolder()
+    return folders[name].path
 
 
-class _OfSession:
-    """A temporary folder that goes with whoever holds this."""
+class _SessionFolder:
+    """Temporary folder that is deleted with the session that holds it."""
 
     def __init__(self) -> None:
         self.path = Path(mkdtemp(prefix="dp-pca-lab-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-# A release as it is: its components, what verifies, what to take away, rows along it.
-
-_MOST_PEOPLE = 2_000
+# ---- what is there before a release: a plan on made-up rows
 
 
-def shown(project: Project | None, own: OwnTable) -> None:
-    """One of the project's releases, the latest unless another is picked.
+def _draw_plan(request: Request, dictionary: Dictionary) -> None:
+    n_rows = st.number_input(
+        "Rows, as far as their number is public",
+        10,
+        _MOST_ROWS,
+        1_000,
+        key="release_rows",
+        help="The rows of the plan are made up from the limits; nothing private is read.",
+    )
+    settings = request.settings
+    rows = list(_plan_rows(dictionary, n_rows, settings.n_components, settings.delta))
+    show_figure(
+        energy_curves(rows, "epsilon", axis_title="ε of one release", dark=is_dark()),
+        key="release_plan",
+        alt="Captured energy of a release of made-up rows against ε.",
+    )
 
-    Raises `ParameterError` if its folder is damaged.
-    """
+
+def _plan_rows(
+    dictionary: Dictionary, n_rows: int, n_components: int, delta: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the captured energy of a release of made-up rows at each ε."""
+    tried = {
+        epsilon: plan(
+            dictionary,
+            n_rows=n_rows,
+            epsilon=epsilon,
+            delta=delta,
+            n_components=n_components,
+            n_factors=min(3, dictionary.n_features),
+            n_draws=_PLAN_DRAWS,
+        )
+        for epsilon in EPSILONS
+    }
+    best = fmean(float(each.best[:, -1].mean()) for each in tried.values())
+    # Around each noisy centre the best share differs a little; the floor uses their mean.
+    floor = n_components / dictionary.n_features / best
+    for epsilon, each in tried.items():
+        for ratio in each.captured[:, -1] / each.best[:, -1]:
+            yield {
+                "protocol": "ag",
+                "epsilon": epsilon,
+                "energy_ratio": float(ratio),
+                "random_ratio": floor,
+            }
+
+
+# ---- a release: answer, components, files
+
+
+def _choose_release(project: Project | None) -> ReleasedPCA | None:
+    """Return the latest finished release of a project, unless the visitor picks another."""
     names = [] if project is None else [e.name for e in project.releases() if e.is_finished]
     if project is None or not names:
-        return
+        return None
     name = names[-1]
     if len(names) > 1:
-        name = st.segmented_control(
-            "Release", names, default=name, required=True, key=f"released_{len(names)}"
-        )
-    released = load_release(project.path_of(name))
-    _answer(released)
-    _components(released)
-    _take_it(released)
-    _own_rows(released, own)
-    st.markdown("## Another one")
+        name = st.selectbox("Show", names, index=len(names) - 1, key=f"release_shown_{len(names)}")
+    return load_release(project.path_of(name))
 
 
-def _answer(released: ReleasedPCA) -> None:
-    """The promise, as the biggest thing, and whether it verifies."""
-    certificate = released.certificate_
-    verdict = verify(released.folder)
-    words = big_number(
-        f"ε = {say_number(certificate['epsilon'])}",
-        f"holds for everybody in “{plainly(certificate['name'])}” at δ = "
-        f"{say_delta(certificate['delta'])}, against every reader.",
-    )
-    badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
-    words.markdown(f"{badge} {said(verdict.sentence)}")
-
-
-def _components(released: ReleasedPCA) -> None:
-    """Loadings by name, and the share of each component."""
-    left, right = st.columns([3, 2], gap="large")
-    count = len(released.components_)
-    with left:
-        st.markdown("## What it is made of")
-        number = 1
-        if count > 1:
-            number = st.segmented_control(
-                "Component", range(1, count + 1), default=1, required=True,
-                key=f"released_component_{count}",
-            )  # fmt: skip
-        loadings = released.components_[number - 1]
-        sign = np.sign(loadings[np.argmax(np.abs(loadings))])
-        chart(
-            loading_bars(
-                {f"Component {number}, released": sign * loadings}, released.features_,
-                protocol="ag", dark=is_dark(),
-            ),
-            key="released_loadings",
-            alt=f"Loadings of released component {number} by feature, the largest first.",
-        )  # fmt: skip
-    with right:
-        st.markdown("## How much each explains")
-        _variances(released)
-
-
-def _variances(released: ReleasedPCA) -> None:
-    result = released.certificate_["result"]
-    if not result["trace"] > 0:
-        st.markdown("The noise is larger than all of the rows' variation: nothing can be said.")
-        return
-    shares = released.explained_variance_ratio_
-    hidden = int(np.isnan(shares).sum())
-    if result["captured"]:
-        value, low, high = result["captured"]
+def _draw_answer(request: Request, dictionary: Dictionary, released: ReleasedPCA | None) -> None:
+    settings = request.settings
+    if released is None:
+        scales = calibrated(dictionary, epsilon=settings.epsilon, delta=settings.delta)
+        exact = scales.epsilon(settings.delta, settings.epsilon)
+        st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
-            f"Together about **{value:.0%}** of the rows' variation, {_between(low, high)}."
+            f"Nothing is released yet. The plan uses made-up rows. δ = {say_delta(settings.delta)}."
         )
-    if hidden:
-        st.markdown(f"**{hidden} of {len(shares)}** cannot be told from noise.")
-    chart(
-        released_variances(shares, released.explained_variance_ratio_interval_, dark=is_dark()),
-        key="released_variances",
-        alt=f"Share of the variation that each component explains; {hidden} are lost in noise.",
+        return
+    certificate, verdict = released.certificate_, verify(released.folder)
+    name = escape_markdown(certificate["name"])
+    badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
+    captured = certificate["result"]["captured"]
+    energy = "" if not captured else f"{percent(captured[0])} of the variance, "
+    st.title(f"“{name}” is released: ε = {say_number(certificate['epsilon'])}", anchor=False)
+    st.markdown(f"{badge} {energy}δ = {say_delta(certificate['delta'])}, against every reader.")
+
+
+def _draw_components(released: ReleasedPCA) -> None:
+    count, number = len(released.components_), 1
+    if count > 1:
+        number = st.selectbox("Component", range(1, count + 1), key=f"release_component_{count}")
+    loadings = released.components_[number - 1]
+    strongest = np.argsort(-np.abs(loadings), kind="stable")[:_MOST_BARS]
+    sign = np.sign(loadings[strongest[0]])
+    figure = loading_bars(
+        {f"Released component {number}": sign * loadings[strongest]},
+        tuple(released.features_[index] for index in strongest),
+        protocol="ag",
+        dark=is_dark(),
     )
-    st.caption(
-        "From the release itself, at no further cost, with intervals that hold in "
-        f"{100 * result['interval_level']:.0f} of 100 releases. It also says that there are "
-        f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g} rows."
+    figure.update_layout(height=_FIGURE_HEIGHT)
+    figure.update_xaxes(title="loading")
+    show_figure(
+        figure,
+        key="release_loadings",
+        alt=f"Strongest loadings of released component {number}.",
     )
 
 
-def _between(low: float, high: float) -> str:
-    return f"between {low:.0%} and {min(high, 1):.0%}"
-
-
-def _take_it(released: ReleasedPCA) -> None:
-    """The folder, the certificate, and how anybody checks it."""
-    st.markdown("## Download")
+def _draw_details(released: ReleasedPCA, own: OwnTable) -> None:
     place, folder = released.certificate_["name"], Path(released.folder)
+    st.download_button(
+        "Save the release (ZIP)",
+        partial(zip_folder, folder),
+        f"{place}.zip",
+        "application/zip",
+        on_click="ignore",
+        key="release_zip",
+    )
+    with st.expander("Certificate and details", on_change="rerun", key="release_details") as panel:
+        if not panel.open:
+            return
+        certificate, variance, rows = st.tabs(("Certificate", "Variance", "Your rows"))
+        with certificate:
+            _draw_certificate(place, folder)
+        with variance:
+            _draw_variances(released)
+        with rows:
+            _draw_own_rows(released, own)
+
+
+def _draw_certificate(place: str, folder: Path) -> None:
+    """Draw whether the release verifies, its files, and how others verify and use it."""
+    st.markdown(escape_markdown(verify(folder).sentence, 1000))
     with st.container(horizontal=True):
-        st.download_button(
-            "Release (ZIP)", zipped(folder), f"{place}.zip",
-            "application/zip", on_click="ignore", type="primary", key="released_zip",
-        )  # fmt: skip
-        for name in ("label.html", "certificate.html", "certificate.json", "components.csv"):
-            if not (folder / name).is_file():  # a label, of a release by an earlier version
-                continue
-            content = (folder / name).read_bytes()
-            st.download_button(
-                name, content, f"{place}-{name}", on_click="ignore", key=f"save_{name}"
-            )
-    st.caption("Anyone can check it, offline and without the rows; and use it on new rows:")
+        for name in _FILES:
+            # Releases of earlier versions have no label.
+            if (folder / name).is_file():
+                content = (folder / name).read_bytes()
+                st.download_button(name, content, f"{place}-{name}", on_click="ignore")
+    st.caption("Anyone can verify and use the release without the rows:")
     st.code(
         f'python -m dpcore verify {place}\npython -c "import dpcore; '
         f"print(dpcore.load_release('{place}').components_)\"",
         language=None,
         wrap_lines=True,
     )
-    with st.expander("The certificate", on_change="rerun", key="certificate") as opened:
-        if opened.open:
-            st.iframe((folder / "certificate.html").read_text(encoding="utf-8"), height=900)
+    st.iframe((folder / "certificate.html").read_text(encoding="utf-8"), height=900)
 
 
-def zipped(release: Path) -> bytes:
-    """A release folder as one file."""
+def zip_folder(folder: Path) -> bytes:
+    """Return a release folder as one ZIP file."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(release.iterdir()):
-            archive.write(path, f"{release.name}/{path.name}")
+        for path in sorted(folder.iterdir()):
+            archive.write(path, f"{folder.name}/{path.name}")
     return file.getvalue()
 
 
-def _own_rows(released: ReleasedPCA, own: OwnTable) -> None:
-    """The visitor's own rows along the first two components: for their eyes alone."""
-    with st.expander("Project your own rows", on_change="rerun", key="own_rows") as opened:
-        if not opened.open:
-            return
-        not_private(
-            "Projected rows",
-            "only the components were released. Each point is a person, as private as the table.",
-        )
-        try:
-            scores = released.transform(own.upload.columns)
-        except ParameterError as error:
-            st.markdown(f"Not of this table: {said(error)}.")
-            return
-        if scores.shape[1] < 2:
-            st.markdown("There is one component; a plane takes two.")
-            return
-        shown = scores[:: max(1, len(scores) // _MOST_PEOPLE)]
-        spread = shown.std(axis=0)
-        x, y = ((shown - shown.mean(axis=0)) / np.where(spread > 0, spread, 1))[:, :2].T
-        chart(
-            people_scatter(
-                x, y, None, None, axis_titles=("component 1", "component 2"), dark=is_dark()
-            ),
-            key="released_people",
-            alt="The visitor's own rows along the first two released components; not private.",
-        )
+def _draw_variances(released: ReleasedPCA) -> None:
+    result = released.certificate_["result"]
+    if not result["trace"] > 0:
+        st.markdown("The noise is larger than the variance of the rows.")
+        return
+    shares = released.explained_variance_ratio_
+    hidden = int(np.isnan(shares).sum())
+    if result["captured"]:
+        value, low, high = (percent(min(each, 1.0)) for each in result["captured"])
+        st.markdown(f"All components: **{value}** of the variance, between {low} and {high}.")
+    if hidden:
+        st.markdown(f"**{hidden} of {len(shares)}** cannot be told from noise.")
+    intervals = released.explained_variance_ratio_interval_
+    show_figure(
+        released_variances(shares, intervals, dark=is_dark()),
+        key="release_variances",
+        alt=f"Share of the variance of each component; {hidden} are hidden by noise.",
+    )
+    st.caption(
+        "Computed from the release at no further cost. The intervals hold in "
+        f"{100 * result['interval_level']:.0f} of 100 releases. There are "
+        f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g} rows."
+    )
 
 
-@page(formulas="release")
-def show_release() -> None:
-    """A release of the visitor's own table: planned, asked once, charged, certified."""
-    own = own_table.own_table()
-    result = st.container()
-    if own is None or own.dictionary is None:
-        st.markdown(
-            "**Nothing to release yet.** Bring a table and say what is public about it, or take "
-            "one of the two examples; then come back."
-        )
-        st.page_link(linked_page("own_data"), label="Your own table")
-    else:
-        with errors_shown():
-            promised = st.container(border=True)
-            wish = wished(own.dictionary)
-            with result, errors_shown():
-                shown(wish.there, own)
-            with promised:
-                say_empty_columns(own.reading)
-                if is_asked(wish, own.dictionary):
-                    carry_out(wish, own, own.dictionary)
-                    st.rerun()
+def _draw_own_rows(released: ReleasedPCA, own: OwnTable) -> None:
+    """Draw the visitor's own rows along the first two components, for the visitor only."""
+    notices.mark_not_private(
+        "Projected rows", "are as private as the table: each point is a person."
+    )
+    try:
+        scores = released.transform(own.upload.columns)
+    except ParameterError as error:
+        st.markdown(f"The release belongs to another table: {escape_markdown(error)}.")
+        return
+    if scores.shape[1] < 2:
+        st.markdown("The figure needs two components.")
+        return
+    points = scores[:: max(1, len(scores) // _MOST_POINTS)]
+    spread = points.std(axis=0)
+    x, y = ((points - points.mean(axis=0)) / np.where(spread > 0, spread, 1))[:, :2].T
+    titles = ("component 1", "component 2")
+    show_figure(
+        people_scatter(x, y, None, None, axis_titles=titles, dark=is_dark()),
+        key="release_people",
+        alt="The visitor's rows along the first two released components; not private.",
+    )
