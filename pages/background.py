@@ -56,6 +56,11 @@ class Job:
         return not future.done() or future is not self._future
 
     @property
+    def has_ended_early(self) -> bool:
+        """True if the job ended without its last result."""
+        return not self.is_running and not self.is_complete
+
+    @property
     def error(self) -> BaseException | None:
         """Exception that ended the job, or None."""
         return None if self.is_running else self._future.exception()
@@ -100,8 +105,7 @@ def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = 
     """
     with _lock:
         job = _jobs.get(key)
-        ended_early = job is not None and not job.is_running and not job.is_complete
-        if job is None or ended_early:
+        if job is None or job.cancelled.is_set() or job.has_ended_early:
             job = _jobs[key] = Job(key, make, total)
         _jobs.move_to_end(key)
         finished = [each for each in _jobs.values() if not each.is_running]
@@ -176,8 +180,7 @@ def _watch(
             st.progress(share, f"{n_done} of {total or '?'} {noun}")
             st.button("Cancel", key=f"cancel_{hash(job.key)}", on_click=cancel, args=(job.key,))
         elif job.error is not None:
-            _raise_unexpected(job.error)
-            st.error(escape_markdown(str(job.error)))
+            show_error(job.error)
         elif job.cancelled.is_set():
             st.caption(f"Cancelled after {n_done} {noun}.")
     draw(results)
@@ -185,9 +188,11 @@ def _watch(
         st.rerun()
 
 
-def _raise_unexpected(error: BaseException) -> None:
+def show_error(error: BaseException) -> None:
+    """Show an error of a job that a visitor can correct, and raise any other."""
     if not isinstance(error, ParameterError | DataUnavailable | OSError):
         raise error
+    st.error(escape_markdown(str(error)))
 
 
 def session_name() -> str:

@@ -1,4 +1,4 @@
-"""Algorithms compared: SuLQ, MOD-SuLQ, Analyze Gauss, PPCA and Wishart with all rows in one place."""
+"""Algorithms compared: SuLQ, MOD-SuLQ, Analyze Gauss, PPCA and Wishart on pooled rows."""
 
 from __future__ import annotations
 

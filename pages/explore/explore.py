@@ -90,6 +90,8 @@ def _hand_over(
 ) -> None:
     was_running = job.is_running
     job.touch()
+    if job.error is not None:
+        background.show_error(job.error)
     found: dict[float, dict[tuple[str, int], Measured]] = {}
     for each in (*here, *job.results):
         found.setdefault(each.epsilon, {})[each.protocol, each.run] = each

@@ -1,18 +1,14 @@
-"""What a person waits for, against a trivial slider-and-chart app in the same run.
+"""Times that a visitor waits, compared with a trivial slider-and-chart app in the same run.
 
     python tests/benchmarks/bench_browser.py [--moves 16] [--rounds 3] [--only-mnist]
 
-Prints the time from letting go of the epsilon slider to the frame in which everything stands that
-the server gives, and from starting the server to the first answer, each with its ratio to the
-trivial app; the time from a step of the dragged slider to its pixels, on digits and on MNIST where
-the data home has it; then the server's memory, idle and with MNIST. The slider goes back and forth,
-so that both settings never seen before and settings seen a moment ago are among the moves; each
-kind is printed.
+Print the time from the release of the slider of ε to the last change on the page, from the start of
+the server to the first result, each with its ratio to the trivial app; the time from a step of the
+dragged slider to its pixels, on digits and on MNIST; then the server's memory, idle and with MNIST.
+The slider goes forth and back, so that settings are new on the way out and seen on the way back.
 
-MNIST is also chosen on a server that has just started, once with an empty cache and once with what
-that has kept there, and let go of at an epsilon that nobody has seen: time to the first sign of
-work and to the first answer, and the server's processor time, which says more where others are busy
-too. `--only-mnist` prints these alone.
+MNIST is also chosen on a server that has just started, once with an empty cache and once with a
+filled one, and ε is released at a value without results. `--only-mnist` prints only these.
 """
 
 from __future__ import annotations
@@ -41,9 +37,8 @@ figure.add_scatter(x=[0.1, 1, 10], y=[epsilon, 2 * epsilon, 3 * epsilon])
 figure.update_layout(title=f"at ε = {epsilon:g}")
 st.plotly_chart(figure, key="dots")
 """
-# Listens in the page itself, so that the time is the browser's own and no message is in it: from
-# letting go (a key of Streamlit's slider is let go at once) to the last thing that changes on the
-# page before it stands still.
+# Measured in the page, so that no message of the driver is part of the time: from the release (for
+# a key of Streamlit's slider, the press) to the last change before 800 ms without a change.
 _WATCH = """
 (event) => {
   const main = document.querySelector('[data-testid=stMain]');
@@ -74,7 +69,7 @@ _WATCH_DRAG = """
   }));
 }
 """
-_OURS = ".control input"
+_OURS = ".curve .control input"
 _STEPS = 14
 _STALE, _FRESH = ".explorer.stale", ".explorer:not(.stale)"
 _QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -83,7 +78,7 @@ _DRAWN = ".js-plotly-plot .scatterlayer path, .explorer:not(.empty) .mean"
 
 
 def slider_latencies(page: Page, moves: int) -> tuple[list[float], list[float]]:
-    """Seconds from letting go to everything: on the way out, and on the way back."""
+    """Return the seconds from each release to the last change: on the way out, and back."""
     ways: tuple[list[float], list[float]] = ([], [])
     for way, direction in zip(ways, (1, -1), strict=True):
         for _ in range(moves // 2):
@@ -95,14 +90,14 @@ def slider_latencies(page: Page, moves: int) -> tuple[list[float], list[float]]:
 
 
 def press_key(page: Page, direction: int) -> None:
-    """A step of Streamlit's slider."""
+    """Move Streamlit's slider by one step."""
     page.locator("[data-testid=stSlider] input[type=range]").first.focus()
     page.evaluate(_WATCH, "keydown")
     page.keyboard.press("ArrowRight" if direction > 0 else "ArrowLeft")
 
 
 def move_ours(page: Page, direction: int) -> None:
-    """A step of our slider, by hand."""
+    """Drag the explorer's slider by one step."""
     step = int(page.locator(_OURS).input_value())
     page.mouse.move(*place_of(page, step))
     page.mouse.down()
@@ -112,13 +107,13 @@ def move_ours(page: Page, direction: int) -> None:
 
 
 def place_of(page: Page, step: float) -> tuple[float, float]:
-    """Where our slider's thumb is at a step."""
+    """Return the position of the explorer's thumb at a step."""
     box = page.locator(_OURS).bounding_box()
     return box["x"] + 8 + (box["width"] - 16) * step / _STEPS, box["y"] + box["height"] / 2
 
 
 def drag_latencies(browser: Browser, query: str) -> list[float]:
-    """Seconds from each step of the dragged slider to its pixels, all frames being there."""
+    """Return the seconds from each step of the dragged slider to its pixels."""
     with running_app(ROOT / "app.py") as (address, _):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(f"{address}/?repetitions=2&{query}")
@@ -137,7 +132,7 @@ def drag_latencies(browser: Browser, query: str) -> list[float]:
 
 
 def measure(browser: Browser, script: Path, moves: int) -> tuple[float, list[float], list[float]]:
-    """(seconds from starting the server to the first answer, latencies out, latencies back)."""
+    """Return seconds from the server's start to the first result, and latencies out and back."""
     started = time.perf_counter()
     with running_app(script) as (address, _):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -152,7 +147,7 @@ def measure(browser: Browser, script: Path, moves: int) -> tuple[float, list[flo
 
 
 def memory_mb(browser: Browser) -> tuple[float, float]:
-    """Resident memory before anybody came, and with MNIST shown."""
+    """Return the resident memory before the first visit, and with MNIST shown."""
     with running_app(ROOT / "app.py") as (address, process):
         idle = resident_mb(process)
         page = browser.new_page()
@@ -164,21 +159,19 @@ def memory_mb(browser: Browser) -> tuple[float, float]:
 
 
 def choose_mnist(browser: Browser, cache: str) -> None:
-    """Print how long MNIST takes that is chosen on a server which has shown the digits."""
+    """Print the times of choosing MNIST on a server that has shown the digits."""
     with running_app(ROOT / "app.py", DPCORE_CACHE=cache) as (address, process):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(address)
         page.locator(_DRAWN).first.wait_for(state="attached", timeout=120_000)
         page.wait_for_timeout(4000)
         page.locator(_QUIET).wait_for(timeout=120_000)
-        page.get_by_test_id("stExpandSidebarButton").click()
-        page.wait_for_timeout(1000)  # while it slides in
         page.locator("[data-testid=stSidebar] [data-testid=stSelectbox]").first.click()
         option = page.get_by_role("option", name="mnist", exact=True)
         option.wait_for()
         print("  chosen:", _answer_after(page, process, option.click))
-        # Before anything else has been drawn at that ε.
-        print("  let go:", _answer_after(page, process, lambda: move_ours(page, -3)))
+        # No result exists at that ε yet.
+        print("  released:", _answer_after(page, process, lambda: move_ours(page, -3)))
         page.close()
 
 
@@ -214,7 +207,7 @@ def main() -> int:
         for _ in range(arguments.rounds):
             for script, measured in found.items():
                 measured.append(measure(browser, script, arguments.moves))
-        names = ("server start to first answer", "release, new", "release, seen")
+        names = ("server start to first result", "release, new", "release, seen")
         for number, name in enumerate(names):
             base, mine = (
                 median(
