@@ -35,9 +35,16 @@ class Job:
     key: Identity of the computation.
     make: Returns an iterable of the results.
     total: Number of results that will arrive; None if it is not known.
+    seconds_unseen: Time after which the job ends if no session looks at it.
     """
 
-    def __init__(self, key: Hashable, make: Callable[[], Iterable[Any]], total: int | None):
+    def __init__(
+        self,
+        key: Hashable,
+        make: Callable[[], Iterable[Any]],
+        total: int | None,
+        seconds_unseen: float,
+    ):
         self.key = key
         self.total = total
         self.results: list[Any] = []
@@ -45,6 +52,7 @@ class Job:
         self.is_complete = False
         self.watchers: set[str] = set()
         self.last_look = time.monotonic()
+        self.seconds_unseen = seconds_unseen
         self._make = make
         self._iterator: Iterator[Any] | None = None
         self._future = _executor.submit(self._advance)
@@ -83,7 +91,7 @@ class Job:
         for result in self._iterator:
             self.results.append(result)
             now = time.monotonic()
-            if self.cancelled.is_set() or now - self.last_look > _SECONDS_UNSEEN:
+            if self.cancelled.is_set() or now - self.last_look > self.seconds_unseen:
                 return
             if now > until:
                 self._future = _executor.submit(self._advance)
@@ -96,17 +104,23 @@ _jobs: OrderedDict[Hashable, Job] = OrderedDict()
 _lock = threading.Lock()
 
 
-def start(key: Hashable, make: Callable[[], Iterable[Any]], total: int | None = None) -> Job:
+def start(
+    key: Hashable,
+    make: Callable[[], Iterable[Any]],
+    total: int | None = None,
+    seconds_unseen: float = _SECONDS_UNSEEN,
+) -> Job:
     """Start a computation, or join one that has the same key.
 
     key: Identity of the computation: everything that its results depend on.
     make: Returns an iterable of results; it runs in another thread and must not draw.
     total: Number of results, for the progress bar.
+    seconds_unseen: Time after which the job ends if no session looks at it.
     """
     with _lock:
         job = _jobs.get(key)
         if job is None or job.cancelled.is_set() or job.has_ended_early:
-            job = _jobs[key] = Job(key, make, total)
+            job = _jobs[key] = Job(key, make, total, seconds_unseen)
         _jobs.move_to_end(key)
         finished = [each for each in _jobs.values() if not each.is_running]
         for old in finished[:-_MAX_FINISHED]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from typing import NoReturn
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -108,6 +109,12 @@ def controls_of(entry: Entry) -> Sequence[str]:
 def link(name: str) -> StreamlitPage:
     """Return a page as `st.page_link` and `st.switch_page` take it."""
     return _page(_BY_NAME[name], name)
+
+
+def go_to(name: str) -> NoReturn:
+    """Open another page with the present values of the shared controls."""
+    # Without query_params Streamlit clears the address, which it refuses for bound widgets.
+    st.switch_page(link(name), query_params={})
 
 
 def link_to_parts(name: str) -> None:

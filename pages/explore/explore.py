@@ -34,6 +34,8 @@ _LARGE_FEATURES = 256
 # Runs of which pictures are sent to the browser, and fewer for large pictures.
 _PICTURED_RUNS, _PICTURED_LARGE_RUNS = 8, 3
 _POLL_SECONDS = 0.5
+# The curve is finished later if a visitor leaves and comes back.
+_SECONDS_UNSEEN = 5.0
 _WIDEST_INTERVAL = 0.9
 _JOB, _AXIS = "_explore_job", "_explore_axis"
 _MAX_EIGENVALUES = 60
@@ -43,7 +45,7 @@ def show(selection: Selection) -> None:
     """Draw the start page."""
     if axis := st.session_state.pop(_AXIS, None):
         st.session_state["tradeoffs_field"] = axis
-        st.switch_page(navigation.link("tradeoffs"))
+        navigation.go_to("tradeoffs")
     spec, dataset = selection.spec, selection.dataset
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
@@ -78,7 +80,9 @@ def _compute(selection: Selection) -> None:
         key = (*key, spec.epsilon)
     is_large = problem.moments.n_features >= _LARGE_FEATURES
     total = len(specs) * spec.repetitions * len(spec.protocols)
-    job = background.start(key, lambda: _runs(specs, is_large=is_large), total)
+    job = background.start(
+        key, lambda: _runs(specs, is_large=is_large), total, seconds_unseen=_SECONDS_UNSEEN
+    )
     if job.is_running:
         st.fragment(_hand_over, run_every=_POLL_SECONDS)(selection, job, here, exact)
     else:

@@ -68,7 +68,7 @@ Sides = tuple[list[Row], ...]
 def show(selection: Selection) -> None:
     """Draw the page."""
     if st.session_state.pop(_OPENED, False):
-        st.switch_page(navigation.link("explore"))
+        navigation.go_to("explore")
     st.title("Trade-offs")
     navigation.link_to_parts("tradeoffs")
     notices.show_notes(selection.notes)

@@ -205,7 +205,7 @@ def _show_ways_on(name: str, story: Story, spec: RunSpec, *, is_over: bool) -> N
             "Open these settings in Explore",
             on_click=partial(controls.reset_controls, **_control_values(spec)),
         ):
-            st.switch_page(navigation.link("explore"))
+            navigation.go_to("explore")
         if is_over:
             _link_to_story(following, f"Next story: {STORIES[following].title} →")
         st.button("All stories", on_click=_leave_story)

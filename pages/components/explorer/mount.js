@@ -20,6 +20,8 @@ export default function ({ data: [data], parentElement, setTriggerValue, setStat
   explorer.receive(link);
   return () => {
     control.stop();
+    explorer.pictures.stop();
+    mounted.delete(parentElement);
     link.explorers.delete(explorer);
   };
 }

@@ -36,11 +36,16 @@ class Pictures {
     };
     label();
     button.addEventListener("click", () => { this.isPaused = !this.isPaused; label(); });
-    const visible = new IntersectionObserver(([entry]) => {
+    this.visible = new IntersectionObserver(([entry]) => {
       clearInterval(this.timer);
-      if (entry.isIntersecting) this.timer = setInterval(() => this.tick(), RUN_MS);
+      if (entry.isIntersecting && this.root.isConnected) this.timer = setInterval(() => this.tick(), RUN_MS);
     });
-    visible.observe(root);
+    this.visible.observe(root);
+  }
+
+  stop() {
+    this.visible.disconnect();
+    clearInterval(this.timer);
   }
 
   // Exact pictures of a setting: kind, height, width, names, columns, rows, components.
@@ -128,6 +133,7 @@ class Pictures {
     const { about } = this;
     if (!about) return;
     const style = getComputedStyle(this.root);
+    if (!style.color) return; // removed from the page
     this.ink = channels(style.color);
     if (this.drawnExact !== about || this.drawnInk !== style.color) {
       [this.drawnExact, this.drawnInk] = [about, style.color];
