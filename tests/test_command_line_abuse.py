@@ -152,17 +152,17 @@ def _python(program: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("part", ["demo", "look join.json --project p", "hub folder --port 1"])
+@pytest.mark.parametrize("part", ["demo", "superlink folder --port 1", "run folder"])
 def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(part, tmp_path):
     done = _python(
         "import sys\n"
-        "sys.modules.update(dict.fromkeys(['cryptography', 'starlette', 'uvicorn']))\n"
+        "sys.modules.update(dict.fromkeys(['cryptography', 'flwr']))\n"
         "from dpcore.command_line import main\n"
-        f"raise SystemExit(main(['study', *{part.split()!r}]))"
+        f"raise SystemExit(main(['federated', *{part.split()!r}]))"
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("dpcore: this needs ") and done.stderr.count("\n") == 1
-    assert "dp-pca-lab[study]" in done.stderr
+    assert "dp-pca-lab[federated]" in done.stderr
 
 
 @pytest.mark.parametrize("module", ["numpy", "scipy", "dpcore.command_line.options"])
@@ -182,9 +182,9 @@ def test_what_is_stopped_while_it_is_imported_says_so(module):
 
 
 @pytest.mark.parametrize("arguments", [
-    ["study", "hub", "folder", "--port", "99999"], ["study", "hub", "folder", "--port", "-1"],
-    ["study", "site", "join", "--data", "d.csv", "--project", "p", "--page-port", "99999"],
-    ["study", "look", "join", "--project", "p", "--page-port", "9" * 400],
+    ["federated", "superlink", "folder", "--port", "99999"],
+    ["federated", "superlink", "folder", "--port", "-1"],
+    ["federated", "superlink", "folder", "--port", "9" * 400],
 ])  # fmt: skip
 def test_a_port_that_no_address_has_is_refused(capsys, arguments):
     with pytest.raises(SystemExit) as ended:

@@ -33,15 +33,13 @@ DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-p
 # Where a library may be imported that `pip install .` does not bring, and the extra that does.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
-    "study": ("dpcore/federated/",),
+    "federated": ("dpcore/federated/",),
     "excel": ("dpcore/release/workbook.py",),
     "cluster": (
         "dpcore/cluster.py",
         "dpcore/experiments/sweep.py",
         "dpcore/release/cluster_sums.py",
     ),
-    "flower": ("dpcore/federated/flower.py",),
-    "nvflare": ("dpcore/federated/nvflare.py",),
 }
 
 
@@ -61,9 +59,7 @@ def needed_by(requirements: list[str]) -> set[str]:
         found.add(name)
         try:
             needs = distribution(name).requires
-        except (
-            PackageNotFoundError
-        ):  # Flower and NVFlare run by hand alone, and are in no requirements file.
+        except PackageNotFoundError:  # A package of another system.
             continue
         for other in map(Requirement, needs or ()):
             asked = [{"extra": extra} for extra in (*one.extras, "")]

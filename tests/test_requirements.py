@@ -15,8 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 RANGES = {
-    "requirements.txt": [*PROJECT["dependencies"], *EXTRAS["dashboard"], *EXTRAS["study"]],
-    "tests/requirements.txt": [*EXTRAS["cluster"], *EXTRAS["docs"]],
+    "requirements.txt": [*PROJECT["dependencies"], *EXTRAS["dashboard"]],
+    "tests/requirements.txt": [*EXTRAS["cluster"], *EXTRAS["docs"], *EXTRAS["federated"]],
 }
 
 

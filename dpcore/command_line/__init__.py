@@ -14,6 +14,7 @@ from tqdm import tqdm
 import dpcore
 from dpcore.command_line import evidence_command, sweep_command
 from dpcore.command_line.evidence_command import add_audit_command
+from dpcore.command_line.federated_command import add_federated_command
 from dpcore.command_line.options import (
     ASIDE,
     Commands,
@@ -26,7 +27,6 @@ from dpcore.command_line.options import (
     with_progress,
 )
 from dpcore.command_line.release_command import add_release_commands, held_table
-from dpcore.command_line.study_command import add_study_command
 from dpcore.command_line.sweep_command import add_best_command, add_cca_command
 from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
@@ -57,7 +57,7 @@ examples:
   %(prog)s release --data survey/table.csv --dictionary survey/dictionary.toml \\
     --epsilon 1 --delta 1e-6 --components 3 --project survey/project --name first --cap 3 1e-6
   %(prog)s run --data survey/table.csv --dictionary survey/dictionary.toml
-  %(prog)s study demo
+  %(prog)s federated demo
   %(prog)s quiz quiz.csv
   %(prog)s dashboard
   %(prog)s verify survey/project/releases/first
@@ -72,8 +72,7 @@ exit status:
 FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
 # What some commands need beside what dpcore itself does, and the extra that brings it.
 _EXTRAS = {
-    "cryptography": "study", "starlette": "study", "uvicorn": "study", "dask": "cluster",
-    "distributed": "cluster",
+    "cryptography": "federated", "flwr": "federated", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 
 
@@ -173,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     add_audit_command(commands)
     add_cca_command(commands)
     add_release_commands(commands)
-    add_study_command(commands)
+    add_federated_command(commands)
     add_quiz_command(commands)
     add_dashboard_command(commands)
     add_publish_command(commands)

@@ -1,15 +1,15 @@
-"""The guard: what stands between a site's rows and a study.
+"""The guard of a site: the only process with access to its rows, and the owner of its ledger.
 
-It owns the rows, the site's randomness and the ledger. A request is numbers and names, checked
-against the plan that the site has agreed to; the answer is a message that has been paid for, or a
-refusal in one sentence. Who asks the same again is sent the same bytes again, and nothing is drawn.
+A request contains numbers and names, never code. The guard checks it against its own plan, charges
+the ledger, draws exact noise, stores the answer and returns it. A repeated request returns the same
+bytes without a new charge.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,22 +23,20 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.federated.plan import AttemptCost, StudyPlan
-from dpcore.federated.wire_messages import (
+from dpcore.federated.masks import is_public_key, masked, public_key_of
+from dpcore.federated.messages import (
     ROUNDS,
     SUM,
-    FrameError,
+    Greeting,
+    MessageError,
     Request,
-    frame,
-    handed_on,
-    masked,
-    public_key,
-    refusal,
+    message_of,
     request_from,
+    sentence_of,
 )
+from dpcore.federated.plan import AttemptCost, FederatedPlan
 from dpcore.pca.assessment import bases_worth
-from dpcore.pca.protocols.sequential import join
-from dpcore.pca.site import NoisySite, SiteMessage
+from dpcore.pca.site import NoisySite
 from dpcore.privacy import BeyondCap
 from dpcore.release.encoding import Reading
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
@@ -48,86 +46,91 @@ from dpcore.release.project import Project, sync_folder
 from dpcore.release.tables import Table
 from dpcore.spectra import Spectrum
 
-_MESSAGE, _ASKED, _LOG = "message.bin", "request.json", "requests.log"
+_MESSAGE, _REQUEST, _LOG = "message.bin", "request.json", "requests.log"
 _KEY, _PLAN = "key.bin", "plan.json"
-LONGEST_LOG = 1 << 24
-# Blocks of rows are so much smaller than a release's: a guard runs beside what else a site runs.
-_SMALLER = 4
+_LONGEST_LOG = 1 << 24
+# Blocks of rows are smaller than those of a release, because a site runs other programs too.
+_BLOCK_DIVISOR = 4
 
 
 class RequestRefused(Exception):
-    """A site's answer where it does not answer: one sentence."""
+    """Refusal of a request, in one sentence that contains nothing computed from rows."""
+
+
+class AttemptConflict(RequestRefused):
+    """Refusal because the attempt was answered for another roster or centre.
+
+    The aggregator can continue with a new attempt, which is charged.
+    """
 
 
 class Guard:
-    """A site's guard in one study.
+    """Guard of one site in one federated analysis.
 
-    Promise: whatever is asked, by whomever, everything that leaves is (epsilon, delta)-DP for
-    every person of this site against each adversary of the plan, an attempt at a time; and all
-    attempts and other releases of the project together keep its cap. Nothing else leaves but
-    refusals, which are made of the request and the ledger; what else went wrong is in the log.
+    Guarantee: one attempt is (epsilon, delta)-differentially private for every person of this site
+    against each adversary of the plan, under adversarial requests. All attempts and other releases
+    of the project together keep the project's cap. Only messages and refusals leave the guard.
+    Refusals depend on the request and the ledger; other errors are written to the log only.
 
     Parameters
     ----------
-    plan : StudyPlan
+    plan : FederatedPlan
     site : str
     data : path, mapping, DataFrame or ndarray
-        As in `Table`: the site's rows.
+        The site's rows, as for `Table`.
     project : Project
-        With the ledger of everything released about these people.
+        Ledger of all releases about these people.
     peers : mapping of str to str, optional
-        Public keys of other sites, come by another way than the hub: no others are then accepted.
-    approve : callable
-        Request -> whether the owner lets it be answered.
+        Public keys of other sites, exchanged over another channel. The guard refuses requests with
+        different keys for these sites.
 
     Raises
     ------
     ParameterError
-        If the site or its table is not the plan's, or the project has met another study of its
-        name.
+        If the site or its table does not fit the plan, or if the project has answered another plan
+        of the same name.
     """
 
     def __init__(
         self,
-        plan: StudyPlan,
+        plan: FederatedPlan,
         site: str,
         data: Any,
         project: Project,
         *,
         peers: Mapping[str, str] | None = None,
-        approve: Callable[[Request], bool] = lambda _: True,
     ) -> None:
         if site not in plan.sites:
             raise ParameterError("site", f"one of {', '.join(plan.sites)}", site)
         self.plan, self.site, self.project = plan, site, project
-        self._table = Table(data, plan.dictionary.keys, _SMALLER * plan.n_features)
-        self._peers, self._approve = dict(peers or {}), approve
+        self._table = Table(data, plan.dictionary.keys, _BLOCK_DIVISOR * plan.n_features)
+        self._peers = dict(peers or {})
         self._lock = Lock()
-        # Charges and messages are kept by the study's name: it has to mean one plan.
-        agreed = plan.json().encode()
-        if _first(project.folder / f"{plan.name}-{_PLAN}", agreed) != agreed:
-            raise ParameterError("name", "of no other study that this project has met", plan.name)
+        # Charges and messages are stored under the plan's name.
+        stored = _stored(project.folder / f"{plan.name}-{_PLAN}", plan.json().encode())
+        if stored != plan.json().encode():
+            raise ParameterError("name", "of one plan per project", plan.name)
         fresh = X25519PrivateKey.generate().private_bytes_raw()
-        kept = _first(project.folder / f"{plan.name}-{_KEY}", fresh)
-        self._key = X25519PrivateKey.from_private_bytes(kept)
+        key = _stored(project.folder / f"{plan.name}-{_KEY}", fresh)
+        self._private_key = X25519PrivateKey.from_private_bytes(key)
 
     @property
-    def public_key(self) -> str:
-        """What other sites agree on masks with."""
-        return public_key(self._key)
+    def greeting(self) -> Greeting:
+        """Return the introduction of this guard."""
+        return Greeting(self.plan.digest, self.site, public_key_of(self._private_key))
 
     def answer(self, raw: bytes) -> bytes:
-        """The message that was asked for.
+        """Return the message for a request.
 
         Parameters
         ----------
         raw : bytes
-            As a hub sent it; nothing in it is trusted.
+            Request as received, untrusted.
 
         Raises
         ------
-        Refused
-            With the sentence that may be sent back.
+        RequestRefused
+            With a sentence that may be sent to the aggregator.
         """
         with self._lock:
             request_id = ""
@@ -135,110 +138,109 @@ class Guard:
                 request = request_from(raw, self.plan)
                 request_id = request.id
                 message = self._answer(request)
-            except (FrameError, BeyondCap) as error:
-                self._note(raw, request_id, refusal(error), 0)
-                raise RequestRefused(refusal(error)) from error
+            except RequestRefused as refused:
+                self._log(raw, request_id, str(refused), 0)
+                raise
+            except (MessageError, BeyondCap) as error:
+                self._log(raw, request_id, sentence_of(error), 0)
+                raise RequestRefused(sentence_of(error)) from error
             except (ParameterError, ValueError, OSError) as error:
-                # Made of the rows, perhaps, or of where they are: the owner's to read.
-                self._note(raw, request_id, refusal(error), 0)
+                # The text may contain values of rows or paths, so it stays in the log.
+                self._log(raw, request_id, sentence_of(error), 0)
                 raise RequestRefused(f"{self.site} cannot answer; its own log says why") from error
-            self._note(raw, request_id, "", len(message))
+            self._log(raw, request_id, "", len(message))
             return message
 
     def log(self) -> list[dict[str, Any]]:
-        """`log_of` this site's project."""
-        return log_of(self.project)
+        """Return all logged requests, oldest first."""
+        path = self.project.folder / _LOG
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_bytes().splitlines()]
 
     def _answer(self, request: Request) -> bytes:
-        if request.keys.get(self.site) != self.public_key:
-            raise FrameError(f"a roster without {self.site}, or with another public key for it")
+        if request.public_keys.get(self.site) != self.greeting.public_key:
+            raise MessageError(f"a roster without {self.site}, or with another public key for it")
         for other, key in self._peers.items():
-            if request.keys.get(other, key) != key:
-                raise FrameError(f"a public key for {other} that is not the one known here")
-        if (message := self._kept(request)) is not None:
+            if request.public_keys.get(other, key) != key:
+                raise MessageError(f"a public key for {other} that differs from the known one")
+        if (message := self._stored_answer(request)) is not None:
             return message
-        if not self._approve(request):
-            raise FrameError(f"{self.site}'s owner does not let this be answered")
         values = self._sum(request) if request.round == SUM else self._moment(request)
         if self.plan.is_masked:
             values = self._masked(values, request)
-        message, name = frame(self.plan, request, self.site, values), self._name(request.id)
-        self.project.publish(name, {_MESSAGE: message, _ASKED: request.json()})
+        message = message_of(self.plan, request, self.site, values)
+        name = self._name(request.id)
+        self.project.publish(name, {_MESSAGE: message, _REQUEST: request.json()})
         self.project.seal(name, sha256(message).hexdigest())
         return message
 
     def _name(self, request_id: str) -> str:
-        """Of an answer, in the ledger and as a folder."""
+        """Return the name of an answer in the ledger, also the name of its folder."""
         return f"{self.plan.name}-{request_id}"
 
-    def _kept(self, request: Request) -> bytes | None:
-        """The answer that was drawn to this, byte for byte; None where none can have left.
+    def _stored_answer(self, request: Request) -> bytes | None:
+        """Return the stored answer to this request; None if no answer can have left.
 
-        Raises `FrameError` if one has left, or may have, and is not kept: what was drawn in its
-        place would be a second answer on one charge.
+        Raises `MessageError` if an answer may have left and is missing or damaged. A second draw on
+        the same charge would break the guarantee.
         """
         name = self._name(request.id)
         sealed = self.project.answers().get(name)
-        if not self.project.path_of(name).is_dir():
-            # An attempt that an earlier version charged has no line for its answers.
-            charged = {each.name for each in self.project.releases()}
-            if sealed or (sealed is None and self.plan.charge(request.attempt) in charged):
-                raise FrameError(self._lost(request.id))
+        folder = self.project.path_of(name)
+        if not folder.is_dir():
+            if sealed:
+                raise MessageError(self._explain_loss(request.id))
             return None
         try:
-            asked, message = kept_message(self.project, self.plan, request.id)
+            answered, message = (folder / _REQUEST).read_bytes(), (folder / _MESSAGE).read_bytes()
         except OSError as error:
-            raise FrameError(self._lost(request.id)) from error
+            raise MessageError(self._explain_loss(request.id)) from error
         if sealed and sha256(message).hexdigest() != sealed:
-            raise FrameError(self._lost(request.id))
-        if asked != request.json():
-            raise FrameError(f"another request of the name {request.id}, which was answered")
-        if not sealed:  # killed when it was about to leave, or drawn by an earlier version
+            raise MessageError(self._explain_loss(request.id))
+        if answered != request.json():
+            raise AttemptConflict(f"{self.site} answered another request named {request.id}")
+        if not sealed:  # The process ended between `publish` and `seal`.
             self.project.seal(name, sha256(message).hexdigest())
         return message
 
-    def _lost(self, request_id: str) -> str:
+    def _explain_loss(self, request_id: str) -> str:
         return (
-            f"{self.site}'s answer {request_id} is in its ledger, no longer in its project, and "
-            f"not drawn twice on one charge: put the folder {self._name(request_id)} of releases "
-            "back from a copy, or let the hub begin a new attempt, which is charged anew"
+            f"{self.site}'s answer {request_id} is missing from its project or damaged: restore "
+            f"the folder {self._name(request_id)} of releases from a copy, or start a new attempt, "
+            "which is charged"
         )
 
     def _masked(self, values: IntArray, request: Request) -> IntArray:
-        plan, sigma = self.plan, None
-        if plan.protocol == "cape":
-            # Of the moment every mask is as wide as the widest has to be, that of the diagonal.
-            scales = plan.scales
-            own = scales.sum_sigma if request.round == SUM else scales.diagonal_sigma
-            sigma = plan.pair_sigma(own)
-        purpose = f"{plan.digest} {request.id}"
-        return masked(values, self._key, self.site, request.roster, request.keys, purpose, sigma)
+        purpose = f"{self.plan.digest} {request.id}"
+        keys, roster = request.public_keys, request.roster
+        return masked(values, self._private_key, self.site, keys, roster, purpose)
 
     def _sum(self, request: Request) -> IntArray:
         plan = self.plan
         total = sum_and_count(self._table, plan.dictionary, plan.scales, Reading())
-        charge = plan.charge(request.attempt)
-        # Nothing leaves before its hash is in the ledger: what a kill left charged without one can
-        # be drawn again.
+        charge = plan.charge_name(request.attempt)
+        # The hash of an answer enters the ledger before the answer leaves. An attempt without one
+        # was interrupted before that, so its noise can be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
-            spent = AttemptCost(plan.worst.mu, plan.distance)
-            rounds = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
-            self.project.charge(charge, spent, plan.epsilon, plan.delta, answers=rounds)
+            cost = AttemptCost(plan.worst.mu, plan.distance)
+            answers = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
+            self.project.charge(charge, cost, plan.epsilon, plan.delta, answers=answers)
         return noisy_sum(total, plan.scales.sum_sigma)
 
     def _moment(self, request: Request) -> AnyArray:
-        """Paid for with the sum: both noises are in the attempt's charge."""
+        """Draw the noisy moment, which the attempt's charge includes."""
         plan = self.plan
         sum_id = f"{request.attempt}-{SUM}"
-        before = self.project.path_of(self._name(sum_id)) / _ASKED
-        if not before.exists():
+        path = self.project.path_of(self._name(sum_id)) / _REQUEST
+        if not path.exists():
             if self.project.answers().get(self._name(sum_id)):
-                raise FrameError(self._lost(sum_id))
-            raise FrameError(f"a moment before the sum of attempt {request.attempt}")
-        asked = request_from(before.read_bytes(), plan)
-        same = asked.roster == request.roster and asked.keys == request.keys
+                raise MessageError(self._explain_loss(sum_id))
+            raise MessageError(f"a moment before the sum of attempt {request.attempt}")
+        first = request_from(path.read_bytes(), plan)
+        same = first.roster == request.roster and first.public_keys == request.public_keys
         if plan.is_masked and not same:
-            raise FrameError("another roster than that of the sum")
+            raise MessageError("another roster than that of the sum")
         centre = np.array(request.centre, dtype=np.float64)
         exact = moment_around(
             self._table, plan.dictionary, plan.scales, centre, on_sphere=plan.on_sphere
@@ -248,72 +250,46 @@ class Guard:
             return noisy[np.triu_indices(plan.n_features)]
         rank = int(plan.intermediate_dim or 0)
         sigma = plan.scales.diagonal_sigma / LENGTH**2
-        likely = Spectrum(noisy / LENGTH**2)
-        bases = bases_worth(likely, rank, sigma=sigma, bases=plan.bases)
-        own = NoisySite(likely.matrix, 1, sigma).proxy(rank, "value", bases)
-        if request.links:
-            handed = SiteMessage(handed_on(request.handed, plan), request.links, 0.0)
-            own = join(handed, own, rank)
-        return own.values
+        spectrum = Spectrum(noisy / LENGTH**2)
+        bases = bases_worth(spectrum, rank, sigma=sigma, bases=plan.bases)
+        return NoisySite(spectrum.matrix, 1, sigma).proxy(rank, "value", bases).values
 
-    def _note(self, raw: bytes, request_id: str, refused: str, n_bytes: int) -> None:
+    def _log(self, raw: bytes, request_id: str, refusal: str, n_bytes: int) -> None:
         path = self.project.folder / _LOG
-        if path.exists() and path.stat().st_size > LONGEST_LOG:
+        if path.exists() and path.stat().st_size > _LONGEST_LOG:
             os.replace(path, path.with_suffix(".log.old"))
         line = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "study": self.plan.name,
+            "plan": self.plan.name,
             "request": request_id,
-            "asked": raw[:200].decode(errors="replace"),
-            "refused": refused,
+            "raw": raw[:200].decode(errors="replace"),
+            "refusal": refusal,
             "bytes": n_bytes,
         }
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
 
-def log_of(project: Project, most_bytes: int = LONGEST_LOG) -> list[dict[str, Any]]:
-    """What was asked of a project's guards and what left, oldest first: for the owner.
+def peers_from(path: Path | str, plan: FederatedPlan) -> dict[str, str]:
+    """Return the public keys of other sites in a JSON file.
 
-    Parameters
-    ----------
-    project : Project
-    most_bytes : int
-        So much of the end of the log is read.
+    Raises `ParameterError` if the file is not an object of site names and public keys.
     """
-    path = project.folder / _LOG
-    if not path.exists():
-        return []
-    with path.open("rb") as file:
-        start = max(0, path.stat().st_size - most_bytes)
-        file.seek(start)
-        lines = file.read(most_bytes).splitlines()
-    return [json.loads(line) for line in lines[1 if start else 0 :]]
+    try:
+        peers = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError):
+        peers = None
+    is_right = isinstance(peers, dict) and peers.keys() <= set(plan.sites)
+    if not is_right or not all(is_public_key(key) for key in peers.values()):
+        raise ParameterError("peers", "a JSON object of sites and public keys", str(path))
+    return dict(peers)
 
 
-def kept_message(project: Project, plan: StudyPlan, request_id: str) -> tuple[bytes, bytes]:
-    """A request that was answered, and the answer, byte for byte.
+def _stored(path: Path, content: bytes) -> bytes:
+    """Return the content of a file, created with `content` where it is missing.
 
-    Raises
-    ------
-    OSError
-        If there is none.
+    The file appears complete or not at all, and only its owner can read it.
     """
-    folder = project.path_of(f"{plan.name}-{request_id}")
-    return (folder / _ASKED).read_bytes(), (folder / _MESSAGE).read_bytes()
-
-
-def project_of_key(plan: StudyPlan, key: str, beside: Path) -> Path | None:
-    """The project folder beside this one whose guard has this public key in the study."""
-    for path in sorted(beside.resolve().parent.glob(f"*/{plan.name}-{_KEY}")):
-        with suppress(OSError, ValueError):
-            if public_key(X25519PrivateKey.from_private_bytes(path.read_bytes())) == key:
-                return path.parent
-    return None
-
-
-def _first(path: Path, content: bytes) -> bytes:
-    """What a file holds: this, where there was none. Its owner's alone, and never half of it."""
     with NamedTemporaryFile(dir=path.parent) as file:
         file.write(content)
         file.flush()

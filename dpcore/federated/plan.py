@@ -1,4 +1,4 @@
-"""What a study is: everything that all sites and the hub agree on before a row is read."""
+"""The plan of a federated analysis: the settings that all sites and the aggregator agree on."""
 
 from __future__ import annotations
 
@@ -22,12 +22,8 @@ from dpcore.release.scales import Scales, calibrated
 from dpcore.release.settings import PublicationSettings
 from dpcore.spectra import PublicBasis
 
-FORM = "dp-pca-lab/study/1"
-PROTOCOLS = ("securesum", "cape", "full", "dpdis", "sequential")
-# Of these messages the sum alone is of use: every one of the roster has to be there.
-MASKED = ("securesum", "cape")
-# What is sent of the moment are R directions, each times the root of its eigenvalue.
-CUT = ("dpdis", "sequential")
+FORM = "dp-pca-lab/federated-plan/1"
+PROTOCOLS = ("securesum", "full", "dpdis")
 MOST_SITES, MOST_FEATURES = 200, 4096
 _LONGEST = 7 * 86_400
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
@@ -35,34 +31,37 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
 
 @dataclass(frozen=True)
 class AttemptCost:
-    """What an attempt costs a site's people, as a ledger counts it."""
+    """Privacy cost of one attempt for the people of a site, in the form a ledger takes.
+
+    mu: Ratio of sensitivity and noise scale against the strongest adversary.
+    distance: Total variation distance of all samplers from the ideal noise.
+    """
 
     mu: float
     distance: float
 
 
 @dataclass(frozen=True)
-class StudyPlan:
-    """A study, as every party holds it; its digest is in every request.
+class FederatedPlan:
+    """Settings of a federated analysis. Every request carries the SHA-256 of the plan.
 
-    name: Up to 32 letters, digits and _.
-    dictionary: What is public about the columns, the same at every site.
+    name: Up to 32 letters, digits and _. Identifies the analysis in each site's ledger.
+    dictionary: Public limits of the columns, the same at every site.
     sites: Names of all sites, in order.
-    epsilon, delta: Promised to every person, against everybody who is not trusted.
+    epsilon, delta: Guarantee of one attempt for every person, against the strongest adversary.
     n_components: K.
-    intermediate_dim: R of messages that are cut, at least K in a chain; 2 K unless told otherwise,
-        at most the number of features.
-    protocol: {"securesum", "cape", "full", "dpdis", "sequential"}
+    intermediate_dim: R of `dpdis`; by default 2 K, at most the number of features.
+    protocol: {"securesum", "full", "dpdis"}
     preparation: {"sphere", "bounded"}
-    mean_share: Part of mu squared for the private centre and count.
-    denoise: {"auto", "none"}. Take likely noise out of noisy moments, in the basis of the columns:
-        each site before it cuts its own, the hub where it holds a whole sum; not for two views.
-    fewest: How many sites have to answer, at least 2; all but one unless told otherwise.
-    honest: H of masked messages: so many sites keep their masks and noise to themselves; all but
-        one unless told otherwise.
-    first_view: For canonical correlations: so many of the features, the first, are one view and the
-        others the second. None for principal components.
-    round_seconds, join_seconds: How long the hub waits for a message, and for sites to join.
+    mean_share: Share of mu squared spent on the private centre and count.
+    denoise: {"auto", "none"}. Shrink noisy moments in the basis of the columns: at the sites
+        before a cut to R, otherwise at the aggregator. Unused for two views.
+    fewest: Number of sites that have to answer, at least 2; all but one by default.
+    honest: Number H of sites that keep their masks and noise secret; all but one by default.
+    first_view: Number of leading features in the first view of canonical correlation analysis;
+        None for principal components.
+    round_seconds, join_seconds: Longest wait for the messages of a round, and for sites to join.
+
     Raises `ParameterError` if a value is out of range.
     """
 
@@ -99,14 +98,9 @@ class StudyPlan:
                 object.__setattr__(self, name, usual)
             if type(value := getattr(self, name)) is not int or not low <= value <= high:
                 raise ParameterError(name, f"a whole number from {low} to {high}", value)
-        if self.is_chain and int(self.intermediate_dim or 0) < self.n_components:
-            raise ParameterError(
-                "intermediate_dim", f"at least n_components={self.n_components} in a chain",
-                self.intermediate_dim,
-            )  # fmt: skip
         if self.first_view is not None:
             self._check_views(self.first_view, n_features)
-        _ = self.scales  # a budget that cannot be kept is refused here
+        _ = self.scales  # raises if the noise cannot reach epsilon
 
     def _check_views(self, first: int, n_features: int) -> None:
         if type(first) is not int or not 1 <= first < n_features:
@@ -140,170 +134,139 @@ class StudyPlan:
 
     @property
     def on_sphere(self) -> bool:
-        """Whether rows get one length around the private centre."""
+        """Return whether rows are scaled to length 1 around the private centre."""
         return self.preparation == "sphere"
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the plan: two parties with one digest hold the same plan."""
+        """Return the SHA-256 of the plan's JSON text."""
         return sha256(self.json().encode()).hexdigest()
 
-    def charge(self, attempt: int) -> str:
-        """What a site's ledger calls an attempt: a name that no release has, whose charge would
-        be taken for this one's."""
+    def charge_name(self, attempt: int) -> str:
+        """Return the ledger name of an attempt, which no release can have."""
         return f"{self.name}-{attempt}-{self.digest[:12]}"
-
-    def unknown(self, adversary: Adversary) -> int:
-        """How many sites' noises hide a person's message from an adversary, at the fewest."""
-        if not self.is_masked:
-            return 1
-        fewest = int(self.fewest or 0)
-        return {
-            Adversary.OUTSIDER: fewest,
-            Adversary.AGGREGATOR: self._counted_on,
-            Adversary.SITE: min(self._counted_on, fewest - 1),
-        }[adversary]
 
     @property
     def is_masked(self) -> bool:
-        return self.protocol in MASKED
+        """Return whether only the sum of all messages of a round is readable."""
+        return self.protocol == "securesum"
 
     @property
     def is_cut(self) -> bool:
-        return self.protocol in CUT
+        """Return whether sites send R directions, each times the root of its eigenvalue."""
+        return self.protocol == "dpdis"
 
     @property
     def bases(self) -> tuple[PublicBasis, ...]:
-        """In which noisy moments are denoised, by the sites or by the hub."""
+        """Return the public bases in which noisy moments may be denoised."""
         if self.first_view is not None:
             return ()
         return bases_of(self.denoise, self.n_features, self.n_components)
 
-    @property
-    def is_chain(self) -> bool:
-        """Whether a site's moment goes on with the next one's, and nobody adds up."""
-        return self.protocol == "sequential"
-
-    @property
-    def _counted_on(self) -> int:
-        """Of the honest sites, how many are left when as many drop out as may."""
-        return max(1, int(self.honest or 0) - (len(self.sites) - int(self.fewest or 0)))
-
-    def exposure(self, adversary: Adversary) -> Fraction:
-        """mu squared of what an adversary sees, where a site's noise alone would give it 1.
-
-        `dpcore.privacy.cape_mu` with the same numbers of sites: masks of a secure sum are without
-        bound, those of CAPE S times the noise's variance, as published.
-        """
-        seen = Fraction(1, self.unknown(adversary))
-        if self.protocol == "cape" and adversary is Adversary.AGGREGATOR:
-            seen += (1 - seen) / (len(self.sites) + 1)
-        return seen
-
-    def pair_sigma(self, sigma: int) -> int:
-        """Of the masks that a pair of CAPE's sites shares, for noise of this scale.
-
-        Among h sites whose masks are unknown they vary by h times their variance in every
-        direction but that of the sum.
-        """
-        return _root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))
+    def unknown_noises(self, adversary: Adversary) -> int:
+        """Return the smallest number of sites' noises that an adversary cannot subtract."""
+        if not self.is_masked:
+            return 1
+        fewest, honest = int(self.fewest or 0), int(self.honest or 0)
+        # The sites that drop out may be honest ones.
+        counted_on = max(1, honest - (len(self.sites) - fewest))
+        return {
+            Adversary.OUTSIDER: fewest,
+            Adversary.AGGREGATOR: counted_on,
+            Adversary.SITE: min(counted_on, fewest - 1),
+        }[adversary]
 
     @cached_property
     def scales(self) -> Scales:
-        """Of the noise that one site adds, in whole numbers.
+        """Return the integer noise scales of one site.
 
-        They are worth one of 1 / root `exposure` times the scale to whoever knows most, and that
-        one is calibrated for the promise.
+        The noises that the strongest adversary cannot subtract together reach epsilon.
         """
-        whole = calibrated(
+        pooled = calibrated(
             self.dictionary,
             epsilon=self.epsilon,
-            # Each site's sampler takes its part of delta; one part is in the calibration.
+            # `calibrated` subtracts the distance of one site's sampler from delta.
             delta=self.delta - self._delta_of_others,
             mean_share=self.mean_share,
         )
-        seen = max(self.exposure(adversary) for adversary in Adversary)
+        fewest = min(self.unknown_noises(adversary) for adversary in Adversary)
         return replace(
-            whole,
-            sum_sigma=_root_above(whole.sum_sigma**2 * seen),
-            moment_sigma=_root_above(whole.moment_sigma**2 * seen),
+            pooled,
+            sum_sigma=_root_above(Fraction(pooled.sum_sigma**2, fewest)),
+            moment_sigma=_root_above(Fraction(pooled.moment_sigma**2, fewest)),
         )
 
     @property
     def _delta_of_others(self) -> float:
-        """What the samplers of all other sites take of delta."""
+        """Return the part of delta for the samplers of all other sites."""
         n_features = self.n_features
         one = (n_features + 1 + n_features * (n_features + 1) // 2) * DISTANCE
         return delta_of_distance((self._n_samplers - 1) * one, self.epsilon)
 
     @property
     def _n_samplers(self) -> int:
-        n_sites = len(self.sites)
-        pairs = n_sites * (n_sites - 1) // 2 if self.protocol == "cape" else 0
-        return n_sites + pairs if self.is_masked else 1
+        return len(self.sites) if self.is_masked else 1
 
-    def hiding(self, adversary: Adversary) -> Scales:
-        """The noise that hides a person's message from an adversary, as if one had added it."""
-        seen, scales = self.exposure(adversary), self.scales
+    def scales_against(self, adversary: Adversary) -> Scales:
+        """Return the scales of the noise that an adversary cannot subtract from a message."""
+        unknown, scales = self.unknown_noises(adversary), self.scales
         return replace(
             scales,
-            sum_sigma=math.isqrt(math.floor(scales.sum_sigma**2 / seen)),
-            moment_sigma=math.isqrt(math.floor(scales.moment_sigma**2 / seen)),
+            sum_sigma=math.isqrt(scales.sum_sigma**2 * unknown),
+            moment_sigma=math.isqrt(scales.moment_sigma**2 * unknown),
         )
 
     @property
     def worst(self) -> Scales:
-        """`hiding` from whoever knows most: what a site's ledger is charged for."""
-        return self.hiding(max(Adversary, key=self.exposure))
+        """Return the scales against the strongest adversary, which a ledger is charged for."""
+        return self.scales_against(min(Adversary, key=self.unknown_noises))
 
     @property
     def distance(self) -> float:
-        """Total variation of all that was drawn from its law, over all sites that add up."""
+        """Return the total variation distance of all samplers of a sum from the ideal noise."""
         return self._n_samplers * self.scales.distance
 
     def epsilon_against(self, adversary: Adversary) -> float:
-        """What holds at the plan's delta, the samplers' distance included."""
-        left = self.delta - delta_of_distance(self.distance, self.epsilon)
-        return gaussian_epsilon(left, 1.0, self.hiding(adversary).mu) if left > 0 else math.inf
+        """Return the exact epsilon of one attempt at the plan's delta, sampling errors included."""
+        return self._epsilon(self.scales_against(adversary))
 
     @property
     def epsilon_unmasked(self) -> float:
-        """What holds of one message against who knows all its masks: a hub that handed out keys
-        of its own, say."""
-        left = self.delta - delta_of_distance(self.distance, self.epsilon)
-        return gaussian_epsilon(left, 1.0, self.scales.mu) if left > 0 else math.inf
+        """Return the exact epsilon against an aggregator that replaced the sites' public keys."""
+        return self._epsilon(self.scales)
+
+    def _epsilon(self, scales: Scales) -> float:
+        delta = self.delta - delta_of_distance(self.distance, self.epsilon)
+        return gaussian_epsilon(delta, 1.0, scales.mu) if delta > 0 else math.inf
 
     def json(self) -> str:
-        """The text of a file that `plan_from` reads as this plan."""
+        """Return the text of a file that `plan_from` reads as this plan."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         content = values | {"form": FORM, "dictionary": self.dictionary.as_dict()}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
 
-def plan_from(text: str | bytes) -> StudyPlan:
-    """The plan in the text of a file.
+def plan_from(text: str | bytes) -> FederatedPlan:
+    """Return the plan in the text of a file.
 
-    Raises `ParameterError` if it is none, or of another form, or a value is out of range.
+    Raises `ParameterError` if the text is not a plan of this form or a value is out of range.
     """
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ParameterError("study", f"a JSON file ({error})", "another") from error
+        raise ParameterError("plan", f"a JSON file ({error})", "another") from error
     if not isinstance(content, Mapping) or content.get("form") != FORM:
-        raise ParameterError("study", f"a plan of the form {FORM}", "another")
-    known = {each.name for each in fields(StudyPlan)}
-    # Plans of earlier versions denoised nothing, and did not say so.
-    values: dict[str, Any] = {"denoise": "none"} | {
-        key: content[key] for key in content if key != "form"
-    }
-    if unknown := sorted(values.keys() ^ known):
-        raise ParameterError("study", f"made of {', '.join(sorted(known))}", unknown[0])
-    return StudyPlan(
+        raise ParameterError("plan", f"of the form {FORM}", "another")
+    names = {each.name for each in fields(FederatedPlan)}
+    values: dict[str, Any] = {key: content[key] for key in content if key != "form"}
+    if unknown := sorted(values.keys() ^ names):
+        raise ParameterError("plan", f"made of {', '.join(sorted(names))}", unknown[0])
+    return FederatedPlan(
         **values
         | {"dictionary": dictionary_from(values["dictionary"]), "sites": tuple(values["sites"])}
     )
 
 
 def _root_above(squared: Fraction) -> int:
-    """The least whole number that is at least the root."""
+    """Return the smallest integer that is at least the square root."""
     return math.isqrt(math.ceil(squared) - 1) + 1

@@ -64,13 +64,13 @@ def tidy(trim: Trim | None) -> None:
         trim(0)
 
 
-# A server for strangers: no table is taken, no study or room is opened, nothing is written.
+# A server for strangers: no table is taken, no room is opened, nothing is written.
 #
 # `DPCORE_PUBLIC_DEMO=1` says so for the whole server.
 
 VARIABLE = "DPCORE_PUBLIC_DEMO"
 # Places that take people's data, open rooms on this server, or write releases.
-REFUSED = frozenset({"own_data", "release", "study", "classroom"})
+REFUSED = frozenset({"own_data", "release", "classroom"})
 
 
 def is_public_demo() -> bool:
@@ -97,7 +97,7 @@ def say_closed() -> None:
     """What stands in the place of a closed page."""
     st.info(
         "This is a public demo: it takes no tables, opens no rooms and writes nothing. On your own "
-        "machine `pip install 'dp-pca-lab[dashboard,study]'` and `dp-pca-lab` open all of it.",
+        "machine `pip install 'dp-pca-lab[dashboard]'` and `dp-pca-lab` open all of it.",
         icon="🔒",
     )
 

@@ -215,11 +215,6 @@ _USE = (
         "Views you have pinned: in order, side by side, presented, and taken away as files.",
     ),
     Place(
-        "study",
-        "A study across sites",
-        "Hospitals as programs of their own, a hub nobody has to trust: join, answer, fall silent.",
-    ),
-    Place(
         "reproduce",
         "Reproduce the paper",
         "Every published panel run live, over the published points, its claims checked.",
@@ -254,7 +249,7 @@ WEBSITE = (
     Page("Stories", "Learn", ("stories",)),
     Page("Classroom", "Learn", ("classroom",)),
     Page("Decide", "", ("decide", "deck", "best", "plan")),
-    Page("Your data", "", ("own_data", "release", "ledger", "study")),
+    Page("Your data", "", ("own_data", "release", "ledger")),
     Page("Other analyses", "More", ("statistics", "classification", "cca")),
     Page("Algorithms compared", "More", ("central", "sample_complexity", "sampler")),
     Page("Papers and code", "More", ("reproduce", "reproduce_2012", "tutorials")),

@@ -1061,23 +1061,6 @@ REPRODUCE_2012 = {
         "segmented_control", "How many times", "quick", ("quick", "as published")
     ),
 }
-STUDY: dict[str, Parameter] = {
-    "study_protocol": OneOf(
-        "selectbox",
-        "Protocol",
-        "securesum",
-        ("securesum", "cape", "full", "dpdis", "sequential"),
-        label=title_of,
-    ),
-    "study_epsilon": OneOf(
-        "select_slider", "ε of an attempt", 1.0, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), label=plain
-    ),
-    "study_sites": Number("number_input", "Hospitals", 5, low=3, high=6),
-    "study_silent": Switch(
-        "The last one falls silent",
-        help="Its program is ended when it has joined, before it answers.",
-    ),
-}
 # More than anybody sits through.
 MOST_PINS = 60
 PRESENTING: dict[str, Parameter] = {
@@ -1097,7 +1080,6 @@ USE = (
     | of_page("plan", PLAN)
     | of_page("reproduce", REPRODUCE)
     | of_page("reproduce_2012", REPRODUCE_2012)
-    | of_page("study", STUDY)
 )
 
 

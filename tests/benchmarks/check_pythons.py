@@ -34,7 +34,7 @@ def check(python: str, wheel: Path, home: Path) -> str:
     subprocess.run([python, "-m", "venv", home / "environment"], check=True)
     programs = home / "environment" / "bin"
     started = time.perf_counter()
-    install = [programs / "python", "-m", "pip", "install", "-q", f"{wheel}[dashboard,study,pins]"]
+    install = [programs / "python", "-m", "pip", "install", "-q", f"{wheel}[dashboard,pins]"]
     # pip is told by the machine's own settings where packages come from.
     subprocess.run(install, check=True)
     seconds = time.perf_counter() - started

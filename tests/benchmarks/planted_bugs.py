@@ -236,22 +236,6 @@ BUGS: tuple[PlantedBug, ...] = (
         ("tests/federated/test_masks.py",),
     ),
     PlantedBug(
-        "cape-masks-without-the-sites",
-        "CAPE's masks hide as much as its promise counts on",
-        "dpcore/federated/plan.py",
-        "_root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))",
-        "_root_above(Fraction(sigma**2, self._counted_on))",
-        ("tests/federated/test_masks.py",),
-    ),
-    PlantedBug(
-        "cape-masks-count-on-everybody",
-        "masks shared with sites in league with the hub hide nothing",
-        "dpcore/federated/plan.py",
-        "_root_above(Fraction(len(self.sites) * sigma**2, self._counted_on))",
-        "_root_above(Fraction(len(self.sites) * sigma**2, len(self.sites)))",
-        ("tests/federated/test_masks.py",),
-    ),
-    PlantedBug(
         "one-blank-moves-all-flags",
         "a cell's number does not depend on the type that the other cells give its column",
         "dpcore/release/cells.py",

@@ -1,4 +1,4 @@
-"""A study of three sites with four columns, run in this process."""
+"""A federated analysis of four sites with four columns, run in this process."""
 
 from __future__ import annotations
 
@@ -6,37 +6,21 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from parties import NAMES
+from parties import NAMES, LocalSites
 
 from dpcore.federated.guard import Guard
-from dpcore.federated.hub import Hub
-from dpcore.federated.plan import StudyPlan
+from dpcore.federated.plan import FederatedPlan
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.project import Project
 
 COLUMNS = tuple(Column(name, -1, 1) for name in "wxyz")
 
 
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self):
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @lru_cache
-def plan_of(settings: tuple) -> StudyPlan:
-    """Calibrated once."""
+def plan_of(settings: tuple) -> FederatedPlan:
+    """Return a plan, calibrated once per settings."""
     values = {"epsilon": 1.0, "delta": 1e-6, "n_components": 2} | dict(settings)
-    return StudyPlan("trial", Dictionary(COLUMNS), NAMES, **values)
+    return FederatedPlan("trial", Dictionary(COLUMNS), NAMES, **values)
 
 
 @pytest.fixture
@@ -52,7 +36,7 @@ def rows():
 
 @pytest.fixture
 def guard_of(rows, tmp_path):
-    def make(plan: StudyPlan, site: str, cap=(3.0, 1e-5), **options) -> Guard:
+    def make(plan: FederatedPlan, site: str, cap=(3.0, 1e-5), **options) -> Guard:
         data = dict(zip("wxyz", rows[site].T, strict=True))
         return Guard(plan, site, data, Project(tmp_path / site, cap), **options)
 
@@ -60,18 +44,12 @@ def guard_of(rows, tmp_path):
 
 
 @pytest.fixture
-def hub_of(clock, tmp_path):
-    return lambda plan: Hub(plan, tmp_path / "hub", now=clock)
+def sites_of(guard_of, tmp_path):
+    """Return the guards of a plan behind an exchange without a network."""
 
-
-@pytest.fixture
-def joined(hub_of, guard_of):
-    """A hub and the guards of all sites, which have joined."""
-
-    def make(plan: StudyPlan):
-        hub, guards = hub_of(plan), {site: guard_of(plan, site) for site in plan.sites}
-        for site, guard in guards.items():
-            hub.join(site, guard.public_key)
-        return hub, guards
+    def make(plan: FederatedPlan) -> LocalSites:
+        (tmp_path / "aggregator").mkdir(exist_ok=True)
+        guards = {site: guard_of(plan, site) for site in plan.sites}
+        return LocalSites(plan, guards, tmp_path / "aggregator")
 
     return make

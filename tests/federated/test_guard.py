@@ -1,4 +1,4 @@
-"""The guard before a hub that is not to be trusted."""
+"""The guard and an aggregator that is not trusted."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parties import NAMES, serve
+from parties import NAMES
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.federated.guard import Guard, RequestRefused, kept_message
-from dpcore.federated.plan import AttemptCost, StudyPlan
-from dpcore.federated.wire_messages import (
+from dpcore.federated.guard import AttemptConflict, Guard, RequestRefused, peers_from
+from dpcore.federated.masks import sum_of_masked
+from dpcore.federated.messages import (
     MOMENT,
     SUM,
-    FrameError,
+    MessageError,
     Request,
-    added_up,
     request_from,
     values_from,
 )
+from dpcore.federated.plan import FederatedPlan
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.integer_rows import GRID
 from dpcore.release.project import Project
 
 
-def requests(plan, guards, round_=SUM, attempt=1, **changes) -> Request:
-    keys = {site: guard.public_key for site, guard in guards.items()}
-    return replace(Request(plan.digest, attempt, round_, NAMES, keys), **changes)
+def requests(agreed, guards, round_=SUM, attempt=1, **changes) -> Request:
+    keys = {site: guard.greeting.public_key for site, guard in guards.items()}
+    return replace(Request(agreed.digest, attempt, round_, NAMES, keys), **changes)
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def guards(plan_with, guard_of):
     return {site: guard_of(plan_with(), site) for site in NAMES}
 
 
-def test_the_same_request_is_answered_by_the_same_bytes_and_paid_once(plan_with, guards):
+def test_a_repeated_request_returns_the_same_bytes_and_one_charge(plan_with, guards):
     guard, request = guards["one"], requests(plan_with(), guards)
     first = guard.answer(request.json())
     assert guard.answer(request.json()) == first
     (charged,) = guard.project.releases()
-    assert charged.epsilon == 1.0 and charged.name == plan_with().charge(1)
+    assert charged.epsilon == 1.0 and charged.name == plan_with().charge_name(1)
     assert [line["bytes"] for line in guard.log()] == [len(first)] * 2
 
 
@@ -74,8 +74,8 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
     guard, plan = guards["one"], plan_with()
     guard.answer(requests(plan, guards).json())
     fewer = requests(plan, guards, roster=NAMES[:3])
-    fewer = replace(fewer, keys={site: fewer.keys[site] for site in NAMES[:3]})
-    with pytest.raises(RequestRefused, match="was answered"):
+    fewer = replace(fewer, public_keys={site: fewer.public_keys[site] for site in NAMES[:3]})
+    with pytest.raises(AttemptConflict, match="answered another request"):
         guard.answer(fewer.json())
     moment = replace(fewer, round="moment", centre=(0, 0, 0, 0))
     with pytest.raises(RequestRefused, match="another roster"):
@@ -85,44 +85,42 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"study": "0" * 64}, "another study"),
+        ({"plan": "0" * 64}, "another plan"),
         ({"round": "rows"}, "a round"),
         ({"attempt": 0}, "attempt"),
         ({"attempt": 1.5}, "attempt"),
         ({"roster": NAMES[:2]}, "fewer than"),
         ({"roster": NAMES[::-1]}, "another order"),
         ({"roster": (*NAMES, "five")}, "other sites"),
-        ({"keys": {}}, "public keys"),
-        ({"keys": dict.fromkeys(NAMES, "x" * 64)}, "hexadecimal"),
-        ({"keys": dict.fromkeys(NAMES, "ab" * 32)}, "another public key"),
+        ({"public_keys": {}}, "public keys"),
+        ({"public_keys": dict.fromkeys(NAMES, "x" * 64)}, "hexadecimal"),
+        ({"public_keys": dict.fromkeys(NAMES, "ab" * 32)}, "another public key"),
         ({"centre": (1, 2, 3, 4)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, GRID + 1)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, 0)}, "before the sum"),
-        ({"links": 1, "handed": "00" * 128}, "a chain"),
-        ({"handed": "00" * 128}, "handed on"),
     ],
 )
-def test_what_the_plan_does_not_allow_is_refused_and_free(plan_with, guards, changes, said):
+def test_requests_outside_the_plan_are_refused_and_free(plan_with, guards, changes, said):
     with pytest.raises(RequestRefused, match=said):
         guards["one"].answer(requests(plan_with(), guards, **changes).json())
     assert not guards["one"].project.releases()
-    assert guards["one"].log()[-1]["refused"]
+    assert guards["one"].log()[-1]["refusal"]
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda each: st.lists(each, max_size=3) | st.dictionaries(
-        st.sampled_from(["form", "study", "attempt", "round", "roster", "keys", "centre"]),
+        st.sampled_from(["form", "plan", "attempt", "round", "roster", "public_keys", "centre"]),
         each, max_size=7), max_leaves=12)))  # fmt: skip
-def test_no_bytes_bring_it_down(plan_with, junk):
+def test_arbitrary_bytes_are_refused(plan_with, junk):
     raw = junk if isinstance(junk, bytes) else json.dumps(junk).encode()
-    with pytest.raises(FrameError):
+    with pytest.raises(MessageError):
         request_from(raw, plan_with())
 
 
-def test_a_field_at_a_time_of_any_kind(plan_with, guards):
-    """A right request with one field of another type: refused in a sentence, whatever it is."""
+def test_a_field_of_another_type_is_refused(plan_with, guards):
+    """A request with one field of another type is refused in one sentence."""
     content = json.loads(requests(plan_with(), guards).json())
     others = [None, True, -1, 10**400, 1e308, math.nan, "", "x" * 5000, [], [[]], {}, {"a": 1}]
     for field in content:
@@ -134,22 +132,17 @@ def test_a_field_at_a_time_of_any_kind(plan_with, guards):
     assert not guards["one"].project.releases()
 
 
-def test_an_owner_can_say_no(plan_with, guard_of):
-    guard = guard_of(plan_with(), "one", approve=lambda request: request.round != SUM)
-    with pytest.raises(RequestRefused, match="owner"):
-        guard.answer(requests(plan_with(), dict.fromkeys(NAMES, guard)).json())
-    assert not guard.project.releases()
-
-
 def test_a_known_key_is_not_replaced(plan_with, guards, guard_of):
-    known = {"two": guards["two"].public_key}
+    known = {"two": guards["two"].greeting.public_key}
     guard = guard_of(plan_with(), "one", peers=known)
     forged = requests(plan_with(), guards | {"one": guard, "two": guards["three"]})
     with pytest.raises(RequestRefused, match="public key for two"):
         guard.answer(forged.json())
 
 
-def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards, monkeypatch):
+def test_an_attempt_interrupted_after_its_charge_is_drawn_and_charged_once(
+    plan_with, guards, monkeypatch
+):
     guard, request = guards["one"], requests(plan_with(), guards)
 
     def killed(*_):
@@ -159,15 +152,15 @@ def test_what_a_kill_left_charged_is_drawn_again_and_paid_once(plan_with, guards
         before.setattr(Project, "publish", killed)
         with pytest.raises(RequestRefused, match="^one cannot answer; its own log says why$"):
             guard.answer(request.json())
-    assert "no space" in guard.log()[-1]["refused"]
+    assert "no space" in guard.log()[-1]["refusal"]
     assert len(guard.project.releases()) == 1
     guard.answer(request.json())
     assert len(guard.project.releases()) == 1
 
 
 @pytest.mark.parametrize("lost", [SUM, MOMENT])
-def test_an_answer_that_is_lost_is_not_drawn_again_without_a_charge(plan_with, guards, lost):
-    """A folder that was removed, or that a power cut took: one charge, one answer."""
+def test_a_lost_answer_is_not_drawn_again(plan_with, guards, lost):
+    """One charge pays for one answer, also after its folder was removed."""
     guard, plan = guards["one"], plan_with()
     request = requests(plan, guards)
     first = guard.answer(request.json())
@@ -180,11 +173,11 @@ def test_an_answer_that_is_lost_is_not_drawn_again_without_a_charge(plan_with, g
         try:
             left.add(guard.answer(request.json()))
         except RequestRefused as refused:
-            assert f"put the folder trial-1-{lost} of releases back" in str(refused)
-            assert "let the hub begin a new attempt, which is charged anew" in str(refused)
+            assert f"the folder trial-1-{lost} of releases from a copy" in str(refused)
+            assert "start a new attempt, which is charged" in str(refused)
     assert left == {first} and len(guard.project.releases()) == 1
     moment = replace(request, round=MOMENT, centre=(0,) * 4)
-    with pytest.raises(RequestRefused, match=f"put the folder trial-1-{lost} of releases back"):
+    with pytest.raises(RequestRefused, match=f"the folder trial-1-{lost} of releases from a copy"):
         guard.answer(moment.json())
 
 
@@ -197,12 +190,12 @@ def test_a_damaged_answer_is_refused(plan_with, guards, damage):
     with pytest.raises(RequestRefused, match="trial-1-sum|another request"):
         guard.answer(request.json())
     path.unlink()
-    with pytest.raises(RequestRefused, match="put the folder trial-1-sum of releases back"):
+    with pytest.raises(RequestRefused, match="the folder trial-1-sum of releases from a copy"):
         guard.answer(request.json())
 
 
 def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypatch):
-    """One that was kept and not sealed has not left: the same bytes are sealed, and then leave."""
+    """A stored answer without a hash in the ledger has not left, and is reused."""
     guard, request = guards["one"], requests(plan_with(), guards)
 
     def killed(*_):
@@ -212,27 +205,17 @@ def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypa
         before.setattr(Project, "seal", killed)
         with pytest.raises(RequestRefused):
             guard.answer(request.json())
-    _, kept = kept_message(guard.project, guard.plan, "1-sum")
+    stored = (guard.project.path_of("trial-1-sum") / "message.bin").read_bytes()
     assert guard.project.answers() == {"trial-1-sum": "", "trial-1-moment": ""}
-    assert guard.answer(request.json()) == kept
-    sealed = sha256(kept).hexdigest()
+    assert guard.answer(request.json()) == stored
+    sealed = sha256(stored).hexdigest()
     assert guard.project.answers() == {"trial-1-sum": sealed, "trial-1-moment": ""}
     with pytest.raises(ParameterError, match="the one that was recorded"):
         guard.project.seal("trial-1-sum", "ab" * 32)
 
 
-def test_what_an_earlier_version_charged_and_lost_is_not_drawn_again(plan_with, guards):
-    """Its ledger does not say whether the answer has left."""
-    guard, plan = guards["one"], plan_with()
-    spent = AttemptCost(plan.worst.mu, plan.distance)
-    guard.project.charge(plan.charge(1), spent, plan.epsilon, plan.delta)
-    with pytest.raises(RequestRefused, match="a new attempt"):
-        guard.answer(requests(plan, guards).json())
-    guard.answer(requests(plan, guards, attempt=2).json())
-
-
-def test_a_kept_answer_is_on_the_disk_with_its_folders(plan_with, guards, monkeypatch):
-    """Files, their folder under its first name, and the folder that has got its last name."""
+def test_an_answer_is_synced_with_its_folders(plan_with, guards, monkeypatch):
+    """Files, their folder and the parent folder are synced in this order."""
     synced, fsync = [], os.fsync
 
     def watched(descriptor):
@@ -244,39 +227,36 @@ def test_a_kept_answer_is_on_the_disk_with_its_folders(plan_with, guards, monkey
     assert synced == ["message.bin", "request.json", ".trial-1-sum.partial", "releases"]
 
 
-@pytest.mark.parametrize("protocol", ["securesum", "cape", "full"])
-def test_what_leaves_carries_the_noise_that_was_paid_for(tmp_path, protocol, false_alarm):
-    """What sites send, added up, less what they hold: root of U times the scale, by KS."""
+@pytest.mark.parametrize("protocol", ["securesum", "full"])
+def test_messages_carry_the_noise_that_was_charged(tmp_path, protocol, false_alarm):
+    """The sum of the messages of sites without rows has the noise of all sites, by a KS test."""
     names = [f"c{number}" for number in range(300)]
     columns = tuple(Column(name, -1, 1) for name in names)
-    plan = StudyPlan("wide", Dictionary(columns), NAMES, 1.0, 1e-6, 2, protocol=protocol)
+    plan = FederatedPlan("wide", Dictionary(columns), NAMES, 1.0, 1e-6, 2, protocol=protocol)
     row = dict.fromkeys(names, np.zeros(1))
     guards = {site: Guard(plan, site, row, Project(tmp_path / site, (2.0, 1e-5))) for site in NAMES}
     request, scales = requests(plan, guards), plan.scales
-    total = added(plan, guards, request)
+    total = sum_over_sites(plan, guards, request)
     assert stats.kstest(total[:-1] / (2 * scales.sum_sigma), "norm").pvalue > false_alarm
     centred = replace(request, round=MOMENT, centre=(0,) * 300)
     upper = np.zeros((300, 300))
-    upper[np.triu_indices(300)] = added(plan, guards, centred)
+    upper[np.triu_indices(300)] = sum_over_sites(plan, guards, centred)
     above = upper[np.triu_indices(300, 1)] / (2 * scales.moment_sigma)
     assert stats.kstest(above, "norm").pvalue > false_alarm
     diagonal = np.diag(upper) / (2 * scales.diagonal_sigma)
     assert stats.kstest(diagonal, "norm").pvalue > false_alarm
 
 
-def added(plan, guards, request):
+def sum_over_sites(plan, guards, request):
     raw = {site: guard.answer(request.json()) for site, guard in guards.items()}
-    return added_up([values_from(raw[site], plan, request, site) for site in NAMES])
+    return sum_of_masked([values_from(raw[site], plan, request, site) for site in NAMES])
 
 
-def test_rows_never_leave(plan_with, joined, rows, tmp_path):
-    """A marked value is in no byte that leaves, nor in what is kept beside the ledger."""
+def test_rows_never_leave(plan_with, sites_of, rows, tmp_path):
+    """A marked value is in no byte that leaves, nor in the project folders."""
     marked = 0.123456789
     rows["one"][:] = marked
-    hub, guards = joined(plan_with())
-    serve(hub, guards)
-    serve(hub, guards)
-    assert hub.state.phase == "done"
+    sites_of(plan_with()).run()
     marks = (np.float64(marked).tobytes(), np.int64(round(marked * GRID)).tobytes(), b"0.12345")
     for path in tmp_path.rglob("*"):
         if path.is_file():
@@ -284,18 +264,26 @@ def test_rows_never_leave(plan_with, joined, rows, tmp_path):
             assert not any(mark in content for mark in marks), path
 
 
-def test_another_study_of_the_same_name_is_not_answered_on_the_first_one_s_charge(
-    plan_with, guard_of
-):
+def test_peers_are_public_keys_of_the_sites(plan_with, tmp_path):
+    path = tmp_path / "peers.json"
+    path.write_text(json.dumps({"two": "ab" * 32}))
+    assert peers_from(path, plan_with()) == {"two": "ab" * 32}
+    for wrong in ("{", "[]", '{"two": 1}', '{"two": "ab"}', json.dumps({"nine": "ab" * 32})):
+        path.write_text(wrong)
+        with pytest.raises(ParameterError, match="peers"):
+            peers_from(path, plan_with())
+
+
+def test_another_plan_of_the_same_name_is_refused(plan_with, guard_of):
     guard_of(plan_with(epsilon=0.5), "one")
-    with pytest.raises(ParameterError, match="name must be of no other study"):
+    with pytest.raises(ParameterError, match="name must be of one plan per project"):
         guard_of(plan_with(), "one")
     assert guard_of(plan_with(epsilon=0.5), "one").log() == []
 
 
 @pytest.mark.parametrize("name", ["trial-1", "Trial-1"])
-def test_a_release_of_an_attempt_s_name_does_not_pay_for_it(plan_with, guards, name):
-    """Whoever invites to a study calls it what they like, and a release is called that already."""
+def test_a_release_with_the_name_of_an_attempt_does_not_pay_for_it(plan_with, guards, name):
+    """The project already has a release with the name of an attempt."""
     guard, request = guards["one"], requests(plan_with(), guards)
     small = type("Costs", (), {"mu": 0.01, "distance": 0.0})
     guard.project.charge(name, small, 0.01, 1e-6)
@@ -303,7 +291,7 @@ def test_a_release_of_an_attempt_s_name_does_not_pay_for_it(plan_with, guards, n
     assert guard.project.total().mu > plan_with().worst.mu
 
 
-def test_a_refusal_says_nothing_of_the_rows_or_where_they_are(plan_with, guards, monkeypatch):
+def test_a_refusal_contains_neither_rows_nor_paths(plan_with, guards, monkeypatch):
     guard, request = guards["one"], requests(plan_with(), guards)
     for met in (OSError(2, "no such file", "/home/ada/positive.csv"), ValueError("41.5 is no age"),
                 ParameterError("data", "a table with rows", "none")):  # fmt: skip
@@ -311,7 +299,7 @@ def test_a_refusal_says_nothing_of_the_rows_or_where_they_are(plan_with, guards,
             now.setattr("dpcore.federated.guard.sum_and_count", raising(met))
             with pytest.raises(RequestRefused, match="^one cannot answer; its own log says why$"):
                 guard.answer(request.json())
-        assert guard.log()[-1]["refused"] == str(met)
+        assert guard.log()[-1]["refusal"] == str(met)
 
 
 def raising(error):

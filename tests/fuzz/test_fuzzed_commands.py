@@ -35,7 +35,8 @@ SMALL = {
     "quiz": ["table.csv"],
     "label": ["--dataset", "digits", "--protocol", "pooled"],
     "example": ["class-survey", "example"],
-    "study": ["hub", "nowhere", "--port", "1"],
+    "federated": ["guard", "nowhere", "--site", "one", "--data", "table.csv", "--project",
+                  "project", "--socket", "guard.sock"],
 }  # fmt: skip
 HOSTILE = (
     "", " ", "0", "-1", "1", "2", "0.5", "nan", "inf", "-inf", "1e308", "1e-320", "1e400", "1e9",

@@ -15,7 +15,7 @@ from pages.widgets import guarantee_card
 
 ANCHORS = {each.anchor for each in (*STATED.values(), *ASSUMED.values())}
 # Where nothing private is shown: the way in, the books, theorems, and an attack on a claim.
-WITHOUT_CARD = {"stories", "ledger", "sample_complexity", "audit", "own_data", "release", "study",
+WITHOUT_CARD = {"stories", "ledger", "sample_complexity", "audit", "own_data", "release",
                 "classroom", "deck"}  # fmt: skip
 # Nor is anything released where the people are invented, or the chains only watched.
 WITHOUT_ENTRY = WITHOUT_CARD | {"promise", "tutorials", "sampler"}

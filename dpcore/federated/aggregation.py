@@ -1,0 +1,234 @@
+"""Principal components from the messages of the sites. All of it is post-processing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.cca.canonical import canonical_pairs, noise_floor
+from dpcore.federated.masks import sum_of_masked
+from dpcore.federated.messages import (
+    MOMENT,
+    SUM,
+    MessageError,
+    most_possible,
+    noise_reach,
+)
+from dpcore.federated.plan import FederatedPlan
+from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.messages import symmetric_from
+from dpcore.pca.site import SiteMessage
+from dpcore.release.integer_moments import MOST_ROWS
+from dpcore.release.integer_rows import LENGTH
+from dpcore.release.measurement import ESTIMATES, Measured, centre_of, estimate_of, leading_of
+from dpcore.spectra import PublicBasis, Spectrum, leading_eigenpairs
+
+
+def centre_and_count(
+    plan: FederatedPlan, sums: Mapping[str, IntArray]
+) -> tuple[tuple[int, ...], float]:
+    """Return the centre on the grid and the noisy number of rows.
+
+    sums: mapping of str to ndarray of int64, shape (n_features + 1,)
+    """
+    noisy = sum_of_masked(list(sums.values()))
+    n_rows = float(noisy[-1]) / plan.scales.count_weight
+    sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
+    centre = centre_of(noisy[:-1], n_rows, sigma)
+    return tuple(int(each) for each in centre), n_rows
+
+
+def require_possible_sum(plan: FederatedPlan, sums: Mapping[str, IntArray]) -> None:
+    """Raise `MessageError` if no rows can have these sums, with or without masks.
+
+    sums: See `centre_and_count`.
+    """
+    total, n_sites = sum_of_masked(list(sums.values())).astype(float), len(sums)
+    beyond = np.abs(total) > n_sites * most_possible(plan, SUM)
+    if beyond.any() or total[-1] < -n_sites * noise_reach(plan, SUM):
+        count = total[-1] / plan.scales.count_weight
+        raise MessageError(
+            f"the sites' sums imply {count:,.0f} rows, which is impossible: at least one site "
+            "sent a wrong message"
+        )
+
+
+def require_possible_moment(
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], n_rows: float
+) -> None:
+    """Raise `MessageError` if the counted rows cannot have the sum of these masked moments.
+
+    moments: See `components`.
+    n_rows: Result of `centre_and_count` for these sites or more.
+    """
+    if not plan.is_masked:  # `values_from` has checked each message.
+        return
+    n_sites, noise = len(moments), len(moments) * noise_reach(plan, MOMENT)
+    count_reach = len(plan.sites) * noise_reach(plan, SUM) / plan.scales.count_weight
+    rows = min(n_rows + count_reach, n_sites * MOST_ROWS)
+    (total,) = _readable(plan, list(moments.values()))
+    moment = _site_message(plan, total).values * LENGTH**2
+    diagonal = np.diag(moment)
+    if (
+        diagonal.min() < -noise
+        or diagonal.sum() > rows * LENGTH**2 + plan.n_features * noise
+        or np.abs(moment).max() > rows * LENGTH**2 + noise
+    ):
+        raise MessageError(
+            f"about {n_rows:,.0f} rows cannot have the sites' moments: at least one site sent a "
+            "wrong message"
+        )
+
+
+def count_in_words(plan: FederatedPlan, n_rows: float, n_sites: int) -> str:
+    """Return the noisy number of rows with its standard deviation."""
+    sigma = count_sigma(plan, n_sites)
+    text = f"{n_rows:,.0f} ± {sigma:,.0f}"
+    return text if n_rows > 2 * sigma else f"{text}, hidden by the noise"
+
+
+def count_sigma(plan: FederatedPlan, n_sites: int) -> float:
+    """Return the standard deviation of the noise on the number of rows."""
+    return math.sqrt(n_sites) * plan.scales.sum_sigma / plan.scales.count_weight
+
+
+def components(
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: tuple[int, ...], n_rows: float
+) -> Measured:
+    """Return the leading directions of the sum of the sites' moments.
+
+    moments: Upper triangles of noisy moments, or the directions P of `dpdis`, which stand for
+        the moment P P^T.
+    centre, n_rows: Results of `centre_and_count`.
+    """
+    received = [_site_message(plan, each) for each in _readable(plan, list(moments.values()))]
+    # A message is a sum over rows, so the unknown numbers of rows are not needed as weights.
+    box = Inbox(np.ones(len(received)))
+    for message in received:
+        box.receive(message)
+    add_up([box])
+    sigma = None if plan.is_cut else _diagonal_sigma(plan, len(moments))
+    on_grid = np.array(centre, dtype=np.float64)
+    bases = () if plan.is_cut else plan.bases
+    return leading_of(box.average.matrix, plan.n_components, on_grid, n_rows, sigma, bases)
+
+
+def views(
+    plan: FederatedPlan, moments: Mapping[str, AnyArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return `dpcore.cca.canonical_pairs` of the sum of the moments.
+
+    plan: Plan with a `first_view`.
+    moments: See `components`.
+    """
+    messages = _readable(plan, list(moments.values()))
+    joint = np.sum([_site_message(plan, each).values for each in messages], axis=0)
+    floor = noise_floor(joint, _diagonal_sigma(plan, len(moments)), noise="isometric")
+    return canonical_pairs(joint, int(plan.first_view or 0), plan.n_components, floor=floor)
+
+
+def left_out_agreement(
+    plan: FederatedPlan,
+    moments: Mapping[str, AnyArray],
+    components: FloatArray,
+    bases: Sequence[PublicBasis] = (),
+) -> FloatArray:
+    """Return the overlap of the subspaces with and without each site, from 0 to 1.
+
+    A low value marks a site that changes the result: it lies, or its people differ. The values are
+    NaN if the aggregator cannot read single messages.
+
+    moments: See `components`.
+    components: shape (n_components, n_features), orthonormal rows. Result with all sites.
+    bases: Bases in which that result was denoised.
+    Returns: shape (n_sites,)
+    """
+    parts = _site_moments(plan, moments)
+    if not parts:
+        return np.full(len(moments), np.nan)
+    pooled = np.sum(parts, axis=0)
+    sigma = _diagonal_sigma(plan, len(parts) - 1) if bases else 0.0
+    others = [
+        Spectrum(pooled - part).denoised(sigma, bases=bases, noise="isometric").matrix
+        for part in parts
+    ]
+    without = [leading_eigenpairs(each, len(components))[1] for each in others]
+    return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
+
+
+def energy_at_sites(
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], components: FloatArray
+) -> FloatArray:
+    """Return the captured energy of the components in each site's own message.
+
+    Fewer than half of the sites cannot raise the median arbitrarily. The values are NaN if the
+    aggregator cannot read single messages.
+
+    moments: See `components`.
+    components: shape (n_components, n_features), orthonormal rows
+    Returns: shape (n_sites,)
+    """
+    parts = _site_moments(plan, moments)
+    if not parts:
+        return np.full(len(moments), np.nan)
+    most = [leading_eigenpairs(part, len(components))[0].sum() for part in parts]
+    captured = [np.einsum("kd,de,ke->", components, part, components) for part in parts]
+    return np.divide(captured, most)
+
+
+def _site_moments(plan: FederatedPlan, moments: Mapping[str, AnyArray]) -> list[FloatArray]:
+    """Return the second moment of each message; empty if messages are masked."""
+    if plan.is_masked:
+        return []
+    messages = [_site_message(plan, each) for each in moments.values()]
+    return [each.values if each.whole else each.values @ each.values.T for each in messages]
+
+
+def _diagonal_sigma(plan: FederatedPlan, n_sites: int) -> float:
+    """Return the standard deviation of the noise on the diagonal of a sum of whole moments."""
+    return math.sqrt(n_sites) * plan.scales.diagonal_sigma / LENGTH**2
+
+
+def _readable(plan: FederatedPlan, moments: list[AnyArray]) -> list[AnyArray]:
+    """Return the readable messages: the sum if messages are masked, else all of them."""
+    return [sum_of_masked(moments)] if plan.is_masked else moments
+
+
+def _site_message(plan: FederatedPlan, values: AnyArray) -> SiteMessage:
+    if plan.is_cut:
+        return SiteMessage(values, 1, 0.0)
+    return SiteMessage(symmetric_from(values, plan.n_features) / LENGTH**2, 1, 0.0, whole=True)
+
+
+def arrays_of_result(
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: tuple[int, ...], n_rows: float
+) -> dict[str, AnyArray]:
+    """Return the arrays of `result.npz`.
+
+    moments: Messages that `require_possible_moment` accepts.
+    centre, n_rows: Results of `centre_and_count`.
+    """
+    measured = components(plan, moments, centre, n_rows)
+    arrays: dict[str, AnyArray] = {
+        name: np.asarray(estimate_of(measured, name)) for name in ESTIMATES
+    }
+    arrays |= {
+        "components": measured.components,
+        "eigenvalues": measured.eigenvalues,
+        "centre": measured.centre,
+        "n_rows": np.asarray(measured.n_rows),
+        "sites": np.array(list(moments)),
+        "features": np.array(plan.dictionary.features),
+        "left_out_agreement": left_out_agreement(
+            plan, moments, measured.components, measured.bases
+        ),
+        "denoised_in": np.array([basis.name for basis in measured.bases], dtype=str),
+        "energy_at_sites": energy_at_sites(plan, moments, measured.components),
+    }
+    if plan.first_view is not None:
+        names = "x_rotations", "y_rotations", "correlations"
+        arrays |= dict(zip(names, views(plan, moments), strict=True))
+    return arrays

@@ -1,0 +1,219 @@
+"""The rounds of a federated analysis, as the aggregator runs them over any network.
+
+The aggregator holds no rows and needs no state between runs except the number of the attempt. After
+an interruption it sends the same requests again, and the guards return the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpcore.arrays import AnyArray
+from dpcore.federated.aggregation import (
+    arrays_of_result,
+    centre_and_count,
+    count_in_words,
+    require_possible_moment,
+    require_possible_sum,
+)
+from dpcore.federated.certificate import certificate_of, label_for
+from dpcore.federated.guard_socket import ANSWERED, CONFLICT, Reply
+from dpcore.federated.messages import (
+    MOMENT,
+    MOST_ATTEMPTS,
+    SUM,
+    Greeting,
+    MessageError,
+    Request,
+    sentence_of,
+    values_from,
+)
+from dpcore.federated.plan import FederatedPlan
+from dpcore.privacy.label import label_page
+from dpcore.release.certificate import as_json
+from dpcore.release.project import sync_folder
+
+PLAN, RESULT, CERTIFICATE, LABEL, OUTCOME = (
+    "plan.json",
+    "result.npz",
+    "certificate.json",
+    "label",
+    "outcome.json",
+)
+_ATTEMPT = "attempt.json"
+# A conflict leads to a new attempt, which every site is charged for. A lying site can report
+# conflicts without end.
+_MOST_CONFLICTS = 3
+
+# Sends each site its request and returns the replies that arrive in time.
+Exchange = Callable[[Mapping[str, bytes]], Mapping[str, Reply]]
+
+
+class RunFailed(Exception):
+    """Failure of a run, described in one sentence."""
+
+
+class Aggregator:
+    """Aggregator of one federated analysis.
+
+    plan : FederatedPlan
+    folder : Path of the results. It keeps the number of the last attempt.
+    exchange : Exchange
+    say : Receives one sentence for every event.
+    is_simulation : Whether the rows are public, as the label then states.
+    """
+
+    def __init__(
+        self,
+        plan: FederatedPlan,
+        folder: Path | str,
+        exchange: Exchange,
+        say: Callable[[str], None],
+        *,
+        is_simulation: bool = False,
+    ) -> None:
+        self.plan, self.folder, self._exchange, self._say = plan, Path(folder), exchange, say
+        self._is_simulation = is_simulation
+        self._sent_bytes: dict[str, int] = {}
+
+    def run(self, greetings: Mapping[str, Greeting]) -> dict[str, Any]:
+        """Run all rounds, write the result and return a summary of it.
+
+        greetings: Greetings of the sites that joined.
+
+        Raises `RunFailed` if too few sites answer, or if their messages are impossible.
+        """
+        keys = {site: each.public_key for site, each in greetings.items()}
+        roster = self._in_order(keys)
+        attempt, conflicts = self._first_attempt(roster), 0
+        while True:
+            self._require_enough(roster)
+            if attempt > MOST_ATTEMPTS:
+                raise RunFailed(f"all {MOST_ATTEMPTS} attempts of this plan are used up")
+            self._write(_ATTEMPT, json.dumps({"attempt": attempt, "roster": roster}).encode())
+            self._say(f"attempt {attempt} begins with {len(roster)} sites")
+            public_keys = {site: keys[site] for site in roster}
+            request = Request(self.plan.digest, attempt, SUM, tuple(roster), public_keys)
+            answered, failed, in_conflict = self._round(request)
+            if not in_conflict and not (failed and self.plan.is_masked):
+                self._require_enough(answered)
+                centre, n_rows = self._centre(answered)
+                self._say(f"number of rows: {count_in_words(self.plan, n_rows, len(answered))}")
+                request = replace(
+                    request,
+                    round=MOMENT,
+                    roster=tuple(answered),
+                    public_keys={site: keys[site] for site in answered},
+                    centre=centre,
+                )
+                answered, failed, in_conflict = self._round(request)
+                if not in_conflict and not (failed and self.plan.is_masked):
+                    self._require_enough(answered)
+                    return self._finish(answered, centre, n_rows, attempt)
+            # Masks of missing sites do not cancel, and an attempt answered for another roster
+            # cannot be continued. Both need new noise, which is charged.
+            conflicts += bool(in_conflict)
+            if conflicts > _MOST_CONFLICTS:
+                raise RunFailed(
+                    f"{', '.join(in_conflict)} reported {conflicts} conflicting attempts: make a "
+                    "plan of another name"
+                )
+            roster = [site for site in roster if site not in failed]
+            attempt += 1
+
+    def _in_order(self, sites: Mapping[str, Any]) -> list[str]:
+        return [site for site in self.plan.sites if site in sites]
+
+    def _require_enough(self, sites: Sequence[str] | Mapping[str, Any]) -> None:
+        if len(sites) < int(self.plan.fewest or 0):
+            present = ", ".join(sites) or "none"
+            raise RunFailed(f"too few sites answered: {present} of fewest={self.plan.fewest}")
+
+    def _first_attempt(self, roster: list[str]) -> int:
+        """Return the last attempt if it had the same roster, so that its answers are reused."""
+        with suppress(FileNotFoundError):
+            last = json.loads((self.folder / _ATTEMPT).read_bytes())
+            return int(last["attempt"]) + (last["roster"] != roster)
+        return 1
+
+    def _round(self, request: Request) -> tuple[dict[str, AnyArray], list[str], list[str]]:
+        """Return the numbers of the sites that answered, the sites that failed, and conflicts."""
+        roster = request.roster
+        replies = self._exchange(dict.fromkeys(roster, request.json()))
+        values, failed, in_conflict = dict[str, AnyArray](), list[str](), list[str]()
+        for site in roster:
+            reply = replies.get(site)
+            try:
+                if reply is None:
+                    raise MessageError(f"{site} did not answer in {self.plan.round_seconds:g} s")
+                if reply.status == CONFLICT:
+                    in_conflict.append(site)
+                if reply.status != ANSWERED:
+                    raise MessageError(f"{site}: {reply.body[:300].decode(errors='replace')}")
+                values[site] = values_from(reply.body, self.plan, request, site)
+            except MessageError as error:
+                self._say(sentence_of(error))
+                if site not in in_conflict:
+                    failed.append(site)
+            else:
+                n_bytes = self._sent_bytes.get(site, 0) + len(reply.body)
+                self._sent_bytes[site] = n_bytes
+        return values, failed, in_conflict
+
+    def _centre(self, sums: Mapping[str, AnyArray]) -> tuple[tuple[int, ...], float]:
+        try:
+            require_possible_sum(self.plan, sums)
+        except MessageError as error:
+            raise RunFailed(str(error)) from error
+        return centre_and_count(self.plan, sums)
+
+    def _finish(
+        self,
+        moments: Mapping[str, AnyArray],
+        centre: tuple[int, ...],
+        n_rows: float,
+        attempt: int,
+    ) -> dict[str, Any]:
+        try:
+            require_possible_moment(self.plan, moments, n_rows)
+            arrays = arrays_of_result(self.plan, moments, centre, n_rows)
+        except (MessageError, np.linalg.LinAlgError) as error:
+            raise RunFailed(sentence_of(error)) from error
+        file = BytesIO()
+        np.savez(file, allow_pickle=False, **arrays)
+        certificate = certificate_of(self.plan, attempt, arrays)
+        label = label_for(self.plan, certificate, is_simulation=self._is_simulation)
+        self._write(RESULT, file.getvalue())
+        self._write(CERTIFICATE, json.dumps(certificate, indent=1).encode())
+        self._write(f"{LABEL}.json", as_json(label.as_dict()))
+        self._write(f"{LABEL}.html", label_page(label).encode())
+        return {
+            "attempts": attempt,
+            "sites": list(moments),
+            "rows": count_in_words(self.plan, n_rows, len(moments)),
+            "bytes": self._sent_bytes,
+            "result": str(self.folder / RESULT),
+        }
+
+    def _write(self, name: str, content: bytes) -> None:
+        write_whole(self.folder / name, content)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is complete, and on the disk, when it appears."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    sync_folder(path.parent)

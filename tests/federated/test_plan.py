@@ -1,0 +1,85 @@
+"""The guarantee of a plan, and plans that are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from dpcore.errors import ParameterError
+from dpcore.federated.certificate import epsilon_of_attempts
+from dpcore.federated.plan import PROTOCOLS, plan_from
+from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_plan_survives_its_file(plan_with, protocol):
+    plan = plan_with(protocol=protocol)
+    assert plan_from(plan.json()) == plan and plan_from(plan.json()).digest == plan.digest
+
+
+@pytest.mark.parametrize("fewest", [2, 3, 4])
+@pytest.mark.parametrize("honest", [1, 2, 3, 4])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_epsilon_holds_against_the_strongest_adversary(plan_with, fewest, honest, protocol):
+    plan = plan_with(fewest=fewest, honest=honest, protocol=protocol)
+    epsilons = [plan.epsilon_against(who) for who in Adversary]
+    assert max(epsilons) == pytest.approx(1.0, abs=1e-6) and max(epsilons) <= 1.0
+    counted_on = max(1, honest - (4 - fewest))
+    # A secure sum is CAPE with masks of infinite variance.
+    mus = cape_mu(1.0, CapeScales(math.inf, 1.0), fewest, counted_on) if plan.is_masked else {}
+    for who in Adversary:
+        mu = plan.scales_against(who).mu
+        # Scales are rounded to integers.
+        assert mu == pytest.approx(mus.get(who, 1.0) * plan.scales.mu, rel=1e-6)
+    assert plan.worst.mu == max(plan.scales_against(who).mu for who in Adversary)
+
+
+def test_epsilon_of_all_attempts_holds_under_adaptive_stopping(plan_with, delta_of_best_stopping):
+    """The aggregator sees all messages before it starts the next attempt."""
+    plan = plan_with()
+    mus, shown = [plan.worst.mu] * 20, [epsilon_of_attempts(plan, count) for count in range(1, 21)]
+    assert delta_of_best_stopping(mus, shown) <= plan.delta
+    # The epsilon of a fixed number of attempts needs more than twice the delta.
+    planned = [gaussian_epsilon(plan.delta, 1.0, mus[0] * count**0.5) for count in range(1, 21)]
+    assert delta_of_best_stopping(mus, planned) > 2.3 * plan.delta
+    assert all(e < each < 1.3 * e for each, e in zip(shown, planned, strict=True))
+    # The samplers' distance uses up delta.
+    assert math.isinf(epsilon_of_attempts(plan_with(epsilon=12.0), 99))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"fewest": 1}, "fewest"),
+        ({"fewest": 5}, "fewest"),
+        ({"honest": 0}, "honest"),
+        ({"n_components": 5}, "n_components"),
+        ({"n_components": True}, "n_components"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1e-26}, "delta"),
+        ({"protocol": "local"}, "protocol"),
+        ({"intermediate_dim": 0}, "intermediate_dim"),
+        ({"protocol": "dpdis", "first_view": 2}, "protocol"),
+        ({"first_view": 4}, "first_view"),
+        ({"first_view": 1}, "n_components"),
+        ({"preparation": "published"}, "preparation"),
+        ({"round_seconds": math.nan}, "round_seconds"),
+    ],
+)
+def test_values_out_of_range_are_refused(plan_with, change, named):
+    with pytest.raises(ParameterError, match=named):
+        plan_with(**change)
+
+
+def test_a_file_that_is_no_plan(plan_with):
+    content = json.loads(plan_with().json())
+    wrong = [b"\xff", b"[]", b"[" * 100_000, b"{}", json.dumps(content | {"extra": 1}),
+             json.dumps({key: content[key] for key in content if key != "epsilon"}),
+             json.dumps(content | {"sites": ["one", "One"]}),
+             json.dumps(content | {"sites": ["../one", "two"]})]  # fmt: skip
+    for text in wrong:
+        with pytest.raises(ParameterError):
+            plan_from(text)
