@@ -18,6 +18,7 @@ from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_rows import GRID
 from dpcore.release.measurement import ESTIMATES
 from dpcore.release.release_files import CERTIFICATE, COMPONENTS
+from dpcore.release.table_file import require_regular_file
 from dpcore.release.tables import Table
 
 _LARGEST_CERTIFICATE = 1 << 26
@@ -144,6 +145,7 @@ def read_certificate(folder: Path | str) -> dict[str, Any]:
     Raises `ParameterError` if there is none, or it is no JSON.
     """
     try:
+        require_regular_file("folder", Path(folder) / CERTIFICATE)
         with open(Path(folder) / CERTIFICATE, "rb") as file:
             certificate = json.loads(file.read(_LARGEST_CERTIFICATE), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:

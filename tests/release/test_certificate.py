@@ -243,7 +243,7 @@ def test_a_fault_in_a_folder_of_another_version_says_so(make):
     assert said.endswith(f"(it says that dpcore 0.9.9 made it; this is {dpcore.__version__}).")
 
 
-@pytest.mark.parametrize("form", ["form_1", "form_2", "form_2_with_label"])
+@pytest.mark.parametrize("form", ["form_1", "form_2", "form_2_with_label", "form_3"])
 def test_a_published_folder_goes_on_verifying(form, tmp_path):
     """Whoever changes what a release writes gives it a new form, and keeps the old ones checked."""
     shutil.unpack_archive(Path(__file__).with_name(f"{form}.zip"), tmp_path / form)

@@ -285,3 +285,11 @@ def test_decimals_of_a_file_are_read_by_value(tmp_path):
         next(grid_blocks(Table(tmp_path / f"{scale}.parquet", AGE.keys), AGE)) for scale in (4, 20)
     )
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_a_release_folder_is_refused(folder):
+    for name in ("components.npz", "certificate.json"):
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        assert not verify(folder).holds
