@@ -1,9 +1,8 @@
 """Differentially private distributed PCA and its relatives: a pure numerical core.
 
-Rows are people, neighbours differ in one person's row (replace-one), and a result carries what it
-promises as a `Guarantee`. What is used most is here by name, and everything in its room:
-`dpcore.DistributedPCA` is `dpcore.pca.DistributedPCA`. A room is imported when it is first asked
-for.
+Each row is one person, neighbours differ in one row (replace-one), and each result has a
+`Guarantee`. Frequently used names are available here: `dpcore.DistributedPCA` is
+`dpcore.pca.DistributedPCA`. Subpackages are imported on first use.
 
 >>> import dpcore
 >>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="bounded").X
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
-# From the quickest to import to the slowest, which brings scikit-learn.
-_ROOMS = (
+# Sorted by import time; the slowest ones import scikit-learn.
+_SUBPACKAGES = (
     "errors",
     "privacy",
     "data",
@@ -100,13 +99,13 @@ if TYPE_CHECKING:  # static types only; at run time names are imported on first 
 else:
 
     def __getattr__(name):
-        if name in _ROOMS:
+        if name in _SUBPACKAGES:
             return import_module(f"dpcore.{name}")
-        for room in _ROOMS if name in __all__ else ():
-            module = import_module(f"dpcore.{room}")
+        for package in _SUBPACKAGES if name in __all__ else ():
+            module = import_module(f"dpcore.{package}")
             if name in getattr(module, "__all__", vars(module)):
                 return getattr(module, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__():
-        return sorted((*__all__, *_ROOMS))
+        return sorted((*__all__, *_SUBPACKAGES))

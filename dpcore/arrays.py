@@ -1,4 +1,4 @@
-"""Array types, threads where there are any, and blocks of rows worked on side by side."""
+"""Array types, thread pools, and parallel work on blocks of rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# Arrays by what they hold; their shapes stand in the docstrings.
-
 FloatArray = NDArray[np.floating[Any]]
 """Single or double precision."""
 
 IntArray = NDArray[np.integer[Any]]
-"""Whole numbers: labels, row numbers, counts."""
+"""Integers: labels, row numbers, counts."""
 
 AnyArray = NDArray[Any]
-"""Whatever the caller brings: class labels may be words."""
+"""Arrays of any type, for example class labels that are strings."""
 
 BoolArray = NDArray[np.bool_]
 
@@ -33,7 +31,7 @@ R = TypeVar("R")
 
 @cache
 def threads_start() -> bool:
-    """Whether this Python starts threads; one in a browser's tab does not."""
+    """Return whether this Python can start threads; Python in a browser cannot."""
     thread = Thread(target=int)
     try:
         thread.start()
@@ -44,26 +42,24 @@ def threads_start() -> bool:
 
 
 def executor(workers: int) -> Executor:
-    """So many threads; where none starts, each job is done as it is submitted, in turn.
+    """Return a pool of threads, or one that runs each job on submission if threads cannot start.
 
-    Jobs must therefore not wait for one that is submitted after them.
+    Jobs must not wait for a job that is submitted later.
     """
-    return ThreadPoolExecutor(workers) if threads_start() else _InTurn()
+    return ThreadPoolExecutor(workers) if threads_start() else _SerialExecutor()
 
 
-class _InTurn(Executor):
+class _SerialExecutor(Executor):
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         future: Future[R] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001, its place is the future, as in a thread
+        except Exception as error:  # noqa: BLE001, stored in the future, as in a thread
             future.set_exception(error)
         return future
 
 
-# Blocks of a table's rows, worked on side by side and taken in order.
-
-# Asked once: the system takes longer to say it than a small site's moment takes.
+# Queried once, because the query takes longer than the moment of a small site.
 PROCESSORS = os.cpu_count() or 1
 
 Block = TypeVar("Block")
@@ -71,7 +67,7 @@ Made = TypeVar("Made")
 
 
 def row_blocks(rows: IntArray, block_rows: int) -> Iterator[slice | IntArray]:
-    """So many of these ascending row numbers at a time; neighbours as a slice, not to be copied."""
+    """Yield blocks of ascending row numbers; adjacent rows as a slice, which needs no copy."""
     for start in range(0, len(rows), block_rows):
         block = rows[start : start + block_rows]
         first, last = int(block[0]), int(block[-1])
@@ -81,7 +77,7 @@ def row_blocks(rows: IntArray, block_rows: int) -> Iterator[slice | IntArray]:
 def mapped(
     make: Callable[[Block], Made], blocks: Iterable[Block], workers: int = PROCESSORS
 ) -> Iterator[Made]:
-    """What is made of each block, in order; of a few blocks at a time by that many threads."""
+    """Yield make(block) for each block, in order, computed by parallel threads."""
     blocks = iter(blocks)
     first = list(islice(blocks, 2 * workers))
     if workers < 2 or len(first) < 2:

@@ -1,7 +1,7 @@
-"""Work on a Dask cluster: connect, hand out tasks a few at a time, bring back their results.
+"""Run tasks on a Dask cluster and yield their results.
 
-A task whose worker dies is computed by another worker. Where scheduler or workers are lost for good
-that is one sentence, and the caller has every result that arrived, each once.
+Another worker repeats a task whose worker dies. If the scheduler or all workers are lost, one error
+is raised, and the caller has received every finished result exactly once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dpcore.errors import ParameterError
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
 
-# Where pages and commands look for the address of a scheduler.
+# Environment variable with the address of a scheduler.
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 
 T = TypeVar("T")
-_ASK_EVERY = 0.05  # seconds between questions whether to stop
-_PATIENCE = 5  # seconds for a scheduler to answer
-_PATIENCE_FOR_WORKERS = 15  # seconds without a single worker
+_POLL_INTERVAL = 0.05  # seconds between checks of the stop event
+_TIMEOUT = 5  # seconds for an answer of the scheduler
+_WORKERS_TIMEOUT = 15  # seconds without any worker
 
 
 class ClusterLost(ParameterError):
-    """A scheduler, or all its workers, that are gone before the work has ended."""
+    """Error: the scheduler or all its workers were lost before the tasks finished."""
 
 
 def results_on_cluster(
@@ -41,14 +41,15 @@ def results_on_cluster(
     scheduler: str,
     stop: Event | None = None,
 ) -> Iterator[tuple[T, Any]]:
-    """Each item with the result of its task, as tasks are finished.
+    """Yield each item with the result of its task, in the order of completion.
 
-    items: Taken a few at a time, as there is room.
-    submit: Hands an item's task to a client.
-    scheduler: Address, "tcp://host:8786".
-    stop: Ends the work early once it is set.
-    Raises `ParameterError` if no scheduler answers there, and `ClusterLost` if it stops answering,
-        or has no workers left, before the tasks have ended.
+    items: Items, consumed as workers become free.
+    submit: Function that submits the task of an item to a client.
+    scheduler: Address such as "tcp://host:8786".
+    stop: Event that ends the work early.
+
+    Raises `ParameterError` if no scheduler answers, and `ClusterLost` if the scheduler or all
+    workers are lost before the tasks finish.
     """
     stop = Event() if stop is None else stop
     with _connected(scheduler) as client:
@@ -62,11 +63,11 @@ def results_on_cluster(
             yield from _results(iter(items), submit, client, arriving, scheduler, stop)
         except KilledWorker as error:
             raise ClusterLost(
-                "scheduler", "one whose workers outlive a task, which ended several", scheduler
+                "scheduler", "one whose workers survive a task; a task ended several", scheduler
             ) from error
         except (ClosedClientError, CommClosedError, CancelledError) as error:
             raise ClusterLost(
-                "scheduler", "reachable until the end; what had arrived is kept", scheduler
+                "scheduler", "reachable until the end; finished results are saved", scheduler
             ) from error
 
 
@@ -81,22 +82,22 @@ def _results(
     running: dict[object, T] = {}
     while not stop.is_set():
         _wait_for_workers(client, scheduler, stop)
-        # A few more than can run, so that no worker waits, and no more, so that stopping and
-        # sharing with other sessions stay quick.
-        room = 2 * max(1, sum(client.nthreads().values())) - len(running)
-        for item in itertools.islice(items, max(0, room)):
+        # Twice the number of threads keeps all workers busy. More would delay a stop and block
+        # other sessions.
+        free = 2 * max(1, sum(client.nthreads().values())) - len(running)
+        for item in itertools.islice(items, max(0, free)):
             future = submit(client, item)
             running[future.key] = item
             arriving.add(future)
         if not running:
             return
-        asked = time.monotonic()
+        last_check = time.monotonic()
         while not arriving.has_ready():
-            if stop.wait(_ASK_EVERY):
+            if stop.wait(_POLL_INTERVAL):
                 return
-            if time.monotonic() - asked > 1:
+            if time.monotonic() - last_check > 1:
                 _wait_for_workers(client, scheduler, stop)
-                asked = time.monotonic()
+                last_check = time.monotonic()
         future = next(arriving)
         finished = future.result()
         future.release()
@@ -106,13 +107,13 @@ def _results(
 def _wait_for_workers(client: Client, scheduler: str, stop: Event) -> None:
     since = time.monotonic()
     while not stop.is_set() and not client.nthreads():
-        if time.monotonic() - since > _PATIENCE_FOR_WORKERS:
+        if time.monotonic() - since > _WORKERS_TIMEOUT:
             raise ClusterLost(
                 "scheduler",
-                f"one with workers, of which none came within {_PATIENCE_FOR_WORKERS} seconds",
+                f"one with workers; none appeared within {_WORKERS_TIMEOUT} seconds",
                 scheduler,
             )
-        stop.wait(_ASK_EVERY)
+        stop.wait(_POLL_INTERVAL)
 
 
 @contextmanager
@@ -120,18 +121,19 @@ def _connected(scheduler: str) -> Iterator[Client]:
     try:
         from dask.distributed import Client
     except ImportError as error:
-        brought = "pip install 'dp-pca-lab[cluster]' brings"
         raise ParameterError(
-            "scheduler", f"left out without dask, which {brought}", scheduler
+            "scheduler",
+            "left out without dask, which pip install 'dp-pca-lab[cluster]' brings",
+            scheduler,
         ) from error
-    _knock(scheduler)
-    # What Dask has to say of a lost scheduler, or of an answer that is none's, becomes a sentence.
+    _require_listener(scheduler)
+    # Dask's log messages about a lost scheduler are replaced by one error.
     log = logging.getLogger("distributed")
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
     try:
         try:
-            client = Client(scheduler, set_as_default=False, timeout=_PATIENCE)
+            client = Client(scheduler, set_as_default=False, timeout=_TIMEOUT)
         except (OSError, ValueError) as error:
             raise _no_scheduler(scheduler) from error
         with client:
@@ -140,15 +142,15 @@ def _connected(scheduler: str) -> Iterator[Client]:
         log.setLevel(level)
 
 
-def _knock(scheduler: str) -> None:
-    """Refuse an address where nobody listens, which Dask takes long to find out."""
-    _, _, place = scheduler.rpartition("://")
-    host, _, port = place.rpartition(":")
+def _require_listener(scheduler: str) -> None:
+    """Raise a ParameterError if no process listens at the address; Dask would take long."""
+    _, _, address = scheduler.rpartition("://")
+    host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port[:6]) < 1 << 16:
         raise ParameterError("scheduler", "an address such as tcp://host:8786", scheduler)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
-    except (OSError, ValueError) as error:  # a host's name can be impossible too
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_TIMEOUT).close()
+    except (OSError, ValueError) as error:  # ValueError: impossible host name
         raise _no_scheduler(scheduler) from error
 
 

@@ -1,51 +1,51 @@
-"""What can go wrong before anything is computed, and what one should be warned of."""
+"""Errors and warnings of the package."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-# Characters of a value that an error repeats.
+# Maximal number of characters of a value in an error message.
 LONGEST_VALUE = 80
 
 
 class ParameterError(ValueError):
-    """A parameter that breaks its constraint.
+    """Error: a parameter violates its constraint.
 
-    The message is one sentence with the parameter, the constraint and the value given, cut to
-    `LONGEST_VALUE` characters. `parameter` is the name as the caller spells it, so that a page
-    can put the sentence beside the control it belongs to.
+    The message is one sentence with the parameter, the constraint and the given value, truncated to
+    `LONGEST_VALUE` characters. `parameter` is the name that the caller uses, so a page can show
+    the message at the corresponding control.
     """
 
     def __init__(self, parameter: str, constraint: str, value: object) -> None:
         self.parameter = parameter
-        super().__init__(f"{parameter} must be {constraint}, got {_shown(value)}")
+        super().__init__(f"{parameter} must be {constraint}, got {_format(value)}")
 
     def __reduce__(self) -> tuple[Callable[[str, str], ParameterError], tuple[str, str]]:
         return _restore_parameter_error, (self.parameter, self.args[0])
 
 
 def require_one_of(parameter: str, value: str, choices: Collection[str]) -> None:
-    """Refuse what is not among the choices."""
+    """Raise a ParameterError unless the value is one of the choices."""
     if value not in choices:
         raise ParameterError(parameter, f"one of {', '.join(choices)}", value)
 
 
 def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
-    """The text, or as much of its beginning as fits, with an ellipsis."""
+    """Return the text, truncated to `longest` characters with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     try:
         return shortened(repr(value))
     except ValueError:
-        # Python writes out no whole number of more than some thousand digits.
+        # Python refuses to format integers with more than some thousand digits.
         return "a number of thousands of digits"
 
 
 def _restore_parameter_error(parameter: str, message: str) -> ParameterError:
-    # Workers pickle exceptions by calling the class on `args`, which here is the finished
-    # sentence rather than the three parts it was made from.
+    # Unpickling an exception calls its class with `args`, which is here the complete message and
+    # not the three arguments of __init__.
     error = ParameterError.__new__(ParameterError)
     ValueError.__init__(error, message)
     error.parameter = parameter
@@ -53,11 +53,11 @@ def _restore_parameter_error(parameter: str, message: str) -> ParameterError:
 
 
 class DataUnavailable(OSError):
-    """A data set whose files are absent, damaged or out of reach.
+    """Error: the files of a data set are absent, damaged or unreachable.
 
-    The message says which file is meant and where to put it.
+    The message names the file and its folder.
     """
 
 
 class PreparationWarning(UserWarning):
-    """Rows were prepared by something that had read everybody's before any noise was added."""
+    """Warning: a preparation step read all rows before noise was added."""

@@ -105,7 +105,7 @@ def test_a_root_of_a_secret_root_is_secret_and_of_a_seed_what_it_was():
 def test_neither_root_nor_stream_is_printed_or_saved():
     root = SecretRoot(123456789)
     assert "123456789" not in f"{root} {root!r} {Repetition(root)} {SecretStream(root)!r}"
-    with pytest.raises(TypeError, match="not to be saved"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         pickle.dumps(SecretStream(root))
 
 

@@ -41,7 +41,7 @@ from dpcore.experiments.cca_runs import (
     epsilon_reaching,
 )
 from dpcore.experiments.engine import Row, gathered
-from dpcore.experiments.pca import RunSpec, VARIABLE_FIELDS
+from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
 from dpcore.experiments.spec import RECOMMENDED
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.summaries import bytes_in_words

@@ -93,9 +93,9 @@ def test_no_scheduler_there_is_one_sentence_and_soon(monkeypatch):
 
 
 def test_a_scheduler_without_workers_is_said(monkeypatch):
-    monkeypatch.setattr(cluster_module, "_PATIENCE_FOR_WORKERS", 0.3)
+    monkeypatch.setattr(cluster_module, "_WORKERS_TIMEOUT", 0.3)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=ANY_PORT, silence_logs=50) as empty,
-        pytest.raises(ParameterError, match="one with workers, of which none came within"),
+        pytest.raises(ParameterError, match="one with workers; none appeared within"),
     ):
         collect(SWEEP, scheduler=empty.scheduler_address)

@@ -117,7 +117,7 @@ def wide(n_rows: int, n_features: int) -> np.ndarray:
 @pytest.mark.parametrize("n_features", [256, 1000])
 def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
     directions = moments.directions(wide(400, n_features), np.zeros(n_features, np.float32))
-    whole = moments._whole(directions.copy()).astype(np.int64)
+    whole = moments._round_to_integers(directions.copy()).astype(np.int64)
     assert ((whole**2).sum(axis=1) <= moments._LENGTH**2).all()
     assert np.abs(whole / moments._LENGTH - directions).max() < 0.04
 
@@ -125,13 +125,13 @@ def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
 def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
     """Of the first rows, all alike, float32 holds no sum of a block."""
     directions = moments.directions(wide(8192, 300), np.zeros(300, np.float32))
-    whole = moments._whole(directions)
+    whole = moments._round_to_integers(directions)
     for rows in (whole, whole[-2048:]):
         # Whole numbers below 2^53 are exact in float64; int64 has no fast product.
         exact = rows.astype(np.float64).T @ rows
         some = rows[:, ::37].astype(np.int64).T @ rows[:, :9].astype(np.int64)
         np.testing.assert_array_equal(exact[::37, :9], some)
-        np.testing.assert_array_equal(moments._product_of_whole(rows), exact)
+        np.testing.assert_array_equal(moments._integer_product(rows), exact)
     in_float32 = whole.T @ whole
     assert in_float32.diagonal().max() > moments._EXACT
     n_rows = len(whole)
