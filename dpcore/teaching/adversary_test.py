@@ -366,6 +366,8 @@ class DrawnPerson:
     exact_trace, private_trace: shape (196,). The pattern that one gets by subtracting the result
         without the drawing from the result with it.
     exact_cosine, private_cosine: Of these patterns with the drawing; 1 is the drawing itself.
+    belief: Typical probability that the best attacker gives to the drawing after one private result
+        with it, if blank sheet and drawing were equally likely before.
     """
 
     n_people: int
@@ -377,6 +379,16 @@ class DrawnPerson:
     private_trace: FloatArray
     exact_cosine: float
     private_cosine: float
+    belief: float
+
+    def private_picture(self, row: FloatArray) -> FloatArray:
+        """Return the drawing mixed with noise, by how far the attacker's belief is from 1/2.
+
+        row: shape (196,). The drawing.
+        """
+        certainty = 2 * self.belief - 1
+        noise = self.private_trace / np.abs(self.private_trace).max()
+        return np.asarray(certainty * row / np.abs(row).max() + (1 - certainty) * noise)
 
 
 def seat_person(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator) -> DrawnPerson:
@@ -405,6 +417,7 @@ def seat_person(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator)
         private_trace,
         float(exact_trace @ row),
         float(private_trace @ row),
+        float(gaussian_posterior(0.5, 1 / (n_people * sigma), 0.5)),
     )
 
 

@@ -47,7 +47,7 @@ class Scene:
 
     def captured(self, rows: Sequence[Row]) -> tuple[float, ...]:
         """Return the captured energy of each run, or its floor."""
-        name = "random_ratio" if self.protocol == FLOOR else "energy_ratio"
+        name = "floor" if self.protocol == FLOOR else "energy_ratio"
         return tuple(row[name] for row in rows)
 
 

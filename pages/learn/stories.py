@@ -185,8 +185,11 @@ def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
     shape = dataset_status(runs[0][1].dataset).image_shape if runs else None
     if shape is None:
         return
-    strips = [("Ten known digits", cached.original_rows(runs[0][1]))]
-    strips += [(f"Rebuilt: {label}", cached.rebuilt_rows(spec, 0)) for label, spec in runs]
+    strips = [("Ten known digits", cached.exact_pictures(runs[0][1]).rows)]
+    for label, spec in runs:
+        run = cached.measure(spec, spec.protocols[0], 0, pictured=True)
+        if run.pictures is not None:
+            strips.append((f"Rebuilt: {label}", run.pictures.rows))
     for label, levels in strips:
         with st.container(horizontal=True, vertical_alignment="center", height=72, border=False):
             st.markdown(label, width=180)

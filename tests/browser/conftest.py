@@ -227,7 +227,7 @@ def settle(page, *, until_full: bool = True) -> None:
 
 
 def _note_console(watched: Watched, message) -> None:
-    if message.type == "error":
+    if message.type == "error" and not _is_search_for_server(message.location["url"]):
         watched.console.append(message.text)
 
 
@@ -237,5 +237,10 @@ def _note_request(watched: Watched, request) -> None:
 
 
 def _note_response(watched: Watched, response) -> None:
-    if response.status >= 400:
+    if response.status >= 400 and not _is_search_for_server(response.url):
         watched.missing.append(f"{response.status} {response.url}")
+
+
+def _is_search_for_server(url: str) -> bool:
+    """Return whether a script of Streamlit looks for the server below the address of a page."""
+    return url.endswith(("/_stcore/health", "/_stcore/host-config"))

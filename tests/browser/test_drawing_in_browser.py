@@ -1,4 +1,4 @@
-"""A digit drawn with the mouse or picked by keyboard sits down, and ten results are guessed at."""
+"""A digit is drawn by mouse or chosen by keyboard, and ten rounds are played."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.browser.conftest import settle
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_a_drawn_digit_sits_down_and_ten_rounds_are_guessed(server, open_page, width, dark):
+def test_a_digit_is_drawn_and_ten_rounds_are_played(server, open_page, width, dark):
     page, watched = open_page(f"{server}/drawing", width=width, height=900, dark=dark)
     box = page.locator(".seated .board").bounding_box()
     side = box["width"]
@@ -17,11 +17,11 @@ def test_a_drawn_digit_sits_down_and_ten_rounds_are_guessed(server, open_page, w
     page.mouse.move(box["x"] + 0.7 * side, box["y"] + 0.2 * side, steps=4)
     page.mouse.move(box["x"] + 0.4 * side, box["y"] + 0.8 * side, steps=4)
     page.mouse.up()
-    # Nobody is asked before the pen has been up for a moment.
     page.locator(".seated .examples [aria-pressed=true]").wait_for(state="detached")
     settle(page)
     likeness = page.locator(".seated canvas.exact + figcaption span").inner_text()
     assert float(likeness.split(": ")[1]) > 0.8
+    page.locator(".seated summary").click()
     for round_ in range(10):
         assert f"Round {round_ + 1} of 10" in page.locator(".seated .question").inner_text()
         page.locator(".seated .with").click()
@@ -36,12 +36,13 @@ def test_a_drawn_digit_sits_down_and_ten_rounds_are_guessed(server, open_page, w
     watched.assert_quiet()
 
 
-def test_a_drawn_digit_is_picked_and_blinking_stopped_by_keyboard(server, open_page):
+def test_an_example_is_chosen_and_blinking_stopped_by_keyboard(server, open_page):
     page, watched = open_page(f"{server}/drawing")
     page.get_by_role("button", name="Take a drawn 7").focus()
     page.keyboard.press("Enter")
     page.locator('.seated [aria-label="Take a drawn 7"][aria-pressed=true]').wait_for()
     settle(page)
+    page.locator(".seated summary").click()
     page.locator(".seated .stop").focus()
     if page.locator(".seated .stop").inner_text() == "Stop blinking":
         page.keyboard.press("Enter")
@@ -51,3 +52,16 @@ def test_a_drawn_digit_is_picked_and_blinking_stopped_by_keyboard(server, open_p
     page.keyboard.press("Enter")
     assert page.locator(".seated .which").inner_text() != before
     watched.assert_quiet()
+
+
+def test_a_clean_sheet_clears_the_results_of_the_previous_drawing(server, open_page):
+    page, _ = open_page(f"{server}/drawing")
+    captions = page.locator(".seated .tiles canvas:not(.board) + figcaption span")
+    assert all(captions.all_inner_texts())
+    page.get_by_role("button", name="Clean sheet").click()
+    assert captions.all_inner_texts() == ["", ""]
+    assert page.locator(".seated [aria-pressed=true]").count() == 0
+    inked = page.locator(".seated canvas.private").evaluate(
+        "each => each.getContext('2d').getImageData(0, 0, 14, 14).data.some((value) => value)"
+    )
+    assert not inked

@@ -140,7 +140,7 @@ def test_ten_looks_cost_what_ten_gaussian_releases_compose_to():
     assert finding_of("ten-looks").values == pytest.approx((exact,), rel=1e-6)
 
 
-def test_a_story_is_charged_before_it_is_text(open_page, monkeypatch):
+def test_a_story_is_charged_when_it_is_shown(open_page, monkeypatch):
     computed = []
     monkeypatch.setattr(cached, "rows", partial(_record, computed, cached.rows))
     at = open_page("stories", story="ten-looks")

@@ -1,11 +1,11 @@
-// A digit drawn by hand becomes person 10,001. The server computes what results show of it; ten
-// results are then guessed at without the server.
+// A digit drawn by hand becomes person 10,001. The server computes what results show of it. The game
+// of ten rounds needs no server.
 const WIDTH = 14, BOX = 10, BOARD = 280, PEN = 22, PER_GAME = 10;
 const PAUSE_MS = 700, BLINK_MS = 700, FILL_MS = 12;
-const played = { key: "", guesses: [] };
+const game = { key: "", guesses: [] };
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
-// Ink as MNIST has it: the drawing's box scaled into 10 x 10 and its centre of mass in the middle.
+// Scale the drawing as in MNIST: its box becomes 10 x 10, its centre of mass is in the middle.
 const scaled = (board) => {
   const ink = board.getContext("2d").getImageData(0, 0, BOARD, BOARD).data;
   let left = BOARD, right = -1, top = BOARD, bottom = -1, mass = 0, across = 0, down = 0;
@@ -73,7 +73,7 @@ class Drawing {
     this.last = here;
   }
 
-  // A digit may have several strokes: it sits down once the pen has been up for a moment.
+  // Send the drawing after a pause, because a digit may have several strokes.
   lift() {
     this.last = null;
     clearTimeout(this.pause);
@@ -84,11 +84,21 @@ class Drawing {
     clearTimeout(this.pause);
     this.pen.clearRect(0, 0, BOARD, BOARD);
     this.isOwn = true;
+    // The results belong to the previous drawing.
+    for (const name of ["exact", "private"]) {
+      this.find(`canvas.${name}`).getContext("2d").clearRect(0, 0, WIDTH, WIDTH);
+      this.find(`canvas.${name}`).setAttribute("aria-label", "Empty until you draw a digit");
+      this.find(`canvas.${name} + figcaption span`).textContent = "";
+    }
+    this.find(".examples [aria-pressed=true]")?.setAttribute("aria-pressed", "false");
+    this.find(".text").textContent = "Draw a digit on the empty sheet.";
+    this.find(".rounds").hidden = true;
+    this.data = null;
   }
 
   ink() { return getComputedStyle(this.find(".seated")).color; }
 
-  // Ink is above zero, blue below; the strongest of the picture is full.
+  // Draw positive values as ink and negative values in blue, relative to the largest.
   picture(canvas, values, most = Math.max(...values.map(Math.abs))) {
     const pen = canvas.getContext("2d");
     const image = pen.createImageData(WIDTH, WIDTH);
@@ -104,9 +114,10 @@ class Drawing {
   show(data) {
     if (this.data?.key === data.key) return;
     this.data = data;
-    // A game outlives its place on the page, which Streamlit may make anew.
-    if (played.key !== data.key) Object.assign(played, { key: data.key, guesses: [] });
-    this.guesses = played.guesses;
+    this.find(".rounds").hidden = false;
+    // The guesses are kept outside of the element, which Streamlit may create anew.
+    if (game.key !== data.key) Object.assign(game, { key: data.key, guesses: [] });
+    this.guesses = game.guesses;
     this.verdict = "";
     clearInterval(this.filling);
     this.find(".examples").replaceChildren(...data.examples.map((name) => {
@@ -119,11 +130,11 @@ class Drawing {
       return button;
     }));
     this.isOwn = data.example === "";
-    this.find(".told").innerHTML = data.told;
+    this.find(".text").textContent = data.text;
     this.find(".seat").textContent = data.seat;
     ["exact", "private"].forEach((name) => {
       this.find(`canvas.${name}`).setAttribute("aria-label", data[name].alt);
-      this.find(`canvas.${name} + figcaption span`).textContent = data[name].words;
+      this.find(`canvas.${name} + figcaption span`).textContent = data[name].caption;
     });
     const dots = data.leanings.map(() => document.createElement("i"));
     dots[Math.round(100 * data.bound) - 1]?.classList.add("bound");
@@ -153,20 +164,20 @@ class Drawing {
 
   paintRelease() {
     const seen = this.data.pictures[Math.min(this.round, PER_GAME - 1)];
-    // One scale for both, so that nothing but the drawing blinks.
+    // Use the same scale for both pictures, so that only the drawing blinks.
     const most = Math.max(...seen.map(Math.abs));
     this.picture(this.find(".release"), this.isWith ? seen.map((v, n) => v - this.data.row[n]) : seen, most);
     const side = this.isWith ? "the data with your drawing" : "the data without your drawing";
-    this.find(".which").innerHTML = `The private result minus <b>${side}</b>.`;
-    this.find(".release").setAttribute("aria-label", `What is left of the private result without ${side}`);
+    this.find(".which").innerHTML = `Private result minus <b>${side}</b>`;
+    this.find(".release").setAttribute("aria-label", `The private result without ${side}`);
   }
 
-  turn() { this.isWith = !this.isWith; this.paintRelease(); }
+  turn() { if (!this.data) return; this.isWith = !this.isWith; this.paintRelease(); }
 
-  blink(goesOn) {
+  blink(isOn) {
     clearInterval(this.blinker);
-    this.blinker = goesOn ? setInterval(() => this.turn(), BLINK_MS) : 0;
-    this.find(".stop").textContent = goesOn ? "Stop blinking" : "Blink";
+    this.blinker = isOn ? setInterval(() => this.turn(), BLINK_MS) : 0;
+    this.find(".stop").textContent = isOn ? "Stop blinking" : "Blink";
   }
 
   next() {
@@ -175,23 +186,23 @@ class Drawing {
     this.find(".after").hidden = !isOver;
     this.find(".fill").disabled = this.round > PER_GAME;
     this.find(".question").innerHTML = isOver ? this.summary()
-      : `<b>Round ${this.round + 1} of ${PER_GAME}.</b> A coin decided whether your drawing or a blank sheet `
-        + "was in the data. Subtract the right one, and only noise is left. Was it in?";
+      : `<b>Round ${this.round + 1} of ${PER_GAME}.</b> The data contained your drawing or a blank sheet. `
+        + "Subtract the right one, and only noise remains. Was your drawing in the data?";
     this.find(".verdict").textContent = this.verdict;
     const right = this.guesses.filter(Boolean).length;
     [...this.find(".dots").children].forEach((dot, n) => dot.classList.toggle("right", n < right));
-    this.find(".dots").setAttribute("aria-label", `${right} of ${this.round} right; the bound is ${this.data.boundSaid} of 100`);
+    this.find(".dots").setAttribute("aria-label", `${right} of ${this.round} right; the bound is ${this.data.boundText} of 100`);
     this.find(".score").textContent = `${this.round ? `${right} of ${this.round} right. ` : ""}`
-      + `The orange ring is the bound at ε = ${this.data.epsilon}: ${this.data.boundSaid} of 100.`;
+      + `The ring marks the bound at ε = ${this.data.epsilon}: ${this.data.boundText} of 100.`;
     this.paintRelease();
   }
 
-  guess(saysIn) {
+  guess(guessIn) {
     if (this.round >= PER_GAME) return;
     const wasIn = this.data.isIn[this.round], lean = this.data.leanings[this.round];
-    this.verdict = `${saysIn === wasIn ? "Right" : "Wrong"}: your drawing was ${wasIn ? "" : "not "}in it. `
-      + `The best attacker measured ${lean.toFixed(1)} of it (0 without, 1 with) and would say “${lean > 0.5 ? "in" : "not in"}”.`;
-    this.guesses.push(saysIn === wasIn);
+    this.verdict = `${guessIn === wasIn ? "Right" : "Wrong"}: your drawing was ${wasIn ? "" : "not "}in the data. `
+      + `The best attacker would have said “${lean > 0.5 ? "in" : "not in"}”.`;
+    this.guesses.push(guessIn === wasIn);
     this.next();
     if (this.round >= PER_GAME) this.find(".fill").focus({ preventScroll: true });
   }
@@ -201,7 +212,7 @@ class Drawing {
     const more = this.round > PER_GAME
       ? ` The best attacker was right <b>${this.guesses.slice(PER_GAME).filter(Boolean).length} times in ${this.round - PER_GAME}</b>.` : "";
     return `You were right <b>${mine} times in 10</b>.${more} On average the best attacker is right `
-      + `${this.data.best} times in 100 about this drawing; no attacker exceeds ${this.data.boundSaid} about anyone; a coin gets 50.`;
+      + `${this.data.best} times in 100, at most ${this.data.boundText} for any person; a coin 50 times.`;
   }
 
   fill() {

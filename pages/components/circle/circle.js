@@ -1,8 +1,8 @@
-// One person dragged round the circle: the exact first direction follows her, the private one hardly
-// does. What both do at every angle was computed before it is moved, in `one_person`.
+// One person on a circle. The exact first direction follows her, the private one hardly moves. The
+// server computed both for every angle.
 const SVG = "http://www.w3.org/2000/svg";
 
-function drawn(parent, name, attributes) {
+function draw(parent, name, attributes) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return parent.appendChild(element);
@@ -22,22 +22,19 @@ class Circle {
     this.svg = root.querySelector("svg");
     this.range = root.querySelector("input");
     this.output = root.querySelector("output");
-    this.told = root.querySelector(".told");
-    this.letGo = () => {};
+    this.texts = root.querySelector(".texts");
     this.range.addEventListener("input", () => this.move(Number(this.range.value)));
-    this.range.addEventListener("change", () => this.letGo(this.degrees));
     this.svg.addEventListener("pointerdown", (event) => {
       this.svg.setPointerCapture(event.pointerId);
-      this.held = true;
+      this.isDragged = true;
       this.follow(event);
     });
-    this.svg.addEventListener("pointermove", (event) => this.held && this.follow(event));
+    this.svg.addEventListener("pointermove", (event) => this.isDragged && this.follow(event));
     for (const end of ["pointerup", "pointercancel"])
       this.svg.addEventListener(end, () => {
-        if (!this.held) return;
-        this.held = false;
-        this.person.classList.remove("held");
-        this.letGo(this.degrees);
+        if (!this.isDragged) return;
+        this.isDragged = false;
+        this.person.classList.remove("dragged");
       });
   }
 
@@ -45,25 +42,25 @@ class Circle {
     if (this.key === data.key) return;
     Object.assign(this, data);
     this.svg.replaceChildren();
-    drawn(this.svg, "circle", { class: "rim", r: 1 });
-    const fan = drawn(this.svg, "g", { class: "fan" });
-    this.fan = this.frames[0].fan.map(() => drawn(fan, "line", {}));
-    this.exact = drawn(this.svg, "line", { class: "exact" });
-    for (const [cx, cy] of this.people) drawn(this.svg, "circle", { class: "people", cx, cy: -cy, r: 0.026 });
-    drawn(this.svg, "circle", { class: "was", cx: 1, cy: 0, r: 0.06 });
-    this.person = drawn(this.svg, "circle", { class: "person", r: 0.075 });
+    draw(this.svg, "circle", { class: "rim", r: 1 });
+    const fan = draw(this.svg, "g", { class: "fan" });
+    this.fan = this.frames[0].fan.map(() => draw(fan, "line", {}));
+    this.exact = draw(this.svg, "line", { class: "exact" });
+    for (const [cx, cy] of this.people) draw(this.svg, "circle", { class: "people", cx, cy: -cy, r: 0.026 });
+    draw(this.svg, "circle", { class: "was", cx: 1, cy: 0, r: 0.06 });
+    this.person = draw(this.svg, "circle", { class: "person", r: 0.075 });
     const angles = this.frames.map(({ degrees }) => degrees);
     set(this.range, { min: angles[0], max: angles.at(-1), step: angles[1] - angles[0] });
     this.move(this.degrees ?? this.begins);
   }
 
   follow(event) {
-    this.person.classList.add("held");
+    this.person.classList.add("dragged");
     const box = this.svg.getBoundingClientRect();
     const x = event.clientX - box.left - box.width / 2;
     const y = box.top + box.height / 2 - event.clientY;
     let degrees = (Math.atan2(y, x) * 180) / Math.PI;
-    // A row and its negative have one second moment: she is on both sides at once.
+    // A row and its negative have the same second moment, so that half a circle is enough.
     if (degrees > 90) degrees -= 180;
     if (degrees < -90) degrees += 180;
     this.flipped = x < 0;
@@ -76,22 +73,20 @@ class Circle {
     this.degrees = frame.degrees;
     this.range.value = frame.degrees;
     this.output.textContent = `${frame.degrees}°`;
-    const side = this.held && this.flipped ? -1 : 1;
+    const side = this.isDragged && this.flipped ? -1 : 1;
     set(this.person, {
       cx: side * Math.cos(radians(frame.degrees)), cy: -side * Math.sin(radians(frame.degrees)),
     });
     set(this.exact, needle(frame.exact));
     frame.fan.forEach((degree, n) => set(this.fan[n], needle(degree)));
-    this.told.innerHTML = frame.told;
+    this.texts.innerHTML = frame.text;
     this.svg.setAttribute("aria-label", frame.alt);
   }
 }
 
 const circles = new WeakMap();
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   if (!circles.has(parentElement)) circles.set(parentElement, new Circle(parentElement));
-  const circle = circles.get(parentElement);
-  circle.letGo = (degrees) => setTriggerValue("moved", degrees);
-  circle.show(data);
+  circles.get(parentElement).show(data);
 }

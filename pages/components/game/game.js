@@ -1,5 +1,5 @@
-// "Was she in it?" Each round is one release, drawn on the server: all that the best attacker can use
-// of it is one number, how far it leans towards her data. Nothing is asked of the server meanwhile.
+// The game "Was she in the data?". Each round is one release that the server drew. The best attacker
+// uses one number of it: the position between the result without her and the result with her.
 const PER_GAME = 10;
 const FALL_MS = 420;
 const FILL_MS = 12;
@@ -23,7 +23,7 @@ class Game {
     if (this.game === data.game) return;
     Object.assign(this, data);
     this.guesses = [];
-    this.says("");
+    this.report("");
     clearInterval(this.filling);
     const dots = this.releases.map(() => document.createElement("i"));
     this.find(".dots").replaceChildren(...dots);
@@ -41,8 +41,8 @@ class Game {
     this.find(".fill").disabled = this.round >= this.releases.length;
     const question = this.find(".question");
     if (isOver) question.innerHTML = this.summary();
-    else question.innerHTML = `<b>Round ${this.round + 1} of ${PER_GAME}.</b> A coin has decided whether `
-      + "her record went into this private result. You know everybody else’s record, and hers. Was she in it?";
+    else question.innerHTML = `<b>Round ${this.round + 1} of ${PER_GAME}.</b> The dot is one private result. `
+      + "Was her record in the data?";
     this.count();
     this.fall();
   }
@@ -51,12 +51,12 @@ class Game {
     if (this.round >= PER_GAME) return;
     const wasIn = this.isIn[this.round];
     this.guesses.push(saysIn === wasIn);
-    this.says(`${saysIn === wasIn ? "Right" : "Wrong"}: she was ${wasIn ? "" : "not "}in it.`);
+    this.report(`${saysIn === wasIn ? "Right" : "Wrong"}: she was ${wasIn ? "" : "not "}in the data.`);
     this.next();
     if (this.round >= PER_GAME) this.find(".after button").focus({ preventScroll: true });
   }
 
-  // The rest as the best attacker plays: "in" where the release leans more to her side.
+  // The best attacker says "in" if the release is nearer to her side.
   fill() {
     clearInterval(this.filling);
     this.find(".fill").disabled = true;
@@ -73,14 +73,13 @@ class Game {
     else this.filling = setInterval(step, FILL_MS);
   }
 
-  says(words) { this.find(".verdict").textContent = words; }
+  report(words) { this.find(".verdict").textContent = words; }
 
   hits(count) { return this.guesses.slice(0, count).filter(Boolean).length; }
 
   summary() {
     const mine = this.hits(PER_GAME);
-    const best = `On average the best possible attacker is right <b>${this.boundSaid}</b> times in 100 at `
-      + `ε = ${this.epsilon}; a coin 50 times.`;
+    const best = `The best attacker averages <b>${this.boundText}</b> in 100.`;
     if (this.round < this.releases.length) return `You were right <b>${mine} times in 10</b>. ${best}`;
     return `You: <b>${mine} of 10</b>. With the best attacker’s 90 rounds: `
       + `<b>${this.hits(this.round)} of 100</b>. ${best}`;
@@ -88,14 +87,13 @@ class Game {
 
   count() {
     const dots = [...this.find(".dots").children];
-    // Right ones first, so that a glance compares them with the bound.
+    // Right guesses come first, so that their number can be compared with the bound.
     const ordered = this.guesses.filter(Boolean).length;
     dots.forEach((dot, n) => dot.classList.toggle("right", n < ordered));
-    const told = `${ordered} of ${this.round} right`;
-    this.find(".dots").setAttribute("aria-label", `${told}; the bound is ${this.boundSaid} of 100`);
-    this.find(".score").textContent = this.round
-      ? `${told}. The orange ring is the bound: ${this.boundSaid} of 100.`
-      : `One dot for each right guess. The orange ring is the bound: ${this.boundSaid} of 100.`;
+    const result = `${ordered} of ${this.round} right`;
+    this.find(".dots").setAttribute("aria-label", `${result}; the bound is ${this.boundText} of 100`);
+    this.find(".score").textContent = `${this.round ? `${result}. ` : ""}`
+      + `The ring marks the best attacker: ${this.boundText} of 100.`;
   }
 
   fall() {
@@ -161,14 +159,14 @@ class Game {
     pen.stroke();
     pen.textAlign = "center";
     pen.font = `12px ${style.fontFamily}`;
-    pen.fillText("how far the private result leans towards her record", width / 2, ground + 12);
+    pen.fillText("position of the private result", width / 2, ground + 12);
     const dot = (place, y, size, fill) => {
       pen.beginPath();
       pen.arc(across(place), y, size, 0, 7);
       pen.fillStyle = fill;
       pen.fill();
     };
-    // Rounds that are over lie on the ground in the colour of the truth.
+    // Finished rounds are on the axis in the colour of the truth.
     pen.globalAlpha = 0.85;
     for (let n = 0; n < Math.min(this.round, PER_GAME); n++)
       dot(this.releases[n], ground, 6, colour[this.isIn[n]]);
@@ -185,9 +183,9 @@ class Game {
       dot(this.releases[this.round], top + (ground - top) * 0.45 * eased, 9, ink);
     }
     canvas.setAttribute("aria-label", this.round < PER_GAME
-      ? `The result leans ${this.releases[this.round].toFixed(1)} towards her record. Without her it is `
+      ? `The result is ${this.releases[this.round].toFixed(1)}. Without her it is `
         + `around 0, with her around ${this.mu.toFixed(1)}, with a spread of 1.`
-      : "The results of ten rounds under the two laws they came from.");
+      : "The results of ten rounds and the two laws.");
   }
 
   colour(name) {

@@ -1,0 +1,60 @@
+"""Draw yourself in: what the browser gets, and how it follows ε."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
+from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.teaching.adversary_test import DATASET
+from tests.pages.opening import texts
+from tests.pages.test_promise import component
+
+
+def likeness(view: dict) -> float:
+    """Return the cosine of the private picture and the drawing."""
+    picture, row = np.array(view["private"]["values"]), np.array(view["row"])
+    return float(picture @ row / np.linalg.norm(picture) / np.linalg.norm(row))
+
+
+def test_a_view_has_ten_pictures_and_is_kept_until_something_changes(open_page):
+    at = open_page("drawing", epsilon="2")
+    assert not at.exception and not at.error
+    view = component(at, "drawing")
+    assert len(view["pictures"]) == 10 and len(view["leanings"]) == len(view["isIn"]) == 100
+    assert 0.5 < view["bound"] < 1 and float(view["best"]) <= 100 * view["bound"] + 1
+    at.run()
+    assert component(at, "drawing") == view
+
+
+def test_the_private_picture_is_noise_at_small_epsilon_and_the_drawing_at_large(open_page):
+    at = open_page("drawing", epsilon="0.1")
+    assert abs(likeness(component(at, "drawing"))) < 0.5
+    assert "50 % sure" in at.title[0].value
+    at.select_slider(key="epsilon").set_value(50.0).run()
+    assert likeness(component(at, "drawing")) > 0.99
+    assert "over 99.9 % sure" in at.title[0].value
+
+
+def test_the_attacker_is_right_more_often_at_larger_epsilon(open_page):
+    less, more = (component(open_page("drawing", epsilon=e), "drawing") for e in ("1", "10"))
+    assert less["bound"] < more["bound"] and float(less["best"]) < float(more["best"])
+
+
+def test_ten_results_cost_what_ten_gaussian_releases_compose_to(open_page):
+    at = open_page("drawing", epsilon="1", delta="1e-5")
+    mu = gaussian_mu(PrivacyBudget(1.0, 1e-5))
+    together = say_number(gaussian_epsilon(1e-5, 1.0, 10**0.5 * mu))
+    assert f"10 results of one game would together cost ε = {together}" in texts(at)
+
+
+def test_exact_results_are_recorded_as_not_covered(open_page):
+    at = open_page("drawing")
+    assert at.session_state["_accountants"][DATASET].uncovered
+    assert "not private" in texts(at)
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "50"])
+def test_the_ends_of_the_slider_work(open_page, epsilon):
+    assert not open_page("drawing", epsilon=epsilon).exception
