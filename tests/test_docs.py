@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pages.widgets import glossary
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = sorted((REPOSITORY / "docs").rglob("*.md"))
 PAGES = [REPOSITORY / "README.md", *DOCS]
@@ -81,10 +79,6 @@ def test_the_site_builds_without_a_warning_and_asks_nobody(tmp_path):
             r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(\w+:)?//", page.read_text()
         )
         assert not loaded, page
-
-
-def test_the_glossary_is_the_one_that_pages_explain_their_words_by():
-    assert (REPOSITORY / "docs/glossary.md").read_text() == glossary.document()
 
 
 def test_every_page_is_in_a_table_of_contents():

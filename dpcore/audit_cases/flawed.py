@@ -223,8 +223,7 @@ def bingham_by_wrong_acceptance(
     Kent, Ganeiber & Mardia (2018) propose x from the angular central Gaussian of precision Omega
     and accept with chance proportional to exp(-x^T A x) (x^T Omega x)^(D/2). Two libraries divide
     by that power, with A = epsilon / 4 (lambda_max I - X^T X), where epsilon / 2 would be proven:
-    so nothing breaks at D = 2, and the more the higher D. `docs/algorithms/wrong-acceptance.md`
-    says which pairs of data sets break it, by how much, and how that was checked.
+    so nothing breaks at D = 2, and more breaks in higher dimensions.
 
     Here, `n_others` + 1 people lie along the first axis, `n_others` along the second, and one of
     the first turns to the second. The two data sets are each other's mirror image, the law's
