@@ -62,8 +62,8 @@ class Hospitals:
     is_open_late = False
 
     def __init__(self, n_joined: int) -> None:
-        wanted = max(_FEWEST_HOSPITALS, math.ceil(_LATE_SHARE * n_joined) + 2)
-        self.hospitals = ClassOfHospitals.dealt(min(wanted, MOST_STUDENTS))
+        n_needed = max(_FEWEST_HOSPITALS, math.ceil(_LATE_SHARE * n_joined) + 2)
+        self.hospitals = ClassOfHospitals.dealt(min(n_needed, MOST_STUDENTS))
         self.messages: dict[int, SiteMessage] = {}
         self.epsilons: dict[int, float] = {}
         self.n_bytes: dict[int, int] = {}
@@ -144,8 +144,8 @@ class Guess:
 
     def counts(self, of: dict[int, int]) -> list[int]:
         """Return how often each choice was given."""
-        given = list(of.values())
-        return [given.count(choice) for choice in range(len(self.choices))]
+        values = list(of.values())
+        return [values.count(choice) for choice in range(len(self.choices))]
 
     def estimate(self) -> tuple[FloatArray, float]:
         """Return the estimated true count of each choice and the largest standard deviation."""
@@ -162,7 +162,7 @@ class QuizAnswers:
     def __init__(self) -> None:
         self._seed = draw_secret_seed()
         self._by_seat: dict[int, dict[tuple[str, Phase], str]] = {}
-        self._left: list[dict[tuple[str, Phase], str]] = []
+        self._former: list[dict[tuple[str, Phase], str]] = []
 
     def of(self, seat: int) -> dict[tuple[str, Phase], str]:
         """Return the answers of a seat by question and phase."""
@@ -189,7 +189,7 @@ class QuizAnswers:
     def free(self, seat: int) -> None:
         """Separate the answers of a phone that lost its seat from those of the next phone."""
         if (own := self._by_seat.pop(seat, None)) is not None:
-            self._left.append(own)
+            self._former.append(own)
 
     def n_answered(self, phase: Phase) -> list[int]:
         """Return the number of answers of each phone that gave any in this phase."""
@@ -198,7 +198,7 @@ class QuizAnswers:
 
     def phones(self) -> list[dict[tuple[str, Phase], str]]:
         """Return the answers of all phones in random order, so that no row identifies a seat."""
-        own = [*map(dict, list(self._by_seat.values())), *self._left]
+        own = [*map(dict, list(self._by_seat.values())), *self._former]
         order = stream(self._seed, Purpose.QUIZ, len(Phase), len(own)).permutation(len(own))
         return [own[k] for k in order]
 
@@ -215,8 +215,8 @@ class Quiz:
     def next_question(self, seat: int) -> tuple[Question, list[str]] | None:
         """Return the next question of a seat with the order of its answers; None after the last."""
         own = self.answers.of(seat)
-        asked = self.answers.order(seat, self.phase)
-        return next((each for each in asked if (each[0].name, self.phase) not in own), None)
+        questions = self.answers.order(seat, self.phase)
+        return next((each for each in questions if (each[0].name, self.phase) not in own), None)
 
     def take(self, seat: int, sent: tuple[str, str]) -> None:
         """Accept the name of a question and the letter of an answer, or `UNKNOWN`."""

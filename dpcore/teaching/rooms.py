@@ -22,7 +22,7 @@ from typing import Any
 from dpcore.teaching.activities import MOST_STUDENTS, Activity, QuizAnswers, Refused
 
 LONGEST_NAME = 24
-# A student not seen for AWAY_SECONDS is not counted as present; after GONE_SECONDS the seat may be
+# A student without a request for AWAY_SECONDS is not counted as present; after GONE_SECONDS the seat may be
 # given to another student.
 AWAY_SECONDS, GONE_SECONDS = 60.0, 600.0
 
@@ -33,12 +33,12 @@ class Student:
 
     seat: Number of the seat, from 0 in the order of joining.
     name: Nickname of at most `LONGEST_NAME` characters; empty if none was given.
-    seen: Time at which the student's page last asked for news.
+    last_request: Time at which the student's page last asked for news.
     """
 
     seat: int
     name: str
-    seen: float
+    last_request: float
 
     @property
     def label(self) -> str:
@@ -48,11 +48,11 @@ class Student:
 
 def clean_name(written: str) -> str:
     """Return a nickname without control characters, on one line and at most LONGEST_NAME long."""
-    seen = (
+    visible = (
         " " if unicodedata.category(each)[0] in "CZ" else each
         for each in written[: 4 * LONGEST_NAME]
     )
-    return " ".join("".join(seen).split())[:LONGEST_NAME].strip()
+    return " ".join("".join(visible).split())[:LONGEST_NAME].strip()
 
 
 class Room:
@@ -101,7 +101,7 @@ class Room:
         """Record that a page asked for news: the student is present and the room is in use."""
         self.touched = self._clock()
         if (student := self._students.get(token)) is not None:
-            student.seen = self.touched
+            student.last_request = self.touched
 
     @property
     def students(self) -> list[Student]:
@@ -117,7 +117,7 @@ class Room:
     def n_here(self) -> int:
         """Number of students whose page asked for news in the last minute."""
         now = self._clock()
-        return sum(now - student.seen <= AWAY_SECONDS for student in self.students)
+        return sum(now - student.last_request <= AWAY_SECONDS for student in self.students)
 
     def start(self, key: str, activity: Activity) -> None:
         """Start an activity; it replaces the present one."""
@@ -199,13 +199,13 @@ class Room:
 
     def _free_seat(self) -> int:
         if len(self._students) >= MOST_STUDENTS:
-            token, longest = min(self._students.items(), key=lambda each: each[1].seen)
-            if self._clock() - longest.seen < GONE_SECONDS:
+            token, longest = min(self._students.items(), key=lambda each: each[1].last_request)
+            if self._clock() - longest.last_request < GONE_SECONDS:
                 raise Refused(f"This room is full: {MOST_STUDENTS} have joined.")
             del self._students[token]
             self.quiz.free(longest.seat)
-        taken = {student.seat for student in self._students.values()}
-        return next(seat for seat in range(MOST_STUDENTS) if seat not in taken)
+        occupied = {student.seat for student in self._students.values()}
+        return next(seat for seat in range(MOST_STUDENTS) if seat not in occupied)
 
     @contextmanager
     def _as_teacher(self, key: str) -> Iterator[None]:
@@ -252,7 +252,7 @@ def draw_key() -> str:
 class Rooms:
     """All rooms of a server.
 
-    clock: Seconds; the server's own, for nobody else's is asked.
+    clock: Function that returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -279,8 +279,8 @@ class Rooms:
     def enter(self, written: str, visitor: str, address: str = "") -> Room:
         """Return the room of a code that a visitor typed or followed.
 
-        visitor: A browser's session.
-        address: Of its network; empty where it is not known.
+        visitor: Name of the browser's session.
+        address: Network address of the visitor; empty if unknown.
 
         Raises `Refused` if there is no such room, or too many wrong codes came before.
         """
