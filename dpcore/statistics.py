@@ -1,19 +1,25 @@
 """Private mean, variance and histogram of bounded values.
 
-Neighbours differ in one person's row (replace-one); the number of people n, the bounds and the
-bin edges are public. Values outside the bounds are moved to them before anything is computed,
-so the sensitivities hold whatever the data. On [a, b] they are, each attained:
+Neighbours differ in one person's row (replace-one). The number of people n, the bounds and the bin
+edges are public. Values are clipped to the bounds first, so the sensitivities hold for all data. On
+[a, b] they are, each attained:
 
     mean       (b - a) / n
     variance   (b - a)^2 (n - 1) / n^2      (the population variance, divisor n)
     histogram  l1 2, l2 sqrt(2)             (one person leaves a bin and enters another)
 
-Several columns are one joint release, in which every column is measured in units of its own
-sensitivity. Under Laplace noise each of the d columns gets epsilon / d (pure epsilons add up);
-under Gaussian noise the d columns compose exactly, as one vector of l2-sensitivity sqrt(d).
+Proof. Replacing a value x by y changes the mean by (y - x) / n. The variance is
+sum_{i<j} (x_i - x_j)^2 / n^2; one value is in n - 1 pairs, each of which changes by at most
+(b - a)^2. A histogram changes by 1 in two entries (`replace_one_sensitivity`, `ONE_VALUE`,
+`TWO_BINS`). With noise of scale l1 / epsilon, the Laplace densities of two neighbours differ by a
+factor of at most exp(epsilon) (Dwork, McSherry, Nissim & Smith 2006, theorem 1; `unit_scale`). The
+Gaussian mechanism is proved in `dpcore.privacy.gaussian`.
 
-Sources: Dwork, McSherry, Nissim & Smith (2006) for the Laplace mechanism, Balle & Wang (2018) for
-the Gaussian one, Mironov (2012) for what floating point does to the former.
+Several columns are one joint release, with each column in units of its own sensitivity. With
+Laplace noise each of the d columns gets epsilon / d, since pure epsilons add up. With Gaussian
+noise the d columns compose exactly, as one vector with l2 sensitivity sqrt(d).
+
+Mironov (2012) describes attacks on floating-point Laplace noise.
 
 >>> import numpy as np
 >>> ages = np.array([23.0, 35.0, 41.0, 62.0, 58.0, 30.0, 104.0, 47.0] * 500)
@@ -66,18 +72,18 @@ _ASSUMPTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class PrivateStatistic:
-    """A released statistic, and what was done to release it.
+    """Released statistic with its noise and guarantee.
 
     Parameters
     ----------
     name : {"mean", "variance", "histogram"}
     value : float or ndarray
-        What may be published: a float, (n_columns,) values, or counts of shape (n_bins,) or
+        Private result: a float, (n_columns,) values, or counts of shape (n_bins,) or
         (n_columns, n_bins).
     noise_scale : float or ndarray of shape (n_columns,)
         Laplace scale or Gaussian standard deviation, in units of `value`; 0 when noise is off.
     sensitivity : float or ndarray of shape (n_columns,)
-        How far one person can move one entry of `value`.
+        Largest change of one entry of `value` by one person.
     mechanism : {"laplace", "gaussian"}
     n_samples : int
     guarantee : Guarantee
@@ -101,7 +107,7 @@ class PrivateStatistic:
 def unit_scale(
     budget: PrivacyBudget, mechanism: str, moves: tuple[float, float], n_columns: int
 ) -> float:
-    """Noise scale for columns measured in units of their own sensitivity."""
+    """Return the noise scale of columns in units of their own sensitivity."""
     l1, l2 = moves
     if _checked(mechanism) == "laplace":
         return n_columns * l1 / budget.epsilon
@@ -111,35 +117,35 @@ def unit_scale(
 def replace_one_sensitivity(
     statistic: str, n_samples: int, bounds: tuple[ArrayLike, ArrayLike] = (0.0, 1.0)
 ) -> float | FloatArray:
-    """How far one person can move a statistic of `n_samples` values in [a, b].
+    """Return the replace-one sensitivity of a statistic of `n_samples` values in [a, b].
 
     Parameters
     ----------
     statistic : {"mean", "variance", "share"}
-        "share" is one histogram count divided by n, which moves by 1 / n whatever the bounds.
+        "share" is one histogram count divided by n, with sensitivity 1 / n.
     n_samples : int
     bounds : (a, b)
-        Each a number or (n_columns,) numbers.
+        Two numbers, or two sequences of n_columns numbers.
 
     Returns
     -------
     float or ndarray of shape (n_columns,)
-        In units of the statistic.
+        Sensitivity in units of the statistic.
     """
     if statistic == "share":
         return 1.0 / n_samples
     width = np.asarray(bounds[1], dtype=float) - np.asarray(bounds[0], dtype=float)
     if statistic == "mean":
-        moved = width / n_samples
+        sensitivity = width / n_samples
     elif statistic == "variance":
-        moved = width**2 * (n_samples - 1) / n_samples**2
+        sensitivity = width**2 * (n_samples - 1) / n_samples**2
     else:
         raise ParameterError("statistic", f"one of {', '.join(STATISTICS)}", statistic)
-    return moved if np.ndim(moved) else float(moved)
+    return sensitivity if np.ndim(sensitivity) else float(sensitivity)
 
 
 def error_law(mechanism: str, scale: float) -> rv_frozen:
-    """The law of a release's error before any post-processing, as a frozen SciPy distribution.
+    """Return the distribution of a release's error, before any post-processing.
 
     Parameters
     ----------
@@ -150,11 +156,11 @@ def error_law(mechanism: str, scale: float) -> rv_frozen:
     Returns
     -------
     scipy.stats frozen distribution
-        With ``pdf``, ``cdf``, ``ppf`` and ``interval``, in units of the statistic.
+        Distribution with ``pdf``, ``cdf``, ``ppf`` and ``interval``, in units of the statistic.
     """
     if not np.all(np.asarray(scale) > 0):
         raise ParameterError("scale", "greater than 0", scale)
-    # Half a second to import, and only the law's picture needs it.
+    # Importing scipy.stats takes half a second, and only the plot of the distribution needs it.
     from scipy import stats
 
     return {"laplace": stats.laplace, "gaussian": stats.norm}[_checked(mechanism)](scale=scale)
@@ -171,10 +177,10 @@ def people_needed(
     probability: float = 0.95,
     n_columns: int = 1,
 ) -> int:
-    """The number of people from which privacy costs no more than an error one can live with.
+    """Return the number of people from which the noise is at most an acceptable error.
 
-    The smallest n such that for n people or more the noise of an entry is at most `error` in
-    size with probability `probability`. It counts what privacy costs, not the sampling error.
+    The result is the smallest n such that, for n or more people, the absolute noise of an entry is
+    at most `error` with the given probability. The sampling error is not included.
 
     Parameters
     ----------
@@ -183,11 +189,11 @@ def people_needed(
     statistic : {"mean", "variance", "share"}
         "share" is a histogram count divided by n.
     bounds, epsilon, delta, mechanism
-        As in `private_mean`, with numbers as bounds.
+        See `private_mean`; bounds are two numbers.
     probability : float
-        In (0, 1), for each entry.
+        Probability in (0, 1), for each entry.
     n_columns : int
-        Columns released together under this budget.
+        Number of columns in one joint release.
     """
     if not error > 0:
         raise ParameterError("error", "greater than 0", error)
@@ -258,9 +264,9 @@ def _guarantee(
     scale: FloatArray,
 ) -> Guarantee:
     if budget.is_noiseless:
-        return Guarantee(budget, math.inf, 0.0, "none", "nobody")
+        return Guarantee(budget, math.inf, 0.0, "none", "no one")
     if mechanism == "laplace":
-        shares = f", epsilon / {n_columns} a column" if n_columns > 1 else ""
+        shares = f", epsilon / {n_columns} per column" if n_columns > 1 else ""
         return Guarantee(
             budget,
             budget.epsilon,
@@ -270,13 +276,13 @@ def _guarantee(
             assumptions=(*_ASSUMPTIONS, Assumption.FEW_DIGITS),
         )
     joint = moves[1] * math.sqrt(n_columns)
-    together = f", {n_columns} columns composed exactly" if n_columns > 1 else ""
+    composition = f", {n_columns} columns composed exactly" if n_columns > 1 else ""
     return Guarantee(
         budget,
         gaussian_epsilon(budget.delta, unit, joint),
         budget.delta,
         mechanism,
-        f"the curator, to the statistic{together}",
+        f"the curator, to the statistic{composition}",
         l2_sensitivity=float(np.max(scale)) / unit * joint,
         sigma=float(np.max(scale)),
         assumptions=(*_ASSUMPTIONS, Assumption.FLOAT_ARITHMETIC),
@@ -288,13 +294,11 @@ def _checked(mechanism: str) -> str:
     return mechanism
 
 
-# The three statistics, of values that are moved into public bounds first.
-
-# Sums and squares of values within such bounds are numbers too, whatever the values.
+# Limit of the bounds, so that sums and squares of the values are finite.
 LARGEST_END = 1e100
-# Bounds so close together, by themselves or for how far from 0 they are, leave doubles no digits
-# for what is between them, or their square none at all: 2^20 numbers are the fewest.
-_NARROWEST, _NARROWEST_SHARE = 1e-100, 2.0**-32
+# Smallest width of the bounds, absolute and relative to their distance from 0. Narrower bounds
+# leave fewer than 2^20 doubles between them, or a width whose square underflows.
+_MIN_WIDTH, _MIN_RELATIVE_WIDTH = 1e-100, 2.0**-32
 
 
 def into_bounds(
@@ -304,7 +308,7 @@ def into_bounds(
     minimum: int,
     parameter: str = "bounds",
 ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """The values moved into their bounds, and the bounds as arrays."""
+    """Return the values clipped to their bounds, and the bounds as arrays."""
     values = np.asarray(values, dtype=float)
     if values.ndim not in (1, 2) or len(values) < minimum or values.size == 0:
         raise ParameterError(
@@ -328,20 +332,21 @@ def into_bounds(
 def above_low(
     values: ArrayLike, bounds: tuple[ArrayLike, ArrayLike], *, minimum: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """x - a of each value x in [a, b], shape (n_columns, n_samples) or (n_samples,); a; and b - a.
+    """Return x - a of each value x in [a, b], a, and b - a.
 
-    What sums of these are rounded by is small beside b - a, and so beside what one person does;
-    far from 0 that of sums of x is not. Along columns that lie side by side NumPy adds pairwise.
+    The first array has shape (n_columns, n_samples) or (n_samples,). The rounding errors of sums
+    of x - a are small compared with b - a, and hence with the sensitivity; those of sums of x are
+    not, far from 0. NumPy adds contiguous columns pairwise.
 
-    Raises `ParameterError` as `into_bounds`, and where b is too near to a for double precision.
+    Raises `ParameterError` like `into_bounds`, and if b is too close to a for double precision.
     """
     values, (low, high) = into_bounds(values, bounds, minimum=minimum)
     width = high - low
     farthest = np.maximum(abs(low), abs(high))
-    if not np.all(width >= np.maximum(_NARROWEST, _NARROWEST_SHARE * farthest)):
+    if not np.all(width >= np.maximum(_MIN_WIDTH, _MIN_RELATIVE_WIDTH * farthest)):
         raise ParameterError(
             "bounds",
-            f"apart by {_NARROWEST:g} and by {_NARROWEST_SHARE:.1g} of their distance from 0, "
+            f"apart by {_MIN_WIDTH:g} and by {_MIN_RELATIVE_WIDTH:.1g} of their distance from 0, "
             "for double precision to hold what is between them",
             bounds,
         )
@@ -351,9 +356,9 @@ def above_low(
 def clipping_bias(
     values: ArrayLike, *, bounds: tuple[ArrayLike, ArrayLike], statistic: str = "mean"
 ) -> float | FloatArray:
-    """What moving the values into [a, b] does to their mean or variance, noise apart.
+    """Compute the bias of the mean or variance due to clipping, without noise.
 
-    Computed from the values themselves: NOT private, a lesson in choosing bounds.
+    The result is NOT private. It serves to teach the choice of bounds.
 
     Returns
     -------
@@ -380,25 +385,25 @@ def private_mean(
     clip_to_range: bool = False,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
-    """Differentially private mean of values in [a, b].
+    """Release a differentially private mean of values in [a, b].
 
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
-        One row a person. Two-dimensional values give one mean a column, under one budget.
+        One row per person. Two-dimensional values give one mean per column, with one budget.
     bounds : (a, b)
-        Public; each a number or (n_columns,) numbers, in units of the values.
+        Public bounds: two numbers, or two sequences of n_columns numbers, in units of the values.
     epsilon, delta : float
-        Asked budget for the whole release; ``epsilon=inf`` turns the noise off.
+        Budget of the whole release; ``epsilon=inf`` disables the noise.
     mechanism : {"laplace", "gaussian"}
         Laplace is pure epsilon-DP and does not use delta; Gaussian noise is calibrated
         analytically.
     clip_to_range : bool
-        Move the released mean into [a, b]. Post-processing: no privacy is lost, but the error
-        no longer follows `error_law` near the ends.
+        Whether to clip the released mean to [a, b]. This is post-processing, but the error
+        distribution then differs from `error_law` near the ends.
     rng : numpy.random.Generator
-        Secret: whoever can draw from its state can take the noise off. One generator serves
-        release after release; two in one state give two releases one noise, and the value away.
+        Secret generator: its state determines the noise. One generator may serve many releases.
+        Two generators in the same state give two releases the same noise, which reveals the value.
 
     Raises
     ------
@@ -433,21 +438,21 @@ def private_variance(
     clip_to_range: bool = False,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
-    """Differentially private population variance (divisor n) of values in [a, b].
+    """Release a differentially private population variance (divisor n) of values in [a, b].
 
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Of two people or more.
+        Values of two or more people.
     bounds, epsilon, delta, mechanism, rng
-        As in `private_mean`.
+        See `private_mean`.
     clip_to_range : bool
-        Move the release into [0, (b - a)^2 / 4].
+        Whether to clip the release to [0, (b - a)^2 / 4].
 
     Raises
     ------
     ParameterError
-        As in `private_mean`.
+        See `private_mean`.
     """
     above, _, width = above_low(values, bounds, minimum=2)
     n_samples = above.shape[-1]
@@ -484,7 +489,7 @@ def private_histogram(
         Public and increasing. Edges read from the data break the promise. Bins are half open,
         the last one closed, as in `numpy.histogram`.
     epsilon, delta, mechanism, rng
-        As in `private_mean`.
+        See `private_mean`.
     non_negative : bool
         Raise negative counts to 0. Post-processing, which biases empty bins upwards.
 

@@ -1,4 +1,4 @@
-"""Private CCA as a scikit-learn estimator, and how well its scores separate groups."""
+"""Private CCA as a scikit-learn estimator, and cluster scores of its projections."""
 
 from __future__ import annotations
 
@@ -30,17 +30,16 @@ from dpcore.streams import Repetition
 
 @dataclass(frozen=True, eq=False)
 class ClusterScores:
-    """k-means of projected people against their labels.
+    """Agreement of k-means clusters of projected rows with the labels.
 
     Attributes
     ----------
     nmi : float
         Normalised mutual information of clusters and labels, in [0, 1].
     calinski_harabasz : float
-        Of the clusters: how compact and far apart k-means finds them in this projection.
+        Calinski-Harabasz index of the clusters: a ratio of variances, independent of the scale.
     calinski_harabasz_of_labels : float
-        Of the true groups in this projection. Both are ratios of variances, so projections of
-        one dimension can be compared whatever their scale.
+        Calinski-Harabasz index of the true groups in this projection.
     clusters : ndarray of int, shape (n_samples,)
     """
 
@@ -64,11 +63,11 @@ def cluster_scores(
     scores : ndarray of shape (n_samples, n_dimensions)
         Scores of one view, or of both side by side.
     labels : ndarray of int, shape (n_samples,)
-        At least two different ones.
+        Labels with two or more different values.
     n_clusters : int, optional
-        The number of different labels by default.
+        Number of clusters. Default: the number of different labels.
     rng : numpy.random.Generator
-        Chooses where k-means starts.
+        Generator of the starts of k-means.
 
     Raises
     ------
@@ -102,78 +101,78 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     """Canonical correlation analysis with (epsilon, delta)-differential privacy.
 
     Releases the joint second moment of the rows [x y] with Gaussian noise (Imtiaz & Sarwate,
-    "Differentially-private canonical correlation analysis") and takes the canonical pairs of it,
-    which is post-processing.
+    "Differentially-private canonical correlation analysis"). The canonical pairs are computed from
+    it by post-processing.
 
-    Promise: what `fit` stores (the rotations, the correlations, the means, the noisy joint
-    moment) is private for each row of [X Y] under replace-one, as `guarantee_` says exactly. It
-    assumes that the norm bounds were chosen without the data and that the number of rows is
-    public. `transform` is applied to people's own rows: scores are not private, and neither is a
-    clustering of them. NaN and infinite entries are refused before anything is released; no other
-    row can make a release fail.
+    The guarantee (`guarantee_`) covers all values that `fit` stores: the rotations, correlations,
+    means and the noisy joint moment, for each row of [X Y] and replace-one neighbours. It assumes
+    norm bounds that were chosen without the data and a public number of rows. `transform` uses raw
+    rows, so scores and clusters of scores are not private. NaN and infinite entries raise an error
+    before the release; no other row can make a release fail.
 
-    Names are those of scikit-learn's CCA. Unlike there, `fit_transform(X, y)` gives the x scores
-    alone, as `fit(X, y).transform(X)` does, so that the estimator can stand in a pipeline.
+    Names follow scikit-learn's CCA. In contrast to it, `fit_transform(X, y)` returns only the x
+    scores, like `fit(X, y).transform(X)`, so the estimator can be used in a pipeline.
 
     Parameters
     ----------
     n_components : int
         K, from 1 to min(n_x, n_y).
     epsilon : float
-        Positive; infinity adds no noise and promises nothing.
+        Positive; infinity disables the noise and the guarantee.
     delta : float
-        In (0, 1).
+        Value in (0, 1).
     calibration : {"analytic", "classic", "published"}
-        "published" is the poster's, the classic formula at every epsilon; see `guarantee_` for
-        what it promises above 1. "classic" refuses there.
+        "published": the poster's calibration, the classic formula at every epsilon; `guarantee_`
+        has its exact epsilon. "classic": the same formula, refused above epsilon 1.
     noise : {"isometric", "triangle"}
-        Same guarantee; "triangle" is as published and has more noise off the diagonal.
+        Noise shape with the same guarantee. "triangle" is the published shape, with more noise
+        off the diagonal.
     floor : "auto" or float
-        Eigenvalue floor of the noisy joint moment, in units of the bounded rows; "auto" ties it
-        to the noise (`noise_floor`).
+        Smallest eigenvalue of the noisy joint moment after regularisation, in units of the
+        bounded rows; "auto" derives it from the noise (`noise_floor`).
     preparation : {"sphere", "bounded", "none"}
-        "sphere": each view of a person is brought to a length of its own around a private mean,
-        released first; views count by their directions alone. "bounded": rows keep their length,
-        up to the bounds, and a private mean's outer product is subtracted. "none": the same, X
-        and Y taken as centred already, as the poster does.
+        "sphere": each view of a person is scaled to a fixed length around a private mean that is
+        released first; only the directions of views matter. "bounded": rows keep their length up
+        to the bounds, and the outer product of a private mean is subtracted. "none": X and Y are
+        assumed to be centred, as in the poster.
     mean_share : float or None
-        Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
-        public numbers alone (`dpcore.pca.settings`), 0 takes X and Y as centred.
+        Share of mu squared for the private mean. None: a rule that uses only public numbers
+        (`dpcore.pca.settings`). 0: X and Y are assumed to be centred.
     row_norm_bound : float or (float, float)
         Public bounds on the Euclidean norm of a row of X and of Y; one number for both.
     on_long_rows : {"clip", "refuse"}
-        What happens to people whose joined row [x y] is longer than both bounds allow together.
-        Refusing reads the rows, which no guarantee covers: for holders who check their table
-        before they release anything.
+        Treatment of joined rows [x y] that are longer than both bounds together allow. "refuse"
+        reads the rows, which no guarantee covers; it is meant for a check before the first
+        release.
     x_share : float
-        In (0, 1): part of the squared length of [x y] given to X.
+        Share of X in the squared length of [x y], in (0, 1).
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
 
     Attributes
     ----------
     x_rotations_ : ndarray of shape (n_features, n_components)
     y_rotations_ : ndarray of shape (n_targets, n_components)
-        In the units of X and Y; scores have unit variance under the private estimate, on the
-        sphere those of rows at their length there.
+        Rotations in the units of X and Y. Scores have unit variance under the private estimate;
+        on the sphere this refers to the scaled rows.
     correlations_ : ndarray of shape (n_components,)
         Private estimates, descending, in [0, 1].
     x_mean_, y_mean_ : ndarray of shape (n_features,) and (n_targets,)
-        Private means, or zeros where none were worth their price.
+        Private means, or zeros without a private mean.
     joint_moment_ : ndarray of shape (n_features + n_targets, n_features + n_targets)
-        The noisy joint moment of the bounded rows, centred; on the sphere of rows at length 1.
+        Noisy joint moment of the bounded and centred rows; on the sphere, of the scaled rows.
     floor_ : float
     guarantee_ : Guarantee
     noise_scale_ : ndarray of shape (1,)
         Standard deviation of the noise in an entry of the joint moment.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
-    the laboratory. An int is for one data set: other rows under the same int and settings get the
-    same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
-    joblib or copy make has None.
+    Knowledge of `random_state` allows the noise to be subtracted. Use None for every real release.
+    Use an int for one data set only: other rows with the same int and settings get the same noise,
+    which cancels in the difference. The value is not saved: copies made by pickle, joblib or copy
+    have None.
     """
 
     n_components: int

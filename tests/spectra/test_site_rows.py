@@ -118,8 +118,8 @@ def wide(n_rows: int, n_features: int) -> np.ndarray:
 def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
     directions = moments.directions(wide(400, n_features), np.zeros(n_features, np.float32))
     whole = moments._round_to_integers(directions.copy()).astype(np.int64)
-    assert ((whole**2).sum(axis=1) <= moments._LENGTH**2).all()
-    assert np.abs(whole / moments._LENGTH - directions).max() < 0.04
+    assert ((whole**2).sum(axis=1) <= moments._INTEGER_LENGTH**2).all()
+    assert np.abs(whole / moments._INTEGER_LENGTH - directions).max() < 0.04
 
 
 def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
@@ -133,10 +133,10 @@ def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
         np.testing.assert_array_equal(exact[::37, :9], some)
         np.testing.assert_array_equal(moments._integer_product(rows), exact)
     in_float32 = whole.T @ whole
-    assert in_float32.diagonal().max() > moments._EXACT
+    assert in_float32.diagonal().max() > moments._EXACT_LIMIT
     n_rows = len(whole)
     around = one_site(wide(n_rows, 300)).around(np.zeros(300))
-    assert (around * n_rows * moments._LENGTH**2 % 1 == 0).all()
+    assert (around * n_rows * moments._INTEGER_LENGTH**2 % 1 == 0).all()
 
 
 def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
