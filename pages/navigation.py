@@ -122,10 +122,14 @@ def link_to_parts(name: str) -> None:
     entry = _BY_NAME[name]
     first = entry.part_of or entry.name
     parts = [each for each in ENTRIES if first in (each.name, each.part_of)]
-    with st.container(horizontal=True, gap="small", key="parts"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="parts"):
         for part in parts:
             title = PART_TITLES.get(part.name, part.title)
-            st.page_link(link(part.name), label=title, disabled=part.name == name)
+            if part.name == name:
+                # A disabled link has less contrast than text needs.
+                st.markdown(f"**{title}**", width="content")
+            else:
+                st.page_link(link(part.name), label=title)
 
 
 def link_to_next(name: str) -> None:

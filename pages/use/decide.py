@@ -70,8 +70,9 @@ _TRUST = {each.name.lower(): each for each in Trusted}
 _WAIT_SECONDS = 1.0
 _N_FACTORS = 6
 _HEIGHT = 440
+# The grid fills the first screen of a wide window; narrow windows have no minimum.
+_MIN_HEIGHT = "clamp(0px,(100vw - 60rem) * 999,min(43rem,77vh))"
 _GOOD, _AXIS = "#009E73", "#8a8a8a"
-_ONE_LINE = "overflow:hidden;white-space:nowrap;text-overflow:ellipsis"
 
 
 @dataclass(frozen=True)
@@ -376,9 +377,10 @@ def _options_grid(
     ]
     cells = "".join(f"<div>{cell}</div>" for line in lines for cell in line)
     return (
-        '<div style="overflow-x:auto"><div style="display:grid;min-width:44rem;font-size:.9rem;'
-        f"grid-template-columns:minmax(7rem,1.1fr) repeat({len(options) + 1},1fr);"
-        f'gap:.5rem 1rem;align-items:center;min-height:min(43rem,77vh)">{cells}</div></div>'
+        '<div style="overflow-x:auto"><div style="display:grid;font-size:clamp(.7rem,1.6vw,.9rem);'
+        f"grid-template-columns:minmax(4.5rem,1.1fr) repeat({len(options) + 1},minmax(3.5rem,1fr));"
+        f'gap:.5rem clamp(.3rem,1.2vw,1rem);align-items:center;min-height:{_MIN_HEIGHT}">'
+        f"{cells}</div></div>"
     )
 
 
@@ -420,7 +422,7 @@ def _release_lines(
     longest = max(abs(value) for values, _ in columns for value in values) or 1.0
     return [
         (
-            f'<div style="{_ONE_LINE}" title="{escape(name)}">{escape(name)}</div>',
+            f'<div style="overflow-wrap:anywhere">{escape(name.replace("_", " "))}</div>',
             *(_bar(values[number] / longest, fill) for values, fill in columns),
         )
         for number, name in enumerate(names)

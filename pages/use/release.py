@@ -133,7 +133,9 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
         request = _draw_project(own, epsilon, delta, n_components)
         scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
         _draw_charge(own, request, scales)
-    with button_place, st.popover("Release …", type="primary"):
+    # The popover closes after a release, because the next one has another name.
+    popover_key = f"release_popover_{request.name}"
+    with button_place, st.popover("Release …", type="primary", key=popover_key):
         exact = scales.epsilon(delta, epsilon)
         st.markdown(
             f"**ε = {say_number(exact)}** at δ = {say_delta(delta)} ({one_in(delta)}) is charged "
