@@ -1,13 +1,12 @@
-"""A data set in memory, the public limits of its columns, and tables that a visitor holds.
+"""Data sets in memory, public limits of their columns, and tables of a visitor's session.
 
-They come from a data set's documentation or from the domain (a scale's ends, degrees, a pixel),
-never from values. As text, in an address or on the command line: ``Aspect=0:360; Slope=0:90``.
+Public limits come from the documentation of a data set or from the domain (ends of a scale,
+degrees, a pixel), never from values. Their text form, in an address or on the command line, is
+``Aspect=0:360; Slope=0:90``.
 
-Data sets that somebody holds in memory, under a name that nobody can guess.
-
-One lives as long as its holder keeps the `HeldTable`, a visitor's session say. What is computed
-from its rows is kept by it as well (`kept`), and by nothing that outlives it: caches ask
-`holder_of` whose a key is, and whoever writes files asks `is_held`.
+A `HeldTable` lives as long as its owner, for example a visitor's session, references it. Results
+that are computed from its rows are stored in its `kept` and deleted with it: caches find the table
+of a key by `holder_of`, and code that writes files checks `is_held`.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.streams import Purpose, stream
 
-# Public limits of columns: between which values theirs lie, whoever is in the rows.
-
-# So that no square or product of them overflows, and no width is lost in rounding.
+# Limits of the ends and the width, so that no square or product overflows and no width is lost in
+# rounding.
 _FARTHEST, _NARROWEST = 1e12, 1e-12
 
 
@@ -36,8 +34,9 @@ _FARTHEST, _NARROWEST = 1e12, 1e-12
 class ColumnRange:
     """Consecutive columns of a data set that share their limits.
 
-    name: Of the column, or of all of them.
-    lower, upper: In the units of the rows. Infinite where nobody has written any down.
+    name: Name of the column or of the group.
+    n_columns: Number of columns.
+    lower, upper: Limits in the units of the rows; infinite without documented limits.
     """
 
     name: str
@@ -47,6 +46,7 @@ class ColumnRange:
 
     @property
     def is_limited(self) -> bool:
+        """Whether the columns have limits."""
         return math.isfinite(self.lower)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class ColumnRange:
 
 
 def limits_of(ranges: Sequence[ColumnRange]) -> FloatArray | None:
-    """Lowest and highest value of each column, (n_features, 2); None unless all have some."""
+    """Return the limits of all columns, (n_features, 2); None if a column has none."""
     if not all(each.is_limited for each in ranges):
         return None
     return np.repeat(
@@ -64,15 +64,16 @@ def limits_of(ranges: Sequence[ColumnRange]) -> FloatArray | None:
 
 
 def half_diagonal(limits: FloatArray) -> float:
-    """How far from the middle between them limits of shape (n_features, 2) let a row be."""
+    """Return the largest distance of a row within the limits (n_features, 2) from their centre."""
     return float(np.linalg.norm(np.ptp(limits, axis=1))) / 2
 
 
 def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, ...]:
-    """The ranges, with the limits that a text gives in place of their own.
+    """Return the ranges with the limits of a text in place of their own.
 
-    text: "name=lower:upper", several of them parted by semicolons; empty changes nothing. A name
-        without limits ("name=") has none any more.
+    text: Entries "name=lower:upper", separated by semicolons; empty for no change. An entry
+        "name=" removes the limits.
+
     Raises `ParameterError` if a name is unknown, an end missing, infinite or no number, the upper
         end before the lower, or every column limited to a single value.
     """
@@ -91,7 +92,7 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
 
 
 def written_limits(ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> str:
-    """The text that makes `ranges` of the usual ones."""
+    """Return the text that `read_limits` needs to change the usual ranges into `ranges`."""
     pairs = zip(ranges, usual, strict=True)
     return "; ".join(str(each) for each, before in pairs if each != before)
 
@@ -111,47 +112,44 @@ def _ends(part: str, ends: str) -> tuple[float, float]:
     return low, high
 
 
-# What a data set is, once it is in memory, and what is known of one before it is read.
-
-# One root for every draw that makes a data set, so that a name means the same rows everywhere.
+# Root of all draws that make a data set, so that a name always gives the same rows.
 DATA_SEED = 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset:
-    """Rows that belong to people, and what one needs to know to show them honestly.
+    """Rows of people, with labels, public limits and provenance.
 
     Attributes
     ----------
     name, title : str
-        The key in the catalogue and the name for a reader. What the catalogue says of a data set,
-        these, `image_shape` and `default_components`, is filled in by `load_dataset`.
+        Key in the catalogue and displayed name. `load_dataset` sets these, `image_shape` and
+        `default_components` from the catalogue.
     X : ndarray of shape (n_samples, n_features), float32 or float64, read-only
-        One row a person. May be a memory map.
+        One row per person; may be a memory map.
     labels : ndarray of int, shape (n_samples,), or None
         Positions in `label_names`.
     label_names, feature_names : tuple of str
     sites : ndarray of int, shape (n_samples,), or None
-        Where each person is, from 0, if the table says so.
+        Site of each person, from 0, if the table has one.
     image_shape : (height, width) or None
-        Set where a row is a picture.
+        Shape of a picture, if rows are pictures.
     default_components : int or None
-        The K the sources use; None where the data set is for something other than PCA.
+        K of the sources; None for a data set that is not for PCA.
     provenance : str
-        One sentence: what the rows really are, and how many of how many.
+        One sentence about the origin and the number of the rows.
     is_part : bool
-        True where the file holds fewer rows than the data set the sources used.
+        Whether the file has fewer rows than the data set of the sources.
     public_norm_bound : float
-        A row norm bound somebody can choose from the domain alone (units, ranges of a sensor,
-        how a picture is encoded), before any row is seen. Longer rows exist; they are clipped.
+        Row norm bound chosen from the domain (units, range of a sensor, encoding of a picture)
+        without the rows. Longer rows exist and are clipped.
     column_limits : ndarray of shape (n_features, 2), read-only, or None
-        Lowest and highest value of each column as the domain has them, whoever is in the rows;
-        None where somebody's may be any number.
+        Limits of each column from the domain; None if a column is unlimited.
     views : mapping of str to slice, or None
-        Columns of each view where people were measured in several ways (for CCA).
+        Columns of each view, for CCA.
     label_columns : slice or None
-        Columns of X that spell out the label, where the source's dimension leaves no doubt that
-        they were among its features. A classifier that reads them is told the answer.
+        Columns of X that encode the label, if the dimension in the source shows that they were
+        among its features. Classifiers must not use them.
     """
 
     name: str = ""
@@ -187,7 +185,7 @@ class Dataset:
         if self.column_limits is not None:
             limits = checked_limits(self.column_limits, self.feature_names)
             object.__setattr__(self, "column_limits", _read_only(limits))
-        # Caches hand one Dataset to many sessions: nobody may write into it. A view, because the
+        # Caches hand one Dataset to many sessions, which must not modify it. A view, because the
         # caller's own array is the caller's.
         object.__setattr__(self, "X", _read_only(self.X))
 
@@ -247,17 +245,17 @@ def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatA
 
 @dataclass(frozen=True)
 class RowUnit:
-    """What one row of a data set is, and several."""
+    """Noun for one row of a data set, in singular and plural."""
 
     one: str
     many: str
 
     def of(self, n: int) -> str:
-        """So many, in words."""
+        """Format a number of rows, for example "20 people"."""
         return f"{n:,} {self.one if n == 1 else self.many}"
 
     def name_in(self, text: str) -> str:
-        """A text with this in place of "row" and "rows"."""
+        """Replace "row" and "rows" in a text by this noun."""
         return _ROW.sub(self._like, text)
 
     def _like(self, found: re.Match[str]) -> str:
@@ -274,27 +272,27 @@ PICTURES = RowUnit("picture", "pictures")
 
 @dataclass(frozen=True)
 class DatasetStatus:
-    """What `list_datasets` knows of a data set without reading it.
+    """Entry of `list_datasets`, available without reading the data set.
 
     Attributes
     ----------
     name, title : str
     n_samples, n_features : int
-        As `load_dataset` gives them by default from whole files.
+        Shape that `load_dataset` returns by default for complete files.
     default_components : int or None
     image_shape : tuple of int or None
     ranges : tuple of ColumnRange
-        All columns, with the limits that their documentation gives.
+        All columns with their documented limits.
     site_sizes : tuple of int
-        People at each site, if the table says who is where.
+        Number of people at each site, if the table has sites.
     unit : RowUnit
-        What one row is: a person, or a picture.
+        Noun for one row, such as person or picture.
     ready : bool
         True if `load_dataset` needs no network.
     is_part : bool
         True if only a part of the rows is there.
     download_bytes : int or None
-        How much `load_dataset` would fetch; 0 if ready, None if unknown.
+        Size of the download by `load_dataset`; 0 if ready, None if unknown.
     how_to_get : str
         One sentence for a page.
     """
@@ -321,7 +319,7 @@ def _read_only(array: AnyArray) -> AnyArray:
 
 
 def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:
-    """A data set of `n_samples` rows drawn without replacement with a fixed seed; None: all."""
+    """Draw `n_samples` rows without replacement with a fixed seed; None for all rows."""
     if n_samples is None or n_samples == dataset.n_samples:
         return dataset
     if n_samples > dataset.n_samples:
@@ -338,18 +336,16 @@ def draw_rows(dataset: Dataset, n_samples: int | None) -> Dataset:
     )
 
 
-# Data sets that somebody holds in memory, under a name that nobody can guess.
-
 PREFIX = "your-table-"
 
 
 class HeldTable:
-    """A data set in its holder's hands.
+    """Data set of a session, registered in this process under a secret name.
 
-    dataset: Its rows; it gets a name of its own.
-    ending: Of that name, where nobody else is in this process; else it cannot be guessed.
-    name: By which `load_dataset` knows it while it is held, in this process.
-    kept: What was computed from it, by whatever computed it.
+    dataset: Rows; the data set gets the secret name.
+    ending: End of the name, only for processes with one user; random by default.
+    name: Name for `load_dataset` while the table exists.
+    kept: Results computed from the table, by key.
     """
 
     def __init__(self, dataset: Dataset, *, ending: str = "") -> None:
@@ -361,19 +357,19 @@ class HeldTable:
 
 
 _held: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
-# Whether anybody ever held one: most servers never look through a key.
+# Not empty once a table was registered. Most servers skip the search through keys.
 _ever: set[bool] = set()
 
 
 def is_held(name: str | None) -> bool:
-    """Whether a data set of this name is, or was, in somebody's hands."""
+    """Return whether the name is that of a session's table, present or deleted."""
     return name is not None and name.startswith(PREFIX)
 
 
 def held_table(name: str) -> HeldTable:
-    """The table of this name.
+    """Return the table of this name.
 
-    Raises `ParameterError` if nobody holds it any more.
+    Raises `ParameterError` if it was deleted.
     """
     table = _held.get(name)
     if table is None:
@@ -382,31 +378,31 @@ def held_table(name: str) -> HeldTable:
 
 
 def holder_of(key: object) -> HeldTable | None:
-    """The table that a cache's key names somewhere in its tuples and specs; None if it names none.
+    """Return the table that a cache key names in its tuples and specs; None without a name.
 
-    Raises `ParameterError` if nobody holds it any more: what is left of it must not go to where
-        others look.
+    Raises `ParameterError` if the table was deleted, because its results must not be stored where
+    other sessions read.
     """
     name = held_name(key)
     return None if name is None else held_table(name)
 
 
 def names_one_gone(key: object) -> bool:
-    """Whether a key names a table that nobody holds any more."""
+    """Return whether a key names a deleted table."""
     name = held_name(key)
     return name is not None and name not in _held
 
 
 def held_name(key: object) -> str | None:
-    """The name in a key, held or not; None if there is none."""
-    waiting = [key] if _ever else []
-    while waiting:
-        part = waiting.pop()
+    """Return the name of a table in a key, present or deleted; None without one."""
+    pending = [key] if _ever else []
+    while pending:
+        part = pending.pop()
         if isinstance(part, str):
             if part.startswith(PREFIX):
                 return part
         elif isinstance(part, tuple | list):
-            waiting += part
+            pending += part
         elif is_dataclass(part):
-            waiting += vars(part).values()
+            pending += vars(part).values()
     return None

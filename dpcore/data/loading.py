@@ -1,12 +1,8 @@
-"""The catalog of data sets, and loading one by its name.
+"""Catalogue of data sets: list them, load one by its name, download absent files.
 
-List the data sets, say what is ready, load one by its name.
-
-Files that are absent are fetched, and checked before they get their name.
-`pooch` does most of that, but sets no bound: of a mirror that goes on sending 50 MB it wrote all
-50, and 49 kB sent under `Content-Encoding: gzip` it unpacked into 50 MB. A bound would be a
-downloader of our own, which is all that stands here; and it takes 0.27 s to import (with
-`requests`) where `urllib.request` takes 0.04.
+Downloads are verified before they get their name. `pooch` has no limit on the size of a download:
+it wrote all 50 MB that a faulty mirror sent, and unpacked 49 kB sent under `Content-Encoding: gzip`
+into 50 MB. It also takes 0.27 s to import (with `requests`), `urllib.request` 0.04 s.
 """
 
 from __future__ import annotations
@@ -44,15 +40,13 @@ from dpcore.data.dataset import (
 from dpcore.data.official_files import LocalFile, OfficialFile, find_data_home, locate
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
 
-# The one register of data sets: what there is, and from which files each is read.
-
 
 @dataclass(frozen=True)
 class Source:
-    """One way to have a data set: some files, and what reads them.
+    """Source of a data set: files with the function that reads them.
 
-    `load` takes the files, where there are any, and `n_samples` where `draws` is set. A part says
-    how many rows it has, and `load` is told.
+    `load` takes the files, if any, and `n_samples` if `draws` is set. A part states its number of
+    rows, which is passed to `load`.
     """
 
     load: Callable[..., Dataset]
@@ -86,7 +80,7 @@ class Entry:
             object.__setattr__(self, "ranges", (ColumnRange("all columns", self.n_features),))
 
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
-        """The first source all of whose files are on this machine."""
+        """Return the first source whose files are all on this machine."""
         for source in self.sources:
             located = (self.locate(file, home) for file in source.files)
             files = tuple(file for file in located if file is not None)
@@ -283,7 +277,7 @@ CATALOG = {entry.name: entry for entry in _ENTRIES}
 
 
 def entry_of(name: str) -> Entry:
-    """The row of the catalogue, or one for a table that somebody holds.
+    """Return the entry of the catalogue, or an entry for a session's table.
 
     Raises `ParameterError` if there is no such data set.
     """
@@ -306,21 +300,20 @@ def entry_of(name: str) -> Entry:
 
 
 def unit_of(name: str) -> RowUnit:
-    """What one row of the data set of this name is; of a table that is held, or was, a person."""
+    """Return the noun for one row of the data set `name`; "person" for a session's table."""
     return PEOPLE if is_held(name) else CATALOG[name].unit
 
 
 def _ranges_in(table: Dataset) -> tuple[ColumnRange, ...]:
-    """Limits that a data set brings along, column by column."""
+    """Return the limits of a data set, column by column."""
     if table.column_limits is None:
         return ()
     ends = zip(table.feature_names, table.column_limits.tolist(), strict=True)
     return tuple(ColumnRange(name, 1, lower, upper) for name, (lower, upper) in ends)
 
 
-# List the data sets, say what is ready, load one by its name.
-
-# A classroom's own mirror: files under <mirror>/<data set>/<official name>.
+# Variable with the URL of a mirror, for example of a classroom. Its files are under
+# <mirror>/<data set>/<official name>.
 MIRROR_VARIABLE = "DPCORE_MIRROR"
 
 Progress = Callable[[int, int], None]
@@ -330,25 +323,25 @@ _CHUNK = 1 << 16
 
 
 def list_datasets(data_home: str | os.PathLike[str] | None = None) -> tuple[DatasetStatus, ...]:
-    """What there is, in the order a page shows it. Cheap: looks for files, reads none.
+    """List the data sets in their order on a page. Looks for files but reads none.
 
     Parameters
     ----------
     data_home : path, optional
-        As for `load_dataset`.
+        See `load_dataset`.
     """
     home = find_data_home(data_home)
     return tuple(_status(entry, home) for entry in CATALOG.values())
 
 
 def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -> DatasetStatus:
-    """One of `list_datasets`, without looking for the files of the others.
+    """Return one entry of `list_datasets` without looking for the files of the others.
 
     Parameters
     ----------
     name : str
     data_home : path-like, optional
-        As in `load_dataset`.
+        See `load_dataset`.
 
     Raises
     ------
@@ -359,9 +352,9 @@ def dataset_status(name: str, data_home: str | os.PathLike[str] | None = None) -
 
 
 def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """The files on this machine that `load_dataset` would read; none where they come with us.
+    """Return the local files that `load_dataset` would read; none for bundled data sets.
 
-    data_home: As in `load_dataset`.
+    data_home: See `load_dataset`.
     """
     found = entry_of(name).find(find_data_home(data_home))
     return tuple(file.path for file in found[1]) if found else ()
@@ -392,7 +385,7 @@ def load_dataset(
     download : bool
         Fetch absent files into the data home. A part that is there is used as it is.
     progress : callable(done_bytes, total_bytes), optional
-        Called for each file in turn; `total_bytes` is 0 where nobody says it.
+        Function that is called for each file; `total_bytes` is 0 if unknown.
 
     Returns
     -------
@@ -500,14 +493,13 @@ def download_file(
     """Download one file into `folder` under its official name.
 
     The file is written under a temporary name, its size and checksum are verified, and only then
-    is it renamed: a file under its official name is a whole file, whenever the power went off.
-    Where no official checksum is known, size alone is checked here, and what parses the file
-    checks rows, columns and every value's range.
+    is it renamed, so a file under its official name is always complete. Without an official
+    checksum only the size is verified here; the parser verifies rows, columns and ranges.
 
-    folder: Made if it is not there.
-    base_url: In place of `official.url`.
-    progress: callable(done_bytes, total_bytes). `total_bytes` is 0 where nobody says how much will
-        come.
+    folder: Target folder, created if absent.
+    base_url: URL that replaces `official.url`.
+    progress: Function (done_bytes, total_bytes); `total_bytes` is 0 if unknown.
+
     Raises `DataUnavailable` if the host cannot be reached or answers with an error, if fewer bytes
         come than were announced or more than the file can have, if the checksum is not the official
         one, or if `folder` cannot be written.
@@ -517,7 +509,7 @@ def download_file(
     temporary = folder / f".{official.name}.{os.getpid()}-{threading.get_ident()}.part"
     advice = (
         f"put {official.name} into {folder} (or any data home) by hand; "
-        "every other data set goes on working"
+        "every other data set still works"
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -540,7 +532,7 @@ def download_file(
 
 
 def _streamed(url: str, path: Path, official: OfficialFile, progress: Progress | None) -> str:
-    """Stream a URL into a file, no further than it can be long; the SHA-256 of what came."""
+    """Download a URL into a file, up to its maximal size, and return the SHA-256 of the content."""
     digest = hashlib.sha256()
     most_bytes = official.n_bytes or official.most_bytes
     with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as out:
@@ -561,7 +553,7 @@ def _streamed(url: str, path: Path, official: OfficialFile, progress: Progress |
 
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
-        error.close()  # It is the answer itself, with an open connection.
+        error.close()  # the error owns the open connection
     elif isinstance(error, urllib.error.URLError):
         return f"no connection: {error.reason}"
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Official files on this machine: where they are, and whether their content is as published."""
+"""Official files on this machine: location, verification and parsing."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _GZIP_MAGIC = b"\x1f\x8b"
 # Unpacked, no official file is larger: a few kilobytes of gzip can hold gigabytes.
 _LARGEST = 160_000_000
 
-# Checksums of file contents by (path, time of change, size), so that a file is hashed once.
-_seen: dict[tuple[str, int, int], str] = {}
+# Checksums of file contents by (path, modification time, size), so that a file is hashed once.
+_checksums: dict[tuple[str, int, int], str] = {}
 
 
 @dataclass(frozen=True)
 class OfficialFile:
-    """A file as its publisher names it.
+    """File of a publisher.
 
-    name: As published, with ".gz" where it is published so. On disk either form is accepted.
-    url: Where the publisher keeps it; empty for a file that cannot be downloaded.
+    name: Published name, with ".gz" if published so. On disk, both forms are accepted.
+    url: Folder of the file; empty if it cannot be downloaded.
     n_bytes: Size of the file at `url`.
-    most_bytes: The content is not larger; what is, is not read to its end.
-    sha256: Checksum of the file at `url`, where its publisher's is known.
-    content_sha256: Checksum of the unpacked content, which holds however somebody packed it again.
-    name_is_shared: Another data set has a file of this name, so outside a folder of its own only
-        the checksum tells whose it is.
+    most_bytes: Largest size of the content; a larger content is not read completely.
+    sha256: Published checksum of the file at `url`, if known.
+    content_sha256: Checksum of the unpacked content, independent of the compression.
+    name_is_shared: Whether another data set has a file with this name, so that only the checksum
+        distinguishes them outside a data set's folder.
     """
 
     name: str
@@ -62,10 +62,10 @@ class LocalFile:
     official: OfficialFile
 
     def content(self) -> bytes:
-        """The unpacked content, checked.
+        """Return the unpacked and verified content.
 
-        Raises `DataUnavailable` if the file cannot be read or unpacked, is too large, or its
-            checksum is wrong.
+        Raises `DataUnavailable` if the file cannot be read or unpacked, is too large, or has a
+        wrong checksum.
         """
         content = _unpack(self.path, self.official.most_bytes)
         expected = self.official.content_sha256
@@ -80,21 +80,21 @@ class LocalFile:
 
 
 def damaged(path: Path, what: str) -> DataUnavailable:
-    """The error for a file that is there but not what its name says."""
+    """Return the error for a file that is damaged or not the official one."""
     return DataUnavailable(
         f"{path} is damaged or not the official file (replace or delete it): {what}"
     )
 
 
 def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
-    """Where files are looked for: the argument, then DPCORE_DATA, then scikit-learn's folder."""
+    """Return the data home: the argument, DPCORE_DATA, or scikit-learn's folder."""
     chosen = (
         argument
         or os.environ.get(DATA_HOME_VARIABLE)
         or os.environ.get("SCIKIT_LEARN_DATA")
         or Path("~", "scikit_learn_data")
     )
-    # Unlike Path.expanduser, this leaves "~" where nobody can say whose home is meant.
+    # Unlike Path.expanduser, this returns "~" unchanged if the home directory is unknown.
     return Path(os.path.expanduser(chosen))
 
 
@@ -122,7 +122,7 @@ def _is_content_of(path: Path, official: OfficialFile) -> bool:
 def _unpack(path: Path, most_bytes: int) -> bytes:
     try:
         with path.open("rb") as file:
-            # By magic number: a file may have been unpacked, or packed, without being renamed.
+            # The magic number decides, because files may be packed or unpacked without renaming.
             is_packed = file.read(2) == _GZIP_MAGIC
             file.seek(0)
             content = (gzip.GzipFile(fileobj=file) if is_packed else file).read(most_bytes + 1)
@@ -138,11 +138,11 @@ def _unpack(path: Path, most_bytes: int) -> bytes:
 def _content_sha256(path: Path, most_bytes: int, content: bytes | None = None) -> str:
     state = path.stat()
     key = (str(path.resolve()), state.st_mtime_ns, state.st_size)
-    if key not in _seen:
+    if key not in _checksums:
         if content is None:
             content = _unpack(path, most_bytes)
-        _seen[key] = hashlib.sha256(content).hexdigest()
-    return _seen[key]
+        _checksums[key] = hashlib.sha256(content).hexdigest()
+    return _checksums[key]
 
 
 _IDX_UNSIGNED_BYTE = 0x08
@@ -174,7 +174,7 @@ def read_idx(file: LocalFile) -> IntArray:
 
 
 def read_lines(file: LocalFile, n_lines: int) -> list[bytes]:
-    """The lines of a text file, of which there must be `n_lines`."""
+    """Return the lines of a text file, which must have `n_lines` lines."""
     lines = file.content().splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
@@ -193,9 +193,10 @@ def read_numbers(
 ) -> FloatArray:
     """Parse lines of finite numbers, float32 of shape (len(lines), n_columns).
 
-    path: For the message if something does not fit.
-    delimiter: By default any white space.
-    rows: As for `refuse_rows`.
+    path: Path for error messages.
+    delimiter: Separator of columns. Default: any white space.
+    rows: See `refuse_rows`.
+
     Raises `DataUnavailable` if a line has another number of columns, or something that is no finite
         number.
     """
@@ -209,7 +210,7 @@ def read_numbers(
         wrong = np.array([not all(map(is_number, fields)) for fields in split])
         refuse_rows(wrong, path, "holds something that is no number", rows)
         raise damaged(path, "it is no table of numbers") from error
-    # A blank line is no row, so that what stands below it is not where it seems to be.
+    # Blank lines would shift the row numbers in error messages.
     if len(table) != len(lines):
         raise damaged(path, f"it has {len(lines) - len(table):,} blank lines among its rows")
     if table.shape[1] != n_columns:
@@ -220,7 +221,7 @@ def read_numbers(
 
 
 def is_number(field: bytes) -> bool:
-    """Whether a field of a table can be read as a number, finite or not."""
+    """Return whether a field of a table can be parsed as a number, finite or not."""
     try:
         float(field)
     except ValueError:
@@ -232,9 +233,10 @@ def refuse_rows(wrong: BoolArray, path: Path, what: str, rows: IntArray | None =
     """Refuse a table with a wrong row, naming the first.
 
     wrong: ndarray of bool, shape (n_rows,)
-    what: What is wrong with such a row, after "row 7 ".
-    rows: ndarray of int, shape (n_rows,). Where each row stands in the file, from 0; by default one
-        after the other.
+    what: Description of the fault, to follow "row 7 ".
+    rows: Position of each row in the file, from 0, ndarray of int, shape (n_rows,). Default:
+        consecutive.
+
     Raises `DataUnavailable` if a row is wrong.
     """
     if wrong.any():

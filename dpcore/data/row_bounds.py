@@ -1,9 +1,8 @@
-"""Centre rows and bound their norms, and say whether that step is private.
+"""Centring and norm bounds of rows, with a statement of whether this step is private.
 
-A sensitivity is proven for rows within the bound, so a row may not exceed it by rounding either,
-and no row may make the arithmetic overflow: an exception that one person can provoke is a release
-about that person. Every row is treated by itself. NaN and infinity are no rows; whoever holds the
-table is told of them before anything is released.
+Sensitivities are proven for rows within the bound, so no row may exceed it even by rounding, and no
+row may cause an overflow: an exception that one person can cause reveals something about that
+person. Every row is treated separately. NaN and infinite entries raise an error before the release.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
 def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     """Rows of Euclidean norm at most `bound`, in exact arithmetic, and how many were longer.
 
-    X: shape (n_samples, n_features), float32 or float64. Finite.
-    bound: Public: chosen without looking at the rows.
-    Returns rows: shape (n_samples, n_features). X itself if no row comes near the bound. Rows that
-        could exceed it by the rounding of their own normalisation alone are shortened with the
-        others, by a few roundings.
-    Returns n_long: Rows longer than the bound by more than that rounding. Exact: not for
-        publication.
+    X: Finite rows, shape (n_samples, n_features), float32 or float64.
+    bound: Public bound, chosen without looking at the rows.
+
+    Returns rows of shape (n_samples, n_features); X itself if no row comes near the bound. Rows
+    that could exceed the bound by rounding errors of their normalisation are shortened, too.
+    Returns n_long, the number of rows longer than the bound by more than that rounding. This number
+    is exact and not for publication.
     """
     slack = rounding(X)
     X, norms = tame(X, row_norms(X))
@@ -92,20 +91,18 @@ def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     return rows, int(np.count_nonzero(norms > (1 + slack) * bound))
 
 
-# Bring rows into the unit ball, and say whether that step is private.
-
 MODES = ("sphere", "bounded", "none", "published")
-# What a mode was called before.
+# Former names of modes.
 RENAMED = {"private": "bounded"}
-# On the sphere the length of a row does not matter; beyond so many bounds it cannot be squared.
+# Limit of the length of a row on the sphere, in units of the bound, so that its square is finite.
 LONGEST_ON_SPHERE = 1e15
 
-# Squares of shorter rows lose digits, and their lengths have no finite inverse.
+# Length below which squares lose digits and the inverse of the length overflows.
 _TINY = 1e-30
 _BLOCK_BYTES = 1 << 24
 
-# What is as true of a data set once it is prepared.
-_KEPT = (
+# Attributes that a prepared data set copies.
+_COPIED = (
     *("name", "title", "labels", "label_names", "sites", "feature_names", "image_shape"),
     *("default_components", "provenance", "is_part", "views", "label_columns"),
 )
@@ -113,7 +110,7 @@ _KEPT = (
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set that an algorithm may read.
+    """Data set with prepared rows.
 
     Attributes
     ----------
@@ -121,19 +118,19 @@ class Prepared:
         Row norms at most 1, unless `mode` is "none" or "sphere".
     mode : {"sphere", "bounded", "none", "published"}
     is_private : bool
-        True if the step used nothing but a public bound, so that a guarantee for what is
-        released from X is a guarantee for the people.
+        Whether the step used only a public bound, so that a guarantee of a release from X is a
+        guarantee for the people.
     scale : float
-        What rows were divided by.
+        Divisor of the rows.
     mean : ndarray of float64, shape (n_features,)
-        What was subtracted before dividing: the rows' mean where `mode` is "published", a public
-        centre where it is "bounded" or "sphere".
+        Centre that was subtracted first: the mean of the rows for "published", a public centre
+        for "bounded" and "sphere".
     half_widths : ndarray of float64, shape (n_features,), or None
-        Where limits of columns give the bound: how far from 0 they let an entry of X be. Whoever
-        reads rows for the sphere holds them to it (`dpcore.spectra.SiteRows`).
+        Bounds on the absolute entries of X, if the limits of columns give the bound. On the
+        sphere, `dpcore.spectra.SiteRows` clips rows to them.
     n_clipped : int
-        Rows that were longer than the bound or outside their columns' limits. Exact, for whoever
-        holds them: not for publication.
+        Number of rows longer than the bound or outside their columns' limits. Exact, not for
+        publication.
     statement : str
         One sentence for a page.
     name, title, labels, label_names, sites, feature_names, image_shape, default_components
@@ -188,17 +185,17 @@ def prepare(
         Sarwate 2018, section 4). Both are read from the people's rows: not private.
         "bounded": clip values to their columns' limits, subtract the centre of
         `dataset.public_ball`, divide by a public bound and clip longer rows. No row influences
-        another: replacing one person changes one row of X. A private mean is released beside the
-        second moment, and its outer product subtracted afterwards.
-        "sphere": the same, but shorten nothing. Every row gets length 1 around a private mean,
-        drawn first (`dpcore.spectra.SiteRows`) of rows read up to the bound.
+        another: replacing one person changes one row of X. A private mean is released with the
+        second moment, and its outer product is subtracted afterwards.
+        "sphere": the same without shortening. Every row is later scaled to length 1 around a
+        private mean of the rows clipped to the bound (`dpcore.spectra.SiteRows`).
         "none": rows as they are, without any bound.
     norm_bound : float, optional
-        For "sphere" and "bounded", in the units of the data, of a row about that centre; the
-        radius of `dataset.public_ball` if not given. Chosen without looking at the rows.
+        Bound on the norm of a row relative to that centre for "sphere" and "bounded", in the units
+        of the data, chosen without the rows. Default: the radius of `dataset.public_ball`.
     in_place : bool
-        Write into the rows of `dataset`, which nobody may use any more, where they can be
-        written to; a large data set then needs its memory once.
+        Overwrite the rows of `dataset` if they are writable, to save memory. The data set must
+        not be used afterwards.
 
     Raises
     ------
@@ -239,12 +236,12 @@ def prepare(
         n_clipped=n_clipped,
         statement=statement,
         half_widths=None if limits is None else _half_widths(limits, scale),
-        **{name: getattr(dataset, name) for name in _KEPT},
+        **{name: getattr(dataset, name) for name in _COPIED},
     )
 
 
 def _half_widths(limits: FloatArray, scale: float) -> FloatArray | None:
-    """None where the box is not within the ball of the bound: a shorter one was asked for."""
+    """Return the half widths of the box; None if the requested ball does not contain the box."""
     if scale < half_diagonal(limits):
         return None
     widths: FloatArray = np.ptp(limits, axis=1) / (2 * scale)
@@ -267,13 +264,13 @@ def _as_published(n_samples: int, largest_norm: float) -> str:
 def _within(bound: float, mode: str, *, about_middle: bool) -> str:
     about = "Rows are taken about the middle of their columns' public limits. "
     if mode == "bounded":
-        said = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
+        step = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
     else:
-        said = (
+        step = (
             "Every row is brought to length 1 around a private mean, which reads rows up to the "
             f"public bound {bound:.6g}"
         )
-    return f"{about if about_middle else ''}{said}: this step is private."
+    return f"{about if about_middle else ''}{step}: this step is private."
 
 
 def _room_for(X: FloatArray, in_place: bool) -> FloatArray:
@@ -286,7 +283,7 @@ def _room_for(X: FloatArray, in_place: bool) -> FloatArray:
 
 
 def _blocks(X: FloatArray) -> Iterator[slice]:
-    # Blocks keep float64 intermediates small beside X, which may be a memory map.
+    # Blocks limit the memory of float64 intermediates; X may be a memory map.
     rows = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
     for start in range(0, len(X), rows):
         yield slice(start, start + rows)
@@ -310,7 +307,7 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     if not math.isfinite(longest):
         raise ParameterError("X", "of rows whose squares are numbers, below 1e154", "a longer one")
     if longest < _TINY and out.any():
-        # A change of the exponent alone is exact.
+        # Changing only the exponent is exact.
         exponent = int(np.frexp(np.abs(out).max())[1])
         np.ldexp(out, -exponent, out=out)
         longest = _longest(out)
@@ -350,10 +347,10 @@ def in_units_of_bound(
 
 
 def _about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Rows less the middle of the limits, values outside brought to them; which rows had any."""
+    """Return rows relative to the centre of the limits, clipped, and the mask of clipped rows."""
     low, high = limits.T
     is_outside: BoolArray = ((low > X) | (high < X)).any(axis=1)
-    # In this order no rounding leads out of the limits again.
+    # Clipping after the subtraction guarantees the limits despite rounding.
     reach = (high - low) / 2
     about: FloatArray = np.clip(X - (low + high) / 2, -reach, reach)
     return about.astype(X.dtype), is_outside

@@ -1,4 +1,4 @@
-"""Split people: into sites, and into those who are held out."""
+"""Splits of people: into sites, and into training and test sets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ from dpcore.data.row_bounds import prepare, shorten
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.streams import Purpose, stream
 
-# Who is held by which site: disjoint sets of people, so that each person pays epsilon once.
-
 SPLITS = ("equal", "random", "sizes", "dirichlet", "given")
 
-# A site that holds one person has no covariance, and its mean is that person's row.
+# A site with one person has no covariance, and its mean is that person's row.
 MIN_PEOPLE = 2
-# That a control offers, and a table of one's own may name.
+# Largest number of sites in a control and in a visitor's table.
 MOST_SITES = 60
 
 
@@ -60,45 +58,45 @@ def split_sites(
     concentration: float | None = None,
     rng: np.random.Generator,
 ) -> tuple[IntArray, ...]:
-    """Share people out among sites.
+    """Assign people to disjoint sites, so each person spends epsilon once.
 
     Parameters
     ----------
     n_samples : int
-        How many people there are.
+        Number of people.
     n_sites : int
     how : {"equal", "random", "sizes", "dirichlet", "given"}
-        "equal": at random, sizes that differ by at most 1.
-        "random": every person lands at a site independently, each site equally likely; sizes vary.
-        "sizes": at random, `sizes` people each; the rest take no part.
-        "dirichlet": sizes as in "equal", but every site has a label mix of its own, drawn from
-        a Dirichlet law with mean the overall shares: small `concentration`, few labels a site;
-        large, the overall mix everywhere.
-        "given": as `labels` say; nothing is drawn.
+        "equal": at random, with sizes that differ by at most 1.
+        "random": an independent, uniform site for every person; sizes vary.
+        "sizes": at random, `sizes` people per site; the others take no part.
+        "dirichlet": sizes of "equal", with label shares of each site drawn from a Dirichlet
+        distribution around the overall shares. A small `concentration` gives few labels per
+        site, a large one the overall shares.
+        "given": sites from `labels`, without randomness.
     sizes : sequence of n_sites int
-        For "sizes".
+        Sizes for "sizes".
     labels : ndarray of int, shape (n_samples,)
-        For "dirichlet"; each person's site, from 0, for "given".
+        Labels for "dirichlet"; site of each person, from 0, for "given".
     concentration : float
-        For "dirichlet". With C equally frequent labels the law is the symmetric
-        Dirichlet(concentration); in general its parameters are concentration * C * share.
+        Concentration for "dirichlet". The parameters are concentration * C * share for C labels;
+        equally frequent labels give the symmetric Dirichlet(concentration).
     rng : numpy.random.Generator
 
     Returns
     -------
     tuple of n_sites ndarrays of int
-        Disjoint and increasing; each holds at least 2 people.
+        Disjoint, increasing row numbers, at least 2 per site.
 
     Raises
     ------
     ParameterError
-        If a site would hold fewer than 2 people, or an argument that `how` needs is missing.
+        If a site would have fewer than 2 people, or an argument that `how` needs is missing.
 
     Notes
     -----
     "dirichlet" follows Hsu, Qi & Brown (2019, arXiv:1909.06335): sites draw their people without
-    replacement by their own mix, renormalised over the labels that are left. Whoever comes last
-    takes what remains, so the turns are in random order.
+    replacement by their own label shares, renormalised over the remaining labels. The last site
+    gets the remaining people, so the order of sites is random.
     """
     require_one_of("how", how, SPLITS)
     if not isinstance(n_sites, Integral) or not 1 <= n_sites <= n_samples // MIN_PEOPLE:
@@ -123,7 +121,7 @@ def split_sites(
 
 
 def _cut(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
-    # Increasing positions, because a site then reads its rows in memory order.
+    # Increasing positions let a site read its rows in memory order.
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
 
 
@@ -180,36 +178,37 @@ def _skewed_by_label(
     if concentration is None or not 0 < concentration < np.inf:
         raise ParameterError("concentration", "positive and finite", concentration)
     values, codes = np.unique(labels, return_inverse=True)
-    left = np.bincount(codes)
-    mixes = rng.dirichlet(concentration * len(values) * left / n_samples, size=len(counts))
+    remaining = np.bincount(codes)
+    mixes = rng.dirichlet(concentration * len(values) * remaining / n_samples, size=len(counts))
     people = [rng.permutation(np.flatnonzero(codes == label)) for label in range(len(values))]
     sites: list[IntArray] = [np.empty(0, dtype=int)] * len(counts)
     for site in rng.permutation(len(counts)):
-        taken = _draw_labels(counts[site], mixes[site], left, rng)
+        drawn = _draw_labels(counts[site], mixes[site], remaining, rng)
         sites[site] = np.sort(
             np.concatenate(
-                [mine[stop - n : stop] for mine, stop, n in zip(people, left, taken, strict=True)]
+                [
+                    own[stop - n : stop]
+                    for own, stop, n in zip(people, remaining, drawn, strict=True)
+                ]
             )
         )
-        left -= taken
+        remaining -= drawn
     return tuple(sites)
 
 
 def _draw_labels(
-    n_people: int, mix: FloatArray, left: IntArray, rng: np.random.Generator
+    n_people: int, mix: FloatArray, remaining: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """How many people of each label one site takes, of those that are left."""
-    taken = np.zeros_like(left)
-    while (wanted := n_people - taken.sum()) > 0:
-        share = np.where(taken < left, mix, 0.0)
+    """Draw the number of people of each label for one site, from the remaining people."""
+    drawn = np.zeros_like(remaining)
+    while (n_missing := n_people - drawn.sum()) > 0:
+        share = np.where(drawn < remaining, mix, 0.0)
         if share.sum() == 0.0:
-            # A mix of few labels, all of them gone: whoever is left, as they come.
-            share = (left - taken).astype(float)
-        taken += np.minimum(rng.multinomial(wanted, share / share.sum()), left - taken)
-    return taken
+            # All labels of the mix are exhausted: use the shares of the remaining people.
+            share = (remaining - drawn).astype(float)
+        drawn += np.minimum(rng.multinomial(n_missing, share / share.sum()), remaining - drawn)
+    return drawn
 
-
-# People to learn from and people to test on, kept apart.
 
 _TEST_SHARE = 0.25
 _MOST_TESTED = 10_000
@@ -218,13 +217,13 @@ _HELD_OUT = 10
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """A labelled data set in two: rows to learn from, rows to test on.
+    """Labelled data set, split into training and test rows.
 
-    Rows were prepared as `dpcore.data.prepare` says; nobody who tests was read for it.
+    Rows are prepared by `dpcore.data.prepare`, without using test rows.
 
-    X, test_X: shape (n, n_features). Row norms at most 1, unless for the sphere.
+    X, test_X: Rows of shape (n, n_features), with norms at most 1 except for the sphere.
     labels, test_labels: Positions in `label_names`.
-    statement: Who learns, who tests, what was left out, and how the rows were bounded.
+    statement: Description of training set, test set, removed columns and the row bound.
     """
 
     name: str
@@ -249,17 +248,17 @@ def load_halves(
 ) -> Halves:
     """Load a labelled data set with its test half.
 
-    The official test half where its files are here; else a quarter of the people, at most
-    10,000, drawn once with a fixed stream. Columns that spell out the label are left out.
+    The test rows are the official test set if its files are present, else a quarter of the rows,
+    at most 10,000, drawn with a fixed stream. Columns that encode the label are removed.
 
-    name, data_home, download: As for `load_dataset`.
-    mode: {"sphere", "bounded", "none", "published"}. As for `prepare`; "none" clips to the bound as
-        well, since a classifier needs one. What "published" centres and scales by is read from
-        those who learn.
+    name, data_home, download: See `load_dataset`.
+    mode: Mode of `prepare`. "none" clips to the bound, too, since a classifier needs one.
+        "published" centres and scales by the training rows.
+
     Raises `ParameterError` if the data set has no labels.
     Raises `DataUnavailable` if its files are not there.
     """
-    # Those who learn are shared out among sites of their own.
+    # The training rows are split into sites later.
     dataset = replace(load_dataset(name, data_home, download=download), sites=None)
     labels, label_names, n_components = (
         dataset.labels,
@@ -267,20 +266,20 @@ def load_halves(
         dataset.default_components,
     )
     if labels is None or label_names is None or n_components is None or len(label_names) < 2:
-        wanted = "one with labels of two kinds or more, as digits or mnist"
-        raise ParameterError("dataset", wanted, dataset.title)
+        constraint = "one with labels of two kinds or more, as digits or mnist"
+        raise ParameterError("dataset", constraint, dataset.title)
     dataset, left_out = _without_label_columns(dataset)
     official = _official_test_half(name, data_home)
     if official is not None:
         test_X, test_labels = official
-        whose = f"the {len(test_X):,} of the official test half, whom no training reads, test."
+        test_text = f"the {len(test_X):,} of the official test half, whom no training reads, test."
     else:
         tested = _drawn(len(dataset.X))
         test_X, test_labels = dataset.X[tested], labels[tested]
         labels = labels[~tested]
         dataset = replace(dataset, X=dataset.X[~tested], labels=labels)
-        whose = f"{len(test_X):,} others, drawn once for good and read by no training, test."
-    split = f"{len(labels):,} people learn; {whose}"
+        test_text = f"{len(test_X):,} others, drawn once for good and read by no training, test."
+    split = f"{len(labels):,} people learn; {test_text}"
     mode = "bounded" if mode == "none" else mode
     prepared = prepare(dataset, mode=mode)
     X = prepared.X
@@ -309,25 +308,28 @@ def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     columns = dataset.label_columns
     if columns is None:
         return dataset, ""
-    kept = np.setdiff1d(np.arange(dataset.n_features), np.arange(dataset.n_features)[columns])
-    names = tuple(dataset.feature_names[index] for index in kept)
-    n_dropped = dataset.n_features - len(kept)
+    all_columns = np.arange(dataset.n_features)
+    remaining_columns = np.setdiff1d(all_columns, all_columns[columns])
+    names = tuple(dataset.feature_names[index] for index in remaining_columns)
+    n_dropped = dataset.n_features - len(remaining_columns)
     without = replace(
         dataset,
-        X=dataset.X[:, kept],
+        X=dataset.X[:, remaining_columns],
         feature_names=names,
-        column_limits=None if dataset.column_limits is None else dataset.column_limits[kept],
+        column_limits=(
+            None if dataset.column_limits is None else dataset.column_limits[remaining_columns]
+        ),
         label_columns=None,
         views=None,
     )
     return without, (
         f"{n_dropped} of the source's {dataset.n_features} columns spell out the label and are "
-        "left out: a classifier that reads them is told the answer."
+        "left out: they would give a classifier the answer."
     )
 
 
 def _drawn(n_samples: int) -> BoolArray:
-    """Mask (n_samples,) of the people held out for testing."""
+    """Return the mask (n_samples,) of the test rows."""
     n_tested = min(round(_TEST_SHARE * n_samples), _MOST_TESTED)
     order = stream(DATA_SEED, Purpose.DATA, _HELD_OUT).permutation(n_samples)
     tested = np.zeros(n_samples, dtype=bool)
@@ -339,10 +341,10 @@ def _official_test_half(
     name: str, data_home: str | os.PathLike[str] | None
 ) -> tuple[FloatArray, IntArray] | None:
     home = find_data_home(data_home)
-    wanted = TEST_FILES.get(name, ())
-    located = (entry_of(name).locate(file, home) for file in wanted)
+    official = TEST_FILES.get(name, ())
+    located = (entry_of(name).locate(file, home) for file in official)
     files = [file for file in located if file is not None]
-    if not wanted or len(files) < len(wanted):
+    if not official or len(files) < len(official):
         return None
     images, labels = map(read_idx, files)
     pixels = np.divide(images.reshape(len(images), -1), np.float32(255), dtype=np.float32)

@@ -39,7 +39,7 @@ def _refused(tmp_path, base_url: str) -> str:
     assert not list(tmp_path.iterdir())
     message = str(caught.value)
     assert f"put table.data into {tmp_path}" in message
-    assert "goes on working" in message
+    assert "still works" in message
     assert "\n" not in message
     return message
 
