@@ -142,7 +142,8 @@ class Aggregator:
         """Return the last attempt if it had the same roster, so that its answers are reused."""
         with suppress(FileNotFoundError):
             last = json.loads((self.folder / _ATTEMPT).read_bytes())
-            return int(last["attempt"]) + (last["roster"] != roster)
+            attempt = int(last["attempt"])
+            return attempt if last["roster"] == roster else attempt + 1
         return 1
 
     def _round(self, request: Request) -> tuple[dict[str, AnyArray], list[str], list[str]]:

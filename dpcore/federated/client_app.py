@@ -19,11 +19,14 @@ app = ClientApp()
 @app.query()
 def carry(message: Message, context: Context) -> Message:
     """Pass a call to the guard and its reply back."""
-    call = message.content[RECORD]
-    kind, path = str(call["kind"]), context.node_config.get("guard")
-    if kind not in (GREET, ASK) or not path:
+    call = message.content.config_records[RECORD]
+    kind, body, seconds = call["kind"], call["body"], call["seconds"]
+    path = context.node_config.get("guard")
+    if kind not in (GREET, ASK) or not isinstance(body, bytes) or not isinstance(seconds, float):
+        reply = Reply(ABSENT, b"the call has another form")
+    elif not path:
         reply = Reply(ABSENT, b"the node setting `guard` is missing")
     else:
-        reply = call_guard(str(path), kind, call["body"], seconds=float(call["seconds"]))
+        reply = call_guard(str(path), str(kind), body, seconds=seconds)
     content = ConfigRecord({"status": reply.status, "body": reply.body})
     return Message(RecordDict({RECORD: content}), reply_to=message)

@@ -111,8 +111,8 @@ def demo_network(plan: FederatedPlan, folder: Path | str) -> Iterator[DemoNetwor
             command = supernode_command(address, folder / CERTIFICATE, key, guard, node_port)
             network.start(f"{site}-node", command)
         for site in plan.sites:
-            guard = network.processes[f"{site}-guard"]
-            _wait((folder / f"{site}.sock").exists, f"the guard of {site}", guard)
+            process = network.processes[f"{site}-guard"]
+            _wait((folder / f"{site}.sock").exists, f"the guard of {site}", process)
         yield network
     finally:
         network.stop()

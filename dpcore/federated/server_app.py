@@ -161,7 +161,7 @@ def _pulled(pull: Callable[[Iterable[str]], Iterable[Message]], ids: set[str]) -
 
 
 def _message(node: int, kind: str, body: bytes, seconds: float) -> Message:
-    call = ConfigRecord({"kind": kind, "body": body, "seconds": seconds})
+    call = ConfigRecord({"kind": kind, "body": body, "seconds": float(seconds)})
     # A message that expires is not delivered to a SuperNode that returns later.
     content = RecordDict({RECORD: call})
     return Message(content, dst_node_id=node, message_type=_MESSAGE_TYPE, ttl=seconds)
@@ -171,7 +171,7 @@ def _reply_in(message: Message) -> Reply:
     """Return the guard's reply in an untrusted message."""
     if message.has_error():
         return Reply(ABSENT, f"Flower reports: {message.error.reason}".encode())
-    record = message.content.config_records.get(RECORD, {})
+    record = message.content.config_records.get(RECORD) or ConfigRecord()
     status, body = record.get("status"), record.get("body")
     if not isinstance(status, str) or not isinstance(body, bytes):
         return Reply(ABSENT, b"the node sent no reply of a guard")
