@@ -7,6 +7,7 @@ session.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ _LABELS = {
     "components": "Components K",
 }
 _LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
-_SELECTION = "_selection"
+_SELECTION, _UNBOUND = "_selection", "_unbound"
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,16 @@ def read_link() -> None:
         first, *others = link.pop("protocols")
         link |= {"algorithm": [first], "compare": others}
         del st.query_params["protocols"]
+    infinite = {name for name in ALL if any(map(_is_infinite, link.get(name, ())))}
+    rejected = {
+        name: f"{name} must be finite, got {', '.join(link.pop(name))}" for name in infinite
+    }
+    for name in infinite:
+        del st.query_params[name]
     st.session_state[_LINK] = link
     st.session_state[_TRANSLATED] = {}
-    st.session_state[_REJECTED] = {}
+    st.session_state[_REJECTED] = rejected
+    st.session_state[_UNBOUND] = infinite
 
 
 def report_rejected_values() -> None:
@@ -151,6 +159,11 @@ def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> A
         if isinstance(option, int | float) and _number(text) == option:
             return option
     return None
+
+
+def _is_infinite(text: str) -> bool:
+    number = _number(text)
+    return number is not None and not math.isfinite(number)
 
 
 def _number(text: str) -> float | None:
@@ -270,6 +283,8 @@ def _draw(
         accept_link(name, widget.options, label, isinstance(usual, list))
     _bring_into_range(name, widget, usual)
     bound = {"bind": "query-params", "persist_state": "session"}
+    if name in st.session_state[_UNBOUND]:  # Streamlit raises OverflowError for these
+        bound = {}
     return getattr(place, widget.kind)(key=name, **widget.arguments, **bound)
 
 

@@ -1,0 +1,116 @@
+"""Background jobs: one computation for all who ask, cancel, turns, bounded memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dpcore.errors import ParameterError
+from pages import background
+
+
+@pytest.fixture
+def sessions(monkeypatch):
+    """Return a function that switches between sessions."""
+    monkeypatch.setattr(background, "session_name", lambda: "first")
+
+    def switch(name: str) -> None:
+        monkeypatch.setattr(background, "session_name", lambda: name)
+
+    return switch
+
+
+def wait_for(condition, seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def endless(started: threading.Event | None = None) -> Iterator[int]:
+    number = 0
+    while True:
+        if started is not None:
+            started.set()
+        yield number
+        number += 1
+        time.sleep(0.01)
+
+
+def test_two_sessions_that_ask_for_the_same_share_one_computation(sessions):
+    calls = []
+
+    def make() -> Iterator[int]:
+        calls.append(1)
+        yield from range(3)
+
+    first = background.start("shared", make, 3)
+    sessions("second")
+    second = background.start("shared", make, 3)
+    wait_for(lambda: second.is_complete)
+    assert first is second and calls == [1] and first.results == [0, 1, 2]
+
+
+def test_a_finished_job_is_found_again_with_its_results(sessions):
+    job = background.start("finished", lambda: range(4), 4)
+    wait_for(lambda: job.is_complete)
+    assert background.start("finished", lambda: range(4), 4) is job
+    assert background.find("finished").results == [0, 1, 2, 3]
+
+
+def test_a_job_ends_only_when_its_last_watcher_cancels(sessions):
+    job = background.start("cancelled", endless)
+    sessions("second")
+    background.start("cancelled", endless)
+    background.cancel("cancelled")
+    assert not job.cancelled.is_set()
+    sessions("first")
+    background.cancel("cancelled")
+    wait_for(lambda: not job.is_running)
+    assert not job.is_complete and job.error is None
+
+
+def test_a_cancelled_job_is_replaced_and_not_joined(sessions):
+    job = background.start("again", endless)
+    background.cancel("again")
+    fresh = background.start("again", lambda: range(2), 2)
+    wait_for(lambda: fresh.is_complete)
+    assert fresh is not job and fresh.results == [0, 1]
+
+
+def test_an_error_is_kept_and_the_next_start_tries_again(sessions):
+    def fail() -> Iterator[int]:
+        yield 1
+        raise ParameterError("epsilon", "greater than 0", -1)
+
+    job = background.start("failed", fail, 2)
+    wait_for(lambda: not job.is_running)
+    assert isinstance(job.error, ParameterError) and job.results == [1]
+    assert background.start("failed", lambda: range(2), 2) is not job
+
+
+def test_a_new_job_gets_results_while_long_jobs_run(sessions):
+    long = [background.start(("long", number), endless) for number in range(4)]
+    wait_for(lambda: all(job.results for job in long))
+    job = background.start("short", lambda: range(2), 2)
+    wait_for(lambda: job.is_complete, seconds=5)
+    for each in long:
+        each.cancelled.set()
+
+
+def test_a_job_that_no_session_looks_at_ends(sessions):
+    job = background.start("unseen", endless, seconds_unseen=0.1)
+    wait_for(lambda: not job.is_running)
+    assert not job.is_complete
+
+
+def test_finished_jobs_are_bounded(sessions):
+    for number in range(background._MAX_FINISHED + 10):
+        job = background.start(("bounded", number), lambda: range(1), 1)
+        wait_for(lambda job=job: job.is_complete)
+    background.start("last", lambda: range(1), 1)
+    finished = [job for job in background._jobs.values() if not job.is_running]
+    assert len(finished) <= background._MAX_FINISHED + 1
