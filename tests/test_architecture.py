@@ -100,8 +100,12 @@ EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "cca_runs": ENGINE | {*PCA, "summaries", "export"},
     "statistic_runs": ENGINE | set(PCA),
     "classification_runs": ENGINE | {*PCA, "statistic_runs", "export"},
-    "targets": ENGINE | {*PCA, "summaries"},
-    "decision": ENGINE | FAMILIES | {"targets"},
+    "run_statistics": set(),
+    "ranking": ENGINE | set(PCA),
+    "equal_noise": ENGINE | set(PCA),
+    "message_bytes": ENGINE | set(PCA),
+    "targets": ENGINE | {*PCA, "ranking", "run_statistics", "summaries"},
+    "decision": ENGINE | FAMILIES | {"ranking", "run_statistics", "targets"},
     "published_folder": ENGINE | FAMILIES | {"summaries"},
 }
 # Files whose folder says what they are.

@@ -168,7 +168,7 @@ def test_what_is_best_is_ranked_or_recommended(capsys):
     assert len(document["rows"]) == 24 and set(document["left_out"]) == {"exact", "random", "ag"}
     assert main([*arguments, "--target", "0.8", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["best"]["protocol"] == "pooled" and len(answer["fresh_rows"]) == 2
+    assert answer["best"]["protocol"] == "pooled" and len(answer["fresh_rows"]) == 10
     assert f"takes ε = {answer['best']['value']:g} with Pooled" in answer["sentence"]
 
 

@@ -50,7 +50,7 @@ examples:
   %(prog)s run --dataset mnist --samples 10000 --sites 10 --json > rows.json
   %(prog)s sweep --vary epsilon=0.1,1,10 sites=2,5,10 --csv rows.csv
   %(prog)s best --dataset digits --epsilon 1
-  %(prog)s best --find epsilon --target 0.9 --sites 20
+  %(prog)s best --target 0.9 --sites 20
   %(prog)s reproduce fig1-b --json
   %(prog)s reproduce all --out results
   %(prog)s example class-survey survey

@@ -42,23 +42,19 @@ from dpcore.experiments.cca_runs import (
 )
 from dpcore.experiments.engine import Row, gathered
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
+from dpcore.experiments.ranking import (
+    Ranked,
+    rank_ways,
+    ranking_points,
+    reasons_left_out,
+    ways_for,
+)
+from dpcore.experiments.run_statistics import chance_of_mean_above, count_hits, least_share
 from dpcore.experiments.spec import RECOMMENDED
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.experiments.sweep import Sweep
-from dpcore.experiments.targets import (
-    AXES,
-    Found,
-    Ranked,
-    Recommendation,
-    chance_of_mean_above,
-    least_share,
-    ranked,
-    ranking_points,
-    reasons_left_out,
-    recommend,
-    ways_for,
-)
+from dpcore.experiments.targets import Found, Recommendation, recommend
 from dpcore.params import axes, kind_of
 
 STANDARD_OUTPUT = "-"
@@ -197,9 +193,6 @@ def add_best_command(commands: Commands) -> None:
         "captured energy. With --target: the cheapest that reaches it.",
     )
     parser.add_argument("--target", type=float, help="share of the optimum to reach, 0 to 1")
-    parser.add_argument(
-        "--find", choices=AXES, default="epsilon", help="with --target (default: %(default)s)"
-    )
     add_run_options(parser)
     add_sweep_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
@@ -228,7 +221,7 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None
         result = collect_with_progress(points, base.dataset, options)
         rows += result.rows
         skipped |= {str(row): row for row in result.skipped}
-    found = ranked(rows)
+    found = rank_ways(rows)
     if arguments.json:
         print_json(
             {
@@ -250,12 +243,10 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None
 
 
 def _recommend(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None) -> int:
-    for step in recommend(
-        base, arguments.target, arguments.find, protocols=wanted, **run_options(arguments)
-    ):
+    for step in recommend(base, arguments.target, protocols=wanted, **run_options(arguments)):
         if not isinstance(step, Recommendation):
             leader = max(step.ranked, key=lambda each: each.mean)
-            print(f"{arguments.find} = {step.value:g}: {leader.way.label} {leader.mean:.3f}",
+            print(f"epsilon = {step.value:g}: {leader.way.label} {leader.mean:.3f}",
                   file=ASIDE)  # fmt: skip
         elif arguments.json:
             print_json({"versions": versions(), **_answer(step)})
@@ -266,10 +257,9 @@ def _recommend(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] |
 
 def _answer(answer: Recommendation) -> dict[str, object]:
     energies = [row["energy_ratio"] for row in answer.fresh]
-    reached = sum(energy >= answer.target for energy in energies)
+    reached = count_hits(energies, answer.target)
     return {
         "base": asdict(answer.base),
-        "field": answer.field,
         "target": answer.target,
         "best": _found(answer.best),
         "runner_up": _found(answer.runner_up),

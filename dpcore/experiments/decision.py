@@ -1,8 +1,8 @@
-"""A decision: three named options for one question, tried in runs that had no part in choosing.
+"""A decision: three named options for one question, tested in fresh runs.
 
-A search finds the smallest epsilon at which every one of a few runs reaches the target. That and a
-smaller and a larger epsilon are the options. Each is then run anew, with noise that the search has
-not met, and only what reached the target in nearly all of these runs is recommended.
+A search finds the smallest epsilon at which every run of a few reaches the target. This epsilon, a
+smaller and a larger one are the options. Each option is then run with noise that the search has not
+used, and is recommended only if at least nine of ten fresh runs reach the target.
 """
 
 from __future__ import annotations
@@ -15,31 +15,40 @@ from typing import Unpack
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.classification import PrivateLogisticRegression
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.ranking import Trusted
+from dpcore.experiments.run_statistics import (
+    FRESH_RUNS,
+    SEARCH_RUNS,
+    count_hits,
+    least_share,
+    reaches_target,
+)
 from dpcore.experiments.spec import ALL_RECOMMENDED
 from dpcore.experiments.sweep import Points, RunOptions
-from dpcore.experiments.targets import Stopped, Trusted, collected, least_share
+from dpcore.experiments.targets import Stopped, collect_all
 from dpcore.params import EPSILONS, largest_delta
 from dpcore.privacy import Guarantee, gaussian_epsilon
 from dpcore.spectra import align_signs
 
 NAMES = ("cautious", "balanced", "detailed")
-# The protocol that keeps most among those that need no more trust; all sites take part in each.
+# The protocol with most captured energy among those that need no more trust; all sites take part.
 PROTOCOL_FOR = {
     Trusted.NOBODY: "dpdis",
     Trusted.OTHER_SITES: "securesum",
     Trusted.HOLDER: "pooled",
 }
-SEARCH_RUNS, FRESH_RUNS, ENOUGH_RUNS = 3, 10, 9
 # Steps of the controls between two options: a factor of five or four.
 _APART = 2
-LOOKED_AT = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
-# As many people as a page trains and tests a classifier on while one looks.
+SEARCHED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
+# Rows that a classifier is trained and tested on, limited so that a page can wait for it.
 _MOST_LEARNERS = 4000
+# Hard cases: the share of the test rows that are nearest to the mean of another class.
+_HARD_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,10 @@ class TriedOption:
 
 @dataclass(frozen=True)
 class Option:
-    """One of the three, with its fresh runs.
+    """One of the three options, with its fresh runs.
 
-    spec: What was run, at the option's epsilon.
-    rows: Of the fresh runs.
+    spec: Spec of the runs, at the option's epsilon.
+    rows: Rows of the fresh runs.
     """
 
     name: str
@@ -73,16 +82,16 @@ class Option:
 
     @property
     def hits(self) -> int:
-        """How many of the fresh runs reach the target."""
-        return sum(energy >= self.target for energy in self.energies)
+        """Number of fresh runs that reach the target."""
+        return count_hits(self.energies, self.target)
 
     @property
     def has_reached(self) -> bool:
-        return self.hits >= ENOUGH_RUNS
+        return reaches_target(self.energies, self.target)
 
     @property
     def least_share(self) -> float:
-        """At least so large a share of all releases reaches the target, at 95 % confidence."""
+        """Lower 95 % confidence limit of the share of all releases that reach the target."""
         return least_share(self.hits, len(self.rows))
 
     @property
@@ -96,13 +105,13 @@ class Option:
 
 
 def recommended(options: tuple[Option, ...]) -> Option | None:
-    """The most private of those that reached the target; None if none did."""
+    """Return the most private option that reaches the target; None if no option does."""
     reached = [each for each in options if each.has_reached]
     return min(reached, key=lambda each: each.spec.epsilon, default=None)
 
 
 def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
-    """The base as the options run it: what is private from the first row and keeps most.
+    """Return the base as the options run it: private from the first row, with most energy kept.
 
     Raises `ParameterError` as `largest_delta`.
     """
@@ -124,11 +133,11 @@ def decide(
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
 ) -> Iterator[TriedOption | Option]:
-    """Search, and then try the three options in fresh runs.
+    """Search, and then test the three options in fresh runs.
 
     spec: From `asked_spec`.
     target: In (0, 1), the share of the optimum that has to survive.
-    Yields `TriedOption` as the search goes on, and then an `Option` for each of `NAMES`.
+    Yields `TriedOption` for each epsilon of the search, and then an `Option` for each of `NAMES`.
     Raises `ParameterError` if the target is out of range, or the spec cannot run.
     """
     if not 0 < target < 1:
@@ -136,22 +145,22 @@ def decide(
 
     def runs(epsilon: float, n_runs: int) -> tuple[Row, ...]:
         asked = Points((replace(spec, epsilon=epsilon, repetitions=n_runs),))
-        result = collected(asked, should_stop, options)
+        result = collect_all(asked, should_stop, options)
         if result.skipped:
             raise ParameterError("epsilon", "possible to run", result.skipped[0]["skipped"])
         return result.rows
 
-    low, high = -1, len(LOOKED_AT)
+    low, high = -1, len(SEARCHED_EPSILONS)
     try:
         while high - low > 1:
             middle = (low + high) // 2
-            rows = runs(LOOKED_AT[middle], SEARCH_RUNS)
-            yield TriedOption(LOOKED_AT[middle], rows)
+            rows = runs(SEARCHED_EPSILONS[middle], SEARCH_RUNS)
+            yield TriedOption(SEARCHED_EPSILONS[middle], rows)
             reached = all(row["energy_ratio"] >= target for row in rows)
             low, high = (low, middle) if reached else (middle, high)
-        balanced = min(max(high, _APART), len(LOOKED_AT) - 1 - _APART)
+        balanced = min(max(high, _APART), len(SEARCHED_EPSILONS) - 1 - _APART)
         for name, step in zip(NAMES, (-_APART, 0, _APART), strict=True):
-            epsilon = LOOKED_AT[balanced + step]
+            epsilon = SEARCHED_EPSILONS[balanced + step]
             rows = runs(epsilon, SEARCH_RUNS + FRESH_RUNS)
             fresh = tuple(row for row in rows if row["repetition"] >= SEARCH_RUNS)
             yield Option(name, replace(spec, epsilon=epsilon), target, fresh)
@@ -160,10 +169,10 @@ def decide(
 
 
 def epsilon_of_breach(guarantee: Guarantee) -> float:
-    """What is left if those one trusts do their worst: infinite where they hold raw rows.
+    """Return the epsilon that remains if the trusted parties collude; infinite if they hold rows.
 
-    Of masked messages: everybody's masks are known, and of all noise only that of a person's own
-    site is not, which is what `sigma` is.
+    For masked messages, the adversary then knows all masks and all noise except the noise of the
+    person's own site, whose scale is `sigma`.
     """
     if any(each.is_trusted for each in guarantee.against) or not guarantee.sigma:
         return math.inf
@@ -181,30 +190,55 @@ def share_recognised(
     *,
     rng: np.random.Generator,
 ) -> float:
-    """Share of people whose label a classifier finds that sees them through a release alone.
+    """Return the share of hard cases that a classifier recognises from a release.
 
-    A logistic regression without noise is trained on half of them, each as K numbers, and
-    tested on the rest. It reads rows: utility for a simulation, and no release.
+    A logistic regression without noise is trained on half of the rows, projected to the K released
+    components, and tested on the hard cases of the other half: the quarter of the rows that are
+    nearest, relative to the mean of their own class, to the mean of another class. Easy rows are
+    recognised at every epsilon. The function reads rows: it is for simulations.
 
     X: shape (n, n_features)
     labels: shape (n,)
     components, centre: As released, in the units of X.
-    rng: Says who trains and who tests.
+    rng: Generator that splits the rows into training and test rows.
     """
     people = rng.permutation(len(X))[:_MOST_LEARNERS]
     X, labels = X[people], labels[people]
     seen = (X - centre) @ components.T
     seen = seen / max(float(np.linalg.norm(seen, axis=1).max()), 1e-300)
-    # What an unpaid classifier learns is nobody's to publish: no noise, and no seed to keep.
+    # Infinite epsilon adds no noise, so the random state changes no number.
     model = PrivateLogisticRegression(epsilon=math.inf, regularization=1e-4, random_state=0)
     model.fit(seen[::2], labels[::2])
-    return float(np.mean(model.predict(seen[1::2]) == labels[1::2]))
+    is_hard = _find_hard_cases(X[::2], labels[::2], X[1::2], labels[1::2])
+    is_right = model.predict(seen[1::2]) == labels[1::2]
+    return float(np.mean(is_right[is_hard]))
 
 
-def signs_kept(components: FloatArray, exact: FloatArray) -> int:
-    """Of how many columns the first component has the sign that it has without noise.
+def _find_hard_cases(
+    X: FloatArray, labels: IntArray, tests: FloatArray, test_labels: IntArray
+) -> BoolArray:
+    """Return which test rows are among the hardest by the class means of the training rows."""
+    classes = np.unique(labels)
+    means = np.stack([X[labels == each].mean(axis=0) for each in classes])
+    squared = np.square(tests).sum(axis=1)[:, None] - 2 * tests @ means.T
+    squared = squared + np.square(means).sum(axis=1)
+    is_own = test_labels[:, None] == classes
+    own = np.where(is_own, squared, np.inf).min(axis=1)
+    other = np.where(is_own, np.inf, squared).min(axis=1)
+    margin = other - own
+    hard: BoolArray = margin <= np.quantile(margin, _HARD_SHARE)
+    return hard
+
+
+def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: int) -> int:
+    """Return how many of the strongest factors keep their sign and their rank.
+
+    Factors are the columns with the largest loadings of the exact first component, by magnitude.
 
     components, exact: shape (n_components, n_features)
     """
-    aligned = align_signs(components[:1], exact[:1])
-    return int(np.count_nonzero(np.sign(aligned[0]) == np.sign(exact[0])))
+    released, exact_first = align_signs(components[:1], exact[:1])[0], exact[0]
+    strongest = np.argsort(-np.abs(exact_first), kind="stable")[:n_strongest]
+    ranked = np.argsort(-np.abs(released), kind="stable")[:n_strongest]
+    has_sign = np.sign(released[strongest]) == np.sign(exact_first[strongest])
+    return int(np.count_nonzero((strongest == ranked) & has_sign))

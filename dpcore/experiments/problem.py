@@ -34,6 +34,8 @@ from dpcore.streams import Purpose, stream
 # What kept data sets and site moments may take: two of the larger data sets, or one and its
 # moments at sixty sites.
 _MOST_BYTES = 1024**3
+# Problems whose floors are kept after the problem itself.
+_MOST_FLOORS = 1024
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,10 @@ class Problem:
     centre: FloatArray
     about: DataDescription
     basis: FloatArray | None = None
-    floors: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    floor_lock: AbstractContextManager[object] = field(default_factory=Lock, repr=False)
+    floors: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    floor_lock: AbstractContextManager[object] = field(
+        default_factory=Lock, repr=False, compare=False
+    )
 
     @property
     def default_components(self) -> int | None:
@@ -306,6 +310,10 @@ class Problems:
         self._problems: OnceCache[Problem] = OnceCache(
             lambda key: self._build(key, shelf), keep, most_bytes
         )
+        self._floors: dict[
+            ProblemKey, tuple[dict[Hashable, Any], AbstractContextManager[object]]
+        ] = {}
+        self._lock = Lock()
 
     def __call__(self, key: ProblemKey) -> Problem:
         return self._problems(key)
@@ -323,6 +331,18 @@ class Problems:
         return lambda key: self(key) if (key,) in self._problems else own(key)
 
     def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
+        problem = self._compute(key, shelf)
+        if is_held(key.dataset):
+            return problem
+        # Floors are small and slow to compute: a problem that is made again has those of before.
+        with self._lock:
+            kept = self._floors.pop(key, None) or (problem.floors, problem.floor_lock)
+            self._floors[key] = kept
+            if len(self._floors) > _MOST_FLOORS:
+                self._floors.pop(next(iter(self._floors)))
+        return replace(problem, floors=kept[0], floor_lock=kept[1])
+
+    def _compute(self, key: ProblemKey, shelf: Shelf) -> Problem:
         read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:

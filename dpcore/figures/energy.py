@@ -462,7 +462,7 @@ _ROW, _FRAME = 34, 96
 
 
 class Dot(Protocol):
-    """A way to run a protocol, as in `dpcore.experiments.targets.Ranked`."""
+    """A way to run a protocol, as in `dpcore.experiments.ranking.Ranked`."""
 
     @property
     def protocol(self) -> str: ...

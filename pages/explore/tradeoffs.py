@@ -17,11 +17,12 @@ from dpcore.data.dataset import RowUnit
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row
+from dpcore.experiments.equal_noise import iso_energy_sweep
+from dpcore.experiments.message_bytes import RatePoint, rate_points, rate_sweeps
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import as_published
 from dpcore.experiments.summaries import Curves, bytes_in_words, crossing, percent
 from dpcore.experiments.sweep import Sweep
-from dpcore.experiments.targets import RatePoint, iso_energy_sweep, rate_points, rate_sweeps
 from dpcore.figures.energy import (
     energy_frontier,
     energy_panel,

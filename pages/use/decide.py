@@ -17,26 +17,25 @@ import streamlit as st
 from dpcore.data import DatasetStatus
 from dpcore.data.loading import CATALOG
 from dpcore.experiments.decision import (
-    ENOUGH_RUNS,
-    FRESH_RUNS,
     NAMES,
-    SEARCH_RUNS,
     Option,
     TriedOption,
     asked_spec,
+    count_kept_factors,
     decide,
     epsilon_of_breach,
     recommended,
     share_recognised,
-    signs_kept,
 )
 from dpcore.experiments.engine import Row
 from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.ranking import Trusted
 from dpcore.experiments.rebuilt_rows import INK, rebuild_rows, rebuild_rows_about
+from dpcore.experiments.run_statistics import ENOUGH_RUNS, FRESH_RUNS, SEARCH_RUNS, reaches_target
 from dpcore.experiments.spec import GIVEN
 from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.experiments.targets import Recommendation, SearchRound, Trusted, recommend
+from dpcore.experiments.targets import Recommendation, SearchRound, recommend
 from dpcore.figures.components import ink_strip, picture_strip
 from dpcore.figures.privacy import accused_svg
 from dpcore.figures.style import ink, look_of
@@ -268,9 +267,9 @@ def _utility(spec: RunSpec, run: int) -> Utility:
     subspace = cached.subspaces(spec, run)[spec.protocols[0]]
     components, exact = subspace.components, problem.exact_components
     if prepared.image_shape is None or prepared.labels is None:
-        n_columns = exact.shape[1]
-        count = signs_kept(components, exact)
-        return Utility("Columns with the exact sign", count, n_columns, n_columns)
+        n_factors = min(_N_FACTORS, exact.shape[1])
+        count = count_kept_factors(components, exact, n_factors)
+        return Utility("Strongest factors with exact sign and rank", count, n_factors, n_factors)
     centre = np.zeros(exact.shape[1]) if subspace.centre is None else subspace.centre
     private, without = (
         share_recognised(
@@ -281,7 +280,9 @@ def _utility(spec: RunSpec, run: int) -> Utility:
             (exact[: len(components)], problem.centre),
         )
     )
-    return Utility("Recognised", math.floor(100 * private), 100, math.floor(100 * without))
+    return Utility(
+        "Hard cases recognised", math.floor(100 * private), 100, math.floor(100 * without)
+    )
 
 
 def rebuilt_strips(question: Question, option: Option, *, dark: bool) -> tuple[bytes, ...]:
@@ -592,7 +593,7 @@ def _draw_all_options(question: Question) -> None:
 def _search_all(question: Question) -> Iterator[SearchRound | Recommendation]:
     base = replace(question.spec, repetitions=FRESH_RUNS)
     options: dict[str, Any] = {"workers": 1, "store": Store(), "problems": cached.problems}
-    return recommend(base, question.target, "epsilon", **options)
+    return recommend(base, question.target, **options)
 
 
 def _draw_search(question: Question, steps: Sequence[SearchRound | Recommendation]) -> None:
@@ -612,7 +613,7 @@ def _table_of(question: Question, rounds: Sequence[SearchRound]) -> list[dict[st
     smallest: dict[Any, dict[str, Any]] = {}
     for step in sorted(rounds, key=lambda each: each.value, reverse=True):
         for each in step.ranked:
-            if each.mean < question.target:
+            if not reaches_target(each.energies, question.target):
                 continue
             smallest[each.way] = {
                 "Option": each.way.label,

@@ -11,22 +11,21 @@ import pytest
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.decision import (
-    ENOUGH_RUNS,
-    FRESH_RUNS,
     NAMES,
     PROTOCOL_FOR,
-    SEARCH_RUNS,
     Option,
     TriedOption,
     asked_spec,
+    count_kept_factors,
     decide,
     epsilon_of_breach,
     recommended,
     share_recognised,
-    signs_kept,
 )
-from dpcore.experiments.pca import RunSpec, run
-from dpcore.experiments.targets import Trusted, trusted_by
+from dpcore.experiments.pca import RunSpec, draw_subspaces, run
+from dpcore.experiments.problem import load_prepared, local_problem
+from dpcore.experiments.ranking import Trusted, trusted_by
+from dpcore.experiments.run_statistics import ENOUGH_RUNS, FRESH_RUNS, SEARCH_RUNS
 from dpcore.params import DELTAS, largest_delta, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import PrivacyBudget, guarantee_mu
@@ -111,10 +110,32 @@ def test_a_classifier_sees_people_through_the_release_alone():
     assert share_recognised(X, labels, blind, np.zeros(3), rng=rng) < 0.8
 
 
-def test_signs_are_counted_whichever_way_a_component_points():
-    exact = np.array([[0.5, -0.5, 0.5, -0.5]])
-    assert signs_kept(-exact, exact) == 4
-    assert signs_kept(np.array([[0.6, -0.6, 0.5, 0.1]]), exact) == 3
+def test_a_factor_is_kept_with_its_sign_and_rank_whichever_way_a_component_points():
+    exact = np.array([[0.7, -0.5, 0.4, 0.3]])
+    assert count_kept_factors(-exact, exact, 3) == 3
+    assert count_kept_factors(exact * [1, -1, 1, 1], exact, 3) == 2
+    assert count_kept_factors(exact[:, [0, 2, 1, 3]] * [1, -1, -1, 1], exact, 3) == 1
+
+
+def test_recognition_of_hard_cases_grows_with_epsilon():
+    """Easy rows are recognised at every epsilon, so that all rows together hide the difference."""
+    dataset = load_prepared("mnist-small", "sphere")
+    shares = []
+    for epsilon in (0.02, 0.2, 5.0):
+        spec = RunSpec(dataset="mnist-small", protocols=("dpdis",), epsilon=epsilon, delta=1e-5)
+        problem = local_problem(spec.problem_key())
+        subspace = draw_subspaces([spec], problem, 0)[0]["dpdis"]
+        shares.append(
+            share_recognised(
+                dataset.X,
+                dataset.labels,
+                subspace.components,
+                np.asarray(subspace.centre),
+                rng=np.random.default_rng(0),
+            )
+        )
+    # Three standard errors of a difference of two shares of 500 rows.
+    assert min(shares[1:]) > shares[0] + 3 * (2 * 0.25 / 500) ** 0.5
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0])

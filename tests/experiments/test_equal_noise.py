@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.experiments.equal_noise import iso_energy_sweep
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
-from dpcore.experiments.targets import iso_energy_sweep
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
 SPEC = RunSpec.published(repetitions=3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dpcore.experiments.message_bytes import rate_points, rate_sweeps
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import collect
-from dpcore.experiments.targets import rate_points, rate_sweeps
 from dpcore.pca.messages import message_length
 
 

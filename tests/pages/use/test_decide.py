@@ -14,10 +14,11 @@ from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import dataset_status
-from dpcore.experiments.decision import ENOUGH_RUNS, Option, asked_spec, decide
+from dpcore.experiments.decision import Option, asked_spec, decide
 from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.ranking import Trusted
+from dpcore.experiments.run_statistics import ENOUGH_RUNS
 from dpcore.experiments.summaries import percent
-from dpcore.experiments.targets import Trusted
 from pages.components.brief import Brief, make_presentation, render_memo, slides_of
 from pages.use.decide import Question, answer_of, brief_of, reason_of
 from tests.pages.opening import texts
