@@ -1,0 +1,385 @@
+"""Steps of DPdisPCA: one message on its way from the rows of a site to the result."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpcore.data import DatasetStatus
+from dpcore.experiments.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.rebuilt_rows import INK, rebuild_rows_about
+from dpcore.experiments.summaries import bytes_in_words, percent
+from dpcore.figures.components import matrix_png, spectrum
+from dpcore.teaching.algorithm1 import (
+    AT_AGGREGATOR,
+    AT_SITE,
+    ON_THE_WIRE,
+    STEP_TITLES,
+    Step,
+    Walk,
+    walk,
+)
+from pages import cached, navigation
+from pages.components import guarantee as cards
+from pages.components import ledger, notices
+from pages.components.charts import is_dark, show_figure
+from pages.components.picture_strip import strip_html
+from pages.controls import Selection
+
+CONTROLS = ("dataset", "epsilon", "sites", "intermediate", "components", "denoise", "preparation")
+# Steps whose picture of one row is at the top of the page.
+_FILM = ("rows", "moment", "noise", "denoising", "truncation", "components")
+# Number of the row at the top: among the numerals it is the three.
+_ROW = 3
+_MOST_BARS, _N_NUMBERS = 300, 12
+_PLACES = {AT_SITE: "at the site", ON_THE_WIRE: "on its way", AT_AGGREGATOR: "at the aggregator"}
+
+
+@dataclass(frozen=True)
+class Words:
+    """Texts of one step.
+
+    text: Template of two sentences.
+    formula: LaTeX.
+    leaves, knows, unknown: Data that leave the site, knowledge of the aggregator, and data that it
+        cannot know.
+    """
+
+    text: str
+    formula: str
+    leaves: str
+    knows: str
+    unknown: str
+
+
+WORDS = {
+    "rows": Words(
+        "Site {site} has {people:,} {rows} of {features} numbers each. No row leaves the site.",
+        r"X_s",
+        "–",
+        "number of rows",
+        "any row",
+    ),
+    "moment": Words(
+        "The site computes how its {features} columns vary together: {entries:,} exact numbers. "
+        "They stay at the site.",
+        r"A_s = \frac{1}{n_s} X_s^\top X_s",
+        "–",
+        "number of rows",
+        "the matrix",
+    ),
+    "noise": Words(
+        "The site adds noise with σ = {sigma:.3g} to each number. The noise has {noise_share} of "
+        "the matrix. It makes all later steps private.",
+        r"\hat A_s = A_s + E_s",
+        "–",
+        "σ, which is public",
+        "whether your row is at the site, beyond ε and δ",
+    ),
+    "denoising": Words(
+        "The site removes {removed} of the noise again. It uses only public facts ({public}), so "
+        "this costs no privacy.",
+        r"\tilde A_s = \mathrm{E}\,[A_s \mid \hat A_s, \sigma]",
+        "–",
+        "nothing more",
+        "the exact noise",
+    ),
+    "undenoised": Words(
+        "Denoising is off. *Advanced* in the sidebar turns it on, at no cost in privacy.",
+        r"\tilde A_s = \hat A_s",
+        "–",
+        "nothing more",
+        "the exact noise",
+    ),
+    "truncation": Words(
+        "The site keeps the strongest R = {kept} of {features} directions{negative_kept}. The "
+        "other {cut} are mostly noise.",
+        r"\tilde A_s = U \Sigma U^\top, \quad \text{keep } U_R, \Sigma_R",
+        "–",
+        "nothing more",
+        "the dropped directions",
+    ),
+    "message": Words(
+        "The site sends {numbers:,} numbers, {bytes}. Its rows would take {raw_bytes}.",
+        r"P_s = U_R |\Sigma_R|^{1/2}",
+        "$P_s$, number of rows, σ",
+        "the directions of the noisy matrix",
+        "more about your row than ε and δ allow",
+    ),
+    "average": Words(
+        "The aggregator adds the messages of {sites}, weighted by their {rows}. The independent "
+        "noises partly cancel.",
+        r"A_c = \sum_s \frac{n_s}{N} P_s P_s^\top",
+        "–",
+        "the message of each site",
+        "more about a site's rows than ε and δ allow",
+    ),
+    "components": Words(
+        "The K = {components} strongest directions of the sum are the result. Their captured "
+        "energy is {captured}.",
+        r"A_c = V \Lambda V^\top",
+        "–",
+        "the components, which may be published",
+        "the exact components",
+    ),
+}
+_PANELS = {
+    "A_s": "A: exact",
+    "E_s": "E: noise",
+    r"\hat A_s": "A + E: noisy",
+    r"\tilde A_s": "denoised",
+    r"U_R |\Sigma_R| U_R^\top": "R directions",
+    r"P_s^\top": "message P: R directions (rows), columns of the data (columns)",
+    r"P_{1} P_{1}^\top": "from site 1",
+    r"P_{2} P_{2}^\top": "from site 2",
+    "A_c": "sum of all sites",
+    "V": "K components (rows), columns of the data (columns)",
+}
+# Signs between the panels of a step.
+_SIGNS = {
+    "noise": ("+", "="),
+    "denoising": ("→",),
+    "truncation": ("→",),
+    "average": ("+", "→"),
+    "components": ("→",),
+}
+_STYLE = """<style>
+.walk { display: flex; align-items: center; gap: .6rem; }
+.walk figure { margin: 0; min-width: 0; flex: 0 1 13rem; }
+.walk figure.wide { flex: 1 1 100%; }
+.walk img { display: block; width: 100%; image-rendering: pixelated; border-radius: 6px; }
+.walk .wide img { min-height: 3rem; }
+.walk b.sign { font-size: 1.6rem; font-weight: 400; }
+.walk figcaption { font-size: .85rem; }
+.film { display: grid; grid-template-columns: repeat(6, minmax(0, 1fr)); gap: .5rem 1.25rem;
+  max-width: 60rem; min-height: 9rem; }
+.film figure { margin: 0; position: relative; min-width: 0; text-align: center; }
+.film figure + figure::before { content: "→"; position: absolute; left: -1.1rem; top: 35%; }
+.film img { width: 100%; aspect-ratio: 1; object-fit: contain; image-rendering: pixelated; }
+.film figcaption { font-size: .9rem; }
+.bars { display: flex; gap: .6rem; height: 4rem; width: 100%; }
+.bars > i { flex: 1; display: flex; align-items: flex-end; gap: 1px;
+  border-bottom: 1px solid currentColor; }
+.bars > i > i { flex: 1; background: light-dark(#0072B2, #62b6ee); }
+@media (max-width: 640px) { .film { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
+</style>"""
+
+
+def show(selection: Selection) -> None:
+    """Draw the page."""
+    dataset = selection.dataset
+    notices.show_notes(selection.notes)
+    notices.require_dataset(dataset)
+    # The walk follows all sites, in all dimensions.
+    spec = replace(
+        selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0, knowledge=NO_KNOWLEDGE
+    )
+    ledger.charge_run(spec, what=("messages", "components"))
+    finding, site = st.container(), 0
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        title = st.select_slider(
+            "Step", list(STEP_TITLES.values()), "Noise", key="step", bind="query-params"
+        )
+        if spec.sites > 1:
+            number = st.number_input(
+                "Site", 1, spec.sites, 1, key="step_site", width=120, bind="query-params"
+            )
+            site = number - 1
+    found, pictures = _steps(spec, site), _pictures(spec, site)
+    captured = {step.key: step.energy_ratio for step in found.steps}
+    with finding:
+        st.title(
+            f"One noisy site captures {percent(captured['noise'])}, "
+            f"{spec.sites} sites together {percent(captured['components'])}"
+        )
+        st.html(_STYLE + _film(dataset, pictures, found))
+    key = next(name for name, text in STEP_TITLES.items() if text == title)
+    _show_step(key, spec, dataset, found, pictures, site)
+    _show_knowledge()
+    notices.mark_not_private(
+        "Exact matrices and captured energies", "are computed on the rows without noise."
+    )
+    released = cached.subspaces(spec)["dpdis"]
+    cards.show_card(released.guarantee, reads_rows_first=spec.reads_rows_first)
+    notices.explain_computation("pca")
+    navigation.link_to_next("how_it_works")
+
+
+@cached.cached(3, megabytes=128)
+def _steps(spec: RunSpec, site: int) -> Walk:
+    return walk(spec, cached.problem_of(spec.problem_key()), site)
+
+
+@dataclass(frozen=True)
+class StepPictures:
+    """Pictures of one step.
+
+    matrices: PNG of each panel, in base64.
+    rows: Rows rebuilt from the directions of the step, one byte per pixel.
+    n_rows: Number of these rows.
+    """
+
+    matrices: tuple[str, ...]
+    rows: bytes
+    n_rows: int
+
+
+@cached.cached(12, message="Drawing the steps")
+def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
+    found, examples = _steps(spec, site), cached.shown_rows(spec)
+    centre = np.zeros(examples.rows.shape[1]) if found.centre is None else found.centre
+    pictures = {
+        step.key: StepPictures(
+            tuple(
+                b64encode(matrix_png(panel.matrix, panel.limit)).decode() for panel in step.panels
+            ),
+            examples.levels(rebuild_rows_about(examples.rows, step.directions, centre)).tobytes(),
+            len(examples.rows),
+        )
+        for step in found.steps
+    }
+    originals = examples.levels(examples.rows).tobytes()
+    return {"rows": StepPictures((), originals, len(examples.rows))} | pictures
+
+
+# ---- pictures
+
+
+def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], found: Walk) -> str:
+    captured = {"rows": 1.0} | {step.key: step.energy_ratio for step in found.steps}
+    figures = []
+    for key in _FILM:
+        rows = np.frombuffer(pictures[key].rows, dtype=np.uint8).reshape(pictures[key].n_rows, -1)
+        row = rows[min(_ROW, len(rows) - 1)]
+        image = _rows_html(row.tobytes(), 1, dataset, STEP_TITLES[key])
+        figures.append(
+            f"<figure>{image}<figcaption><b>{STEP_TITLES[key]}</b><br>"
+            f"{_unbroken(percent(captured[key]))}</figcaption></figure>"
+        )
+    return f'<div class="film">{"".join(figures)}</div>'
+
+
+def _rows_html(levels: bytes, n_rows: int, dataset: DatasetStatus, alt: str) -> str:
+    """Return rows next to each other: pictures, or a group of bars per row of a table."""
+    if dataset.image_shape is not None:
+        return strip_html(levels, dataset.image_shape, alt=alt, on_paper=dataset.name in INK)
+    rows = np.frombuffer(levels, dtype=np.uint8).reshape(n_rows, -1) / 255
+    bars = [[f'<i style="height:{share:.0%}"></i>' for share in row] for row in rows]
+    groups = "".join(f"<i>{''.join(each)}</i>" for each in bars)
+    return f'<div class="bars" role="img" aria-label="{escape(alt)}">{groups}</div>'
+
+
+def _matrices_html(step: Step, pictures: StepPictures) -> str:
+    # A single site has no sum with another one.
+    signs = ("", *_SIGNS.get(step.key, ())[-(len(step.panels) - 1) :])
+    parts = []
+    for number, (panel, png) in enumerate(zip(step.panels, pictures.matrices, strict=True)):
+        n_rows, n_columns = panel.matrix.shape
+        name = escape(_PANELS[panel.name])
+        alt = f"{name}: {n_rows} × {n_columns} numbers, blue below zero, red above."
+        if number:
+            parts.append(f'<b class="sign">{signs[number]}</b>')
+        wide = " class=wide" * (n_columns > 1.5 * n_rows)
+        stays = "" if panel.private else " (stays at the site)"
+        dark = ' style="filter:invert(1) hue-rotate(180deg)"' if is_dark() else ""
+        parts.append(
+            f'<figure{wide}><img src="data:image/png;base64,{png}" alt="{alt}"{dark}>'
+            f"<figcaption>{name}{stays}</figcaption></figure>"
+        )
+    return f'<div class="walk">{"".join(parts)}</div>'
+
+
+# ---- one step
+
+
+def _show_step(
+    key: str,
+    spec: RunSpec,
+    dataset: DatasetStatus,
+    found: Walk,
+    pictures: Mapping[str, StepPictures],
+    site: int,
+) -> None:
+    step = next((each for each in found.steps if each.key == key), found.steps[0])
+    texts = WORDS["undenoised" if key == "denoising" and spec.denoise == "none" else key]
+    facts = dict(step.facts) | {
+        "site": site + 1,
+        "people": int(found.steps[0].facts["people"]),
+        "rows": dataset.unit.many,
+        "features": dataset.n_features,
+        "entries": dataset.n_features**2,
+        "cut": dataset.n_features - found.n_kept,
+        "captured": step.energy_ratio,
+        "public": "variances of columns" if dataset.image_shape is None else "pictures are smooth",
+    }
+    words, figure = st.columns([2, 3], gap="large")
+    with words:
+        place = AT_SITE if key == "rows" else step.where
+        st.subheader(f"{STEP_TITLES[key]} {_PLACES[place]}")
+        st.markdown(_unbroken(texts.text.format(**_in_words(facts))))
+        st.latex(texts.formula)
+        if key == "moment" and found.centre is not None:
+            st.caption("Before this step each site sent a noisy mean of its rows, covered by ε.")
+    with figure, st.container(key="step_figure"):
+        if key != "rows":
+            st.html(_matrices_html(step, pictures[key]))
+        alt = "Ten known rows." if key == "rows" else "Ten known rows rebuilt after this step."
+        rows = _rows_html(pictures[key].rows, pictures[key].n_rows, dataset, alt)
+        st.html(f'<div class="walk"><figure class="wide">{rows}</figure></div>')
+        if key == "truncation":
+            _show_spectrum(found)
+        if key == "message":
+            values = found.message.values.ravel()
+            start = "  ".join(f"{value:+.4f}" for value in values[:_N_NUMBERS])
+            rest = max(values.size - _N_NUMBERS, 0)
+            st.code(f"{start}  … and {rest:,} more", language=None, wrap_lines=True)
+
+
+def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    in_words: dict[str, Callable[[Any], str]] = {
+        "bytes": bytes_in_words,
+        "raw_bytes": bytes_in_words,
+        "noise_share": lambda share: (
+            f"{share:.1f} times the size" if share >= 1 else f"{percent(share)} of the size"
+        ),
+        "removed": percent,
+        "captured": percent,
+        "negative_kept": lambda count: f" ({count} of them are negative noise)" if count else "",
+        "sites": lambda count: "the one site" if count == 1 else f"all {count} sites",
+    }
+    return {
+        name: in_words[name](value) if name in in_words else value for name, value in facts.items()
+    }
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" %", "\u00a0%")
+
+
+def _show_spectrum(found: Walk) -> None:
+    count = min(len(found.eigenvalues), _MOST_BARS)
+    show_figure(
+        spectrum(
+            found.eigenvalues[:count], found.exact_eigenvalues[:count], found.n_kept, dark=is_dark()
+        ),
+        key="step_spectrum",
+        alt=f"Strength of each direction of the noisy matrix; the first {found.n_kept} are kept.",
+    )
+
+
+def _show_knowledge() -> None:
+    with st.expander("Who knows what, step by step"):
+        head = "| Step | Leaves the site | The aggregator knows | It cannot know |\n|--|--|--|--|"
+        lines = [
+            f"| {STEP_TITLES[key]} | {each.leaves} | {each.knows} | {each.unknown} |"
+            for key, each in WORDS.items()
+            if key in STEP_TITLES
+        ]
+        st.markdown("\n".join((head, *lines)))

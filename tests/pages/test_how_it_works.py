@@ -1,0 +1,80 @@
+"""Steps of DPdisPCA: the pictures at the top, one step in view, its numbers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpcore.teaching.algorithm1 import STEP_TITLES, STEPS
+from pages.learn.how_it_works import WORDS
+from tests.pages.opening import texts
+
+
+def bodies(at) -> str:
+    return "\n".join(each.proto.body for each in at.get("html"))
+
+
+@pytest.mark.parametrize("title", STEP_TITLES.values())
+def test_a_link_opens_its_step_with_numbers_and_pictures(open_page, title):
+    at = open_page("how_it_works", step=title)
+    assert not at.exception and not at.warning
+    assert at.subheader[0].value.startswith(title)
+    assert not re.search(r"{\w+[:}]", texts(at))
+    assert "<img" in bodies(at) and 'alt=""' not in bodies(at)
+
+
+def test_every_step_has_its_words():
+    assert set(STEPS) - {"decomposition"} == set(STEP_TITLES) - {"rows"}
+    assert set(STEP_TITLES) <= set(WORDS)
+
+
+def test_noise_loses_energy_and_denoising_regains_some(open_page):
+    at = open_page("how_it_works")
+    shares = [float(share) for share in re.findall(r"<br>([\d.]+)\u00a0%", bodies(at))]
+    assert shares[0] == 100 and len(shares) == 6
+    assert shares[1] > shares[3] > shares[2]
+
+
+def test_numbers_of_the_steps_come_from_the_settings(open_page):
+    rows = texts(open_page("how_it_works", step="Rows"))
+    assert "Site 1 has 2,000 pictures of 196 numbers" in rows
+    assert "R = 60 of 196" in texts(open_page("how_it_works", step="Cut", intermediate="60"))
+    assert "all 3 sites" in texts(open_page("how_it_works", step="Sum", sites="3"))
+
+
+def test_a_table_has_bars_and_denoising_can_be_off(open_page):
+    at = open_page("how_it_works", dataset="synthetic", denoise="none", step="Denoising")
+    assert not at.exception
+    assert "Denoising is off" in texts(at)
+    assert 'class="bars"' in bodies(at)
+
+
+def test_a_mean_that_sites_sent_before_is_mentioned(open_page):
+    def mentions_mean(**query: str) -> bool:
+        return "sent a noisy mean" in texts(open_page("how_it_works", step="Moment", **query))
+
+    assert mentions_mean() and not mentions_mean(preparation="published")
+
+
+def test_another_site_can_be_viewed_and_one_site_has_no_choice(open_page):
+    at = open_page("how_it_works", sites="3", step_site="3", step="Rows")
+    assert not at.exception and "Site 3 has" in texts(at)
+    single = open_page("how_it_works", sites="1", step="Sum")
+    assert not single.exception
+    assert not [each for each in single.number_input if each.key == "step_site"]
+
+
+def test_the_former_address_leads_here(open_page):
+    assert open_page("algorithm").title[0].value.startswith("One noisy site captures")
+
+
+def test_settings_that_cannot_run_give_one_sentence(open_page):
+    at = open_page("how_it_works", epsilon="10", calibration="classic")
+    assert not at.exception and len(at.error) == 1
+
+
+def test_an_absent_data_set_gives_instructions(open_page):
+    at = open_page("how_it_works", dataset="mnist")
+    assert not at.exception
+    assert any("is not on this machine" in each.value for each in at.info)
