@@ -22,8 +22,8 @@ from typing import Any
 from dpcore.teaching.activities import MOST_STUDENTS, Activity, QuizAnswers, Refused
 
 LONGEST_NAME = 24
-# A student without a request for AWAY_SECONDS is not counted as present; after GONE_SECONDS the seat may be
-# given to another student.
+# A student without a request for AWAY_SECONDS is not counted as present. After GONE_SECONDS
+# another student may get the seat.
 AWAY_SECONDS, GONE_SECONDS = 60.0, 600.0
 
 
