@@ -1,1 +1,1 @@
-"""The published figures and tables, run live and held against what was printed."""
+"""Published figures and tables, run live and compared with the printed numbers."""

@@ -1,20 +1,14 @@
-"""The DPdisPCA paper: its figures as sweeps, its claims, its published points.
+"""The DPdisPCA paper (Imtiaz & Sarwate 2018): figures as sweeps, claims, published points.
 
-Every cell of a sweep meets the same draws of noise, so protocols and neighbouring values of the
-axis are compared draw by draw, and the luck that they share cancels. A mean difference counts
-where it is beyond what its spread explains: the one-sided t test at 0.001, for each comparison
-on its own. A claim holds if nothing speaks against it beyond that, and something for it.
+Rows of panels of Figure 1 vary epsilon (a-c), the people per site (d-f), the number of sites (g-i)
+and R for each K (j-l); columns are synthetic, MNIST, COVTYPE. Figure 2 varies delta. Captured
+energy is measured, as the authors did, on the whole data set and relative to the exact subspace of
+the people drawn. Settings that the text does not give are those of the authors' runs, whose result
+arrays are public.
 
-The published figures as sweeps.
-
-DPdisPCA: Imtiaz & Sarwate (2018). Rows of panels of Figure 1 vary epsilon (a-c), the people per
-site (d-f), the number of sites (g-i) and R for each K (j-l); columns are synthetic, MNIST, COVTYPE.
-Figure 2 varies delta. Energies are measured, as the authors did, on the whole data set and
-against the exact subspace of the people drawn.
-
-The paper's text leaves some settings unsaid; all fifteen panels are set as in the authors' own
-runs, whose result arrays are public. Those of COVTYPE drew half as many people where the number
-is not what varies, and 20,000 where the sites are.
+All cells of a sweep use the same draws of noise, so protocols and neighbouring values are compared
+draw by draw. A difference of means counts if a one-sided t test at 0.001 finds it. A claim holds if
+no difference contradicts it and at least one supports it.
 """
 
 from __future__ import annotations
@@ -37,9 +31,7 @@ from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import Curves, crossing, percent
 from dpcore.experiments.sweep import Sweep
 
-# What a paper says of its figures, checked on the rows of a live run.
-
-# A curve has levelled off where less than this part of its whole change is left.
+# A curve has levelled off if the remaining change is below this share of the whole change.
 _LEVEL_PART = 0.1
 ORDERS = (("dpdis", "local"), ("full", "dpdis"), ("pooled", "full"))
 _TITLES = {
@@ -59,11 +51,11 @@ _AXES = {
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """Whether a claim holds in a live run.
+    """Verdict on a claim in a live run.
 
-    claim: A few words.
-    holds: None where the rows cannot tell: fewer than two draws, or nothing beyond luck.
-    sentence: What the run shows, with numbers.
+    claim: The claim in a few words.
+    holds: None if the rows cannot decide: fewer than two draws, or no significant difference.
+    sentence: Result of the run with numbers.
     """
 
     claim: str
@@ -72,10 +64,10 @@ class ClaimVerdict:
 
 
 def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> ClaimVerdict:
-    """The panel's own claim: how energy goes along its axis.
+    """Check how captured energy changes along the axis of a panel.
 
-    rows: Of a complete run of the panel, or of the values that could run.
-    protocol: Whose curve is judged.
+    rows: Rows of a complete run of the panel, or of the values that could run.
+    protocol: Protocol whose curve is checked.
     """
     curves = Curves(rows, figure.field)
     direction = -1 if figure.trend.startswith("falls") else 1
@@ -113,7 +105,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
 
 
 def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
-    """Distributed beats local, full beats DPdisPCA, pooled beats full; one verdict each."""
+    """Check that distributed beats local, full beats DPdisPCA, and pooled beats full."""
     curves = Curves(rows, figure.field)
     return tuple(
         _order(curves, first, second)
@@ -123,18 +115,17 @@ def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict
 
 
 def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
-    """Every claim of a panel that its own rows can answer."""
+    """Check every claim of a panel that its own rows can decide."""
     return check_claim(figure, rows), *check_orders(figure, rows)
 
 
 def check_dimension(
     rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5
 ) -> ClaimVerdict:
-    """A lower dimension needs less epsilon: across the three panels that vary epsilon.
+    """Check that a lower dimension needs less epsilon, across the three panels that vary epsilon.
 
     rows_of_figure: Rows of fig1-a, fig1-b and fig1-c.
-    level: The share of the optimum to be reached. Energies of different data start from different
-        floors, so it is counted from the random subspace of each: 0.5 is half way up.
+    level: Share of the way from the random subspace to the optimum of each data set.
     """
     claim = "A lower dimension needs less ε."
     needed = []
@@ -161,10 +152,9 @@ def check_dimension(
 def check_cost_of_sending(
     figure: PaperFigure, rows: Sequence[Row], psd_rows: Sequence[Row]
 ) -> ClaimVerdict:
-    """How much of the cost of sending proxies is left when truncation keeps what is positive.
+    """Check that full beats DPdisPCA under psd truncation, which keeps positive eigenvalues only.
 
-    rows, psd_rows: Of the panel as published, and with `truncation="psd"`.
-    Checks the paper's claim that full beats DPdisPCA, under psd truncation.
+    rows, psd_rows: Rows of the panel as published, and with `truncation="psd"`.
     """
     published, psd = Curves(rows, figure.field), Curves(psd_rows, figure.field)
     at = max(published.values, key=lambda value: published.lead("full", "dpdis", value).mean)
@@ -206,7 +196,9 @@ def _order(curves: Curves, first: str, second: str) -> ClaimVerdict:
 
 
 def _level_from(curves: Curves, protocol: str) -> float | None:
-    """The first value from which the curve stays close to where it ends; None if only there."""
+    """Return the first value from which the curve stays close to its end; None if only the end
+    does.
+    """
     means = [mean for _, mean in curves.means(protocol)]
     near = _LEVEL_PART * abs(means[-1] - means[0])
     far = [i for i, mean in enumerate(means) if abs(mean - means[-1]) > near]
@@ -222,8 +214,6 @@ def _points(difference: float) -> str:
     return f"{points:.1f} points" if points < 9.95 else f"{points:.0f} points"
 
 
-# The published figures as sweeps.
-
 EPSILONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 SAMPLES = (1000, 2000, 5000, 10000, 20000, 30000, 40000, 50000, 60000)
 SITES = (5, 10, 20, 50, 100)
@@ -235,13 +225,13 @@ DELTAS = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2)
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One published panel: a base spec and the field that varies.
+    """One published panel: a base specification and the field that varies.
 
-    name: As on the command line.
+    name: Name on the command line.
     field: Field of a sweep that varies.
-    claim: What the paper says the panel shows.
-    trend: {"grows", "falls and levels off", "grows and levels off"}. The same, as
-        `dpcore.papers.dpdispca` checks it.
+    claim: Claim of the paper about the panel.
+    trend: {"grows", "falls and levels off", "grows and levels off"}. The claim as `check_claim`
+        reads it.
     axis: Title of the axis.
     """
 
@@ -259,15 +249,15 @@ class PaperFigure:
         return Sweep(self.base, ((self.field, self.values),))
 
     def cells(self) -> Iterator[RunSpec]:
-        """The specs of the panel that can run, in the order of its axis."""
+        """Yield the specifications of the panel that can run, in the order of its axis."""
         return (cell.spec for cell in self.sweep.cells() if cell.spec is not None)
 
     def judge(self, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
-        """The paper's claims about the panel, on the rows of a live run."""
+        """Return the verdicts on the paper's claims about the panel."""
         return check_claims(self, rows)
 
     def varied(self, **changes: Any) -> PaperFigure:
-        """The panel under other settings: another seed, fewer repetitions, psd truncation."""
+        """Return the panel with other settings, such as another seed or fewer repetitions."""
         return replace(self, base=replace(self.base, **changes))
 
 
@@ -296,7 +286,7 @@ def _row(
     trend: str,
     bases: Sequence[RunSpec],
 ) -> Iterator[PaperFigure]:
-    """Three panels; `values` may go by K."""
+    """Yield three panels; `values` may depend on K."""
     for letter, base in zip(letters, bases, strict=True):
         title = f"Captured energy against {what}, {base.dataset}"
         along = values[base.components] if isinstance(values, dict) else values
@@ -364,15 +354,13 @@ FIGURES: dict[str, PaperFigure] = {figure.name: figure for figure in _dpdispca()
 
 
 def paper_figure(name: str) -> PaperFigure:
-    """The published panel of this name.
+    """Return the published panel with this name.
 
     Raises `ParameterError` naming the known ones.
     """
     require_one_of("figure", name, FIGURES)
     return FIGURES[name]
 
-
-# Published numbers beside live runs, and how the panels that were run on this machine came out.
 
 TABLE = Path(__file__).with_name("published_curves.csv")
 
@@ -392,14 +380,14 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A live run against the published points it has values in common with.
+    """Comparison of a live run with published points at the same values.
 
-    points: How many are compared.
-    largest: Largest absolute difference of means, in shares of the optimum.
-    at: Where.
+    points: Number of compared points.
+    largest: Largest absolute difference of means, relative to exact PCA.
+    at: Published point of that difference.
     ours: Our mean there.
-    is_part: Only a part of the data set is on this machine: its other rows have other moments, and
-        the curves can be compared in shape alone.
+    is_part: Whether only a part of the data set is on this machine, so that only the shape of the
+        curves can be compared.
     """
 
     points: int
@@ -411,9 +399,9 @@ class Comparison:
 
 @cache
 def published_points() -> tuple[PublishedPoint, ...]:
-    """The whole table.
+    """Return all published points.
 
-    Raises `DataUnavailable` if the table is not there.
+    Raises `DataUnavailable` if the table is missing.
     """
     try:
         lines = TABLE.read_text().splitlines()
@@ -435,22 +423,22 @@ def published_points() -> tuple[PublishedPoint, ...]:
 
 
 def published_points_of(figure: str) -> tuple[PublishedPoint, ...]:
-    """The points of one panel; none where the authors' numbers are not known."""
+    """Return the points of one panel; empty if the authors' numbers are not known."""
     return tuple(point for point in published_points() if point.figure == figure)
 
 
 def published_citation() -> str:
-    """Where the numbers come from, in one paragraph."""
+    """Return the source of the published points, in one paragraph."""
     lines = TABLE.read_text().splitlines()
     return " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
 
 
 def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | None:
-    """The largest difference between our means and the published ones.
+    """Return the largest difference between our means and the published ones.
 
     figure: Name of the panel.
-    rows: Of a live run of that panel; may be incomplete.
-    Returns: None where nothing can be compared.
+    rows: Rows of a live run of that panel; may be incomplete.
+    Returns None if no point can be compared.
     """
     points = published_points_of(figure)
     ratios: dict[PublishedPoint, list[float]] = {
@@ -476,12 +464,12 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
 
 @dataclass(frozen=True)
 class PanelState:
-    """What the rows kept on disk say of a panel.
+    """State of a panel in the store of finished rows.
 
-    draws: How many draws are there for every value of its axis; 0 if it has not been run.
-    means: tuple of (protocol, value, mean energy ratio)
-    comparison: With the published points, where there are any.
-    verdicts: On the paper's claims; none without draws.
+    draws: Number of complete draws for every value of its axis.
+    means: Tuples of protocol, value and mean captured energy.
+    comparison: Comparison with the published points, if there are any.
+    verdicts: Verdicts on the paper's claims; empty without draws.
     """
 
     figure: PaperFigure
@@ -492,7 +480,7 @@ class PanelState:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether every claim holds; None while that cannot be told."""
+        """True if every claim holds; None if that cannot be decided."""
         holds = [verdict.holds for verdict in self.verdicts]
         if False in holds:
             return False
@@ -500,7 +488,7 @@ class PanelState:
 
 
 def panel_state(figure: PaperFigure, store: Store) -> PanelState:
-    """Look a panel up, as far as its draws are whole; nothing is computed."""
+    """Return the state of a panel from its complete draws in a store; nothing is computed."""
     draws, rows = stored_draws(figure.sweep, store)
     if not rows:
         return PanelState(figure, 0)
@@ -515,7 +503,7 @@ def panel_state(figure: PaperFigure, store: Store) -> PanelState:
 
 
 def stored_draws(sweep: Sweep, store: Store) -> tuple[int, tuple[Row, ...]]:
-    """How many draws of a sweep are whole in a store, from the first on, and their rows."""
+    """Return the number of complete draws of a sweep in a store, and their rows."""
     units: dict[int, list[Unit]] = {}
     feasible = {i: cell.spec for i, cell in enumerate(sweep.cells()) if cell.spec is not None}
     for unit in units_of(feasible):

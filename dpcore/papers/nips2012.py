@@ -1,28 +1,15 @@
-"""The 2012 paper: its figures and table as runs, its claims.
+"""The 2012 paper (Chaudhuri, Sarwate & Sinha): figures and table as runs, and its claims.
 
-All draws of one algorithm in one permutation are made together, PPCA's as the last states of as
-many chains.
+Figure 1 plots captured energy against n for four data sets, Figure 2 against epsilon for synthetic
+data. Choices that the paper leaves open: rows are divided by a bound and longer ones clipped, so
+that the guarantee covers this step if the bound was chosen without the rows (see `NORM_BOUNDS`);
+nothing is centred; energy is measured on the second moment of all rows on this machine; MOD-SuLQ
+takes the largest eigenvalues of its noisy matrix.
 
-Table 1 of the 2012 paper: how well a linear SVM does in private subspaces.
+Table 1: half of the people give the subspace; a tenth of the others trains and tunes a linear SVM
+    in it, the rest tests it. Only the subspace is private.
 
-Half of the people give the subspace. The others are projected onto it; a tenth of them trains and
-tunes a linear SVM, the rest tests it: five subspaces of each algorithm in each of five
-permutations of the people. Only the subspace is private; the SVM is not, as in the paper.
-
-What the 2012 paper says of its figures, checked on the rows of a live run.
-
-Means are compared given the people drawn: a difference counts where it is beyond what the spread
-of the draws explains, by Welch's one-sided test at 0.001 for each comparison on its own.
-
-The figures of Chaudhuri, Sarwate & Sinha (2012), "Near-optimal differentially private principal
-components", as sweeps.
-
-Figure 1 puts captured energy against n for four data sets, Figure 2 against epsilon for synthetic
-data. What the paper leaves open, and
-what is taken here: rows are divided by a bound, and longer ones clipped, so that the promise covers
-that step too wherever the bound was chosen without the rows (see `NORM_BOUNDS`); nothing is
-centred; energy is measured on the second moment of everybody on this machine; MOD-SuLQ takes the
-largest eigenvalues of its noisy matrix. The values along the axes are read off the printed ones.
+Means are compared by Welch's one-sided test at 0.001, given the people drawn.
 """
 
 from __future__ import annotations
@@ -51,10 +38,8 @@ from dpcore.experiments.sweep import Points
 from dpcore.papers.dpdispca import ClaimVerdict
 from dpcore.streams import Purpose, stream
 
-# Draws of central algorithms, in permutations of the people: the 2012 paper's family of runs.
-
 # The paper scales rows to length 1 and does not say how. Its curves are reproduced with these
-# norms, which lie next to the longest row: nobody can tell that they were not looked for. The
+# norms, which are close to the longest row, so they may have been read from the data. The
 # data sets have bounds of their own, which no row exceeds.
 NORM_BOUNDS = {"census": 6.0, "kddcup99": 3.5}
 
@@ -64,13 +49,12 @@ _DRAW_SECONDS = {"census": 0.02, "kddcup99": 0.006, "localization": 0.001, "insu
 
 @dataclass(frozen=True)
 class DrawsSpec(Spec):
-    """Draws of one algorithm on a data set prepared by a bound, all people in one place.
+    """Draws of one algorithm on a data set prepared by a bound, with all people in one place.
 
-    samples: People; None takes everybody.
-    reference: {"sites", "all"}. Whose second moment the captured energy is measured on, as in
-        `RunSpec`.
-    draws: In each permutation.
-    permutations: Each draws the people anew.
+    samples: Number of people; None takes all.
+    reference: {"sites", "all"}. Rows on which captured energy is measured, as in `RunSpec`.
+    draws: Draws per permutation.
+    permutations: Number of permutations; each draws the people anew.
     """
 
     counted = "permutations"
@@ -114,7 +98,7 @@ class DrawsSpec(Spec):
         return self.draws * _DRAW_SECONDS.get(self.dataset, 0.001)
 
     def run_spec(self) -> RunSpec:
-        """The draws of one permutation, as a PCA run has them."""
+        """Return the draws of one permutation as a PCA specification."""
         return RunSpec.bounded(
             dataset=self.dataset,
             protocols=(self.protocol,),
@@ -135,14 +119,14 @@ class DrawsSpec(Spec):
 
 
 class DrawRow(PcaRow):
-    """A draw, as PCA has it; `chains` is how many ran together, 0 without any."""
+    """Row of one draw; `chains` is the number of chains that ran together, 0 without chains."""
 
     permutation: int
     chains: int
 
 
 def draw_rows(spec: DrawsSpec, problem: Problem, permutation: int) -> list[DrawRow]:
-    """Every draw of one permutation."""
+    """Return every draw of one permutation."""
     batch = run_batch(spec.run_spec(), problem, first=permutation * spec.draws)
     return [{**row, "permutation": permutation} for row in batch.rows]
 
@@ -155,8 +139,6 @@ def _draws_problem(key: ProblemKey) -> Problem:
 _everybody = OnceCache(lambda *data: raw_second_moment(local_problem.prepared(*data)), keep=1)
 _draws_problems = OnceCache(_draws_problem, keep=1)
 
-
-# Table 1 of the 2012 paper: how well a linear SVM does in private subspaces.
 
 PROTOCOLS = ("exact", "ppca", "modsulq", "random")
 # C of the SVM, for features of standard deviation 1.
@@ -190,7 +172,7 @@ class TableSpec(DrawsSpec):
         return key[0]
 
     def check(self) -> None:
-        """What cannot run is found with the table's labels."""
+        """Do nothing: settings that cannot run are found when the labels are read."""
 
     def rows(self, problem: TaskProblem, repetition: int) -> Sequence[Row]:
         return list(_rows(self, problem, repetition))
@@ -200,7 +182,7 @@ class TableSpec(DrawsSpec):
 
 
 class TableRow(DrawRow):
-    """A draw and its SVM: the share of the others labelled rightly, and the C that was chosen."""
+    """Row of a draw and its SVM: accuracy on the other rows, and the cost C that was chosen."""
 
     task: str
     accuracy: float
@@ -221,12 +203,12 @@ class TaskProblem:
 
 
 def as_encoded(dataset: Dataset) -> Dataset:
-    """The features as in Figure 1."""
+    """Return the features as in Figure 1."""
     return dataset
 
 
 def without_label_columns(dataset: Dataset) -> Dataset:
-    """The features without those that spell out the label."""
+    """Return the features without those that encode the label."""
     columns = np.arange(dataset.X.shape[1])[dataset.label_columns]
     return replace(
         dataset,
@@ -237,9 +219,9 @@ def without_label_columns(dataset: Dataset) -> Dataset:
 
 
 def kddcup_in_recorded_units(dataset: Dataset) -> Dataset:
-    """kddcup99 with numbers as the file has them, and every row divided by its own length.
+    """Return kddcup99 in the units of its file, with every row divided by its own norm.
 
-    A row's length is its own affair, so that this is as private as dividing by a public bound.
+    The norm of a row depends on that row only, so this is as private as dividing by a public bound.
     """
     X = np.array(dataset.X)
     start = 0
@@ -260,9 +242,9 @@ def kddcup_in_recorded_units(dataset: Dataset) -> Dataset:
 class Task:
     """One line of the table.
 
-    components: k.
-    features: Dataset -> Dataset: which features, in which units.
-    published: tuple of (protocol, mean, standard deviation). Printed accuracies in percent.
+    components: Number of components k.
+    features: Function from a data set to a data set: which features, in which units.
+    published: Tuples of protocol, mean and standard deviation: printed accuracies in percent.
     """
 
     dataset: str
@@ -272,7 +254,7 @@ class Task:
     published: tuple[tuple[str, float, float], ...] = ()
 
     def specs(self) -> Iterator[TableSpec]:
-        """Its draws, an algorithm at a time."""
+        """Return its draws, one specification per algorithm."""
         for protocol in PROTOCOLS:
             yield TableSpec(
                 dataset=self.dataset,
@@ -333,7 +315,7 @@ def _rows(spec: TableSpec, problem: TaskProblem, permutation: int) -> Iterator[T
     for number, (row, subspace) in enumerate(zip(batch.rows, batch.subspaces, strict=True)):
         # The same people train whatever the algorithm.
         rng = stream(spec.seed, Purpose.TRAINING, permutation, number)
-        # In the precision of the rows: else a copy of all of them is made in another.
+        # Use the precision of the rows, so that they are not copied.
         components = subspace.components.astype(problem.X.dtype)
         accuracy, cost = classify(problem.X @ components.T, problem.labels, rng=rng)
         yield {
@@ -352,8 +334,8 @@ def classify(
 
     features: shape (n_samples, n_components)
     labels: shape (n_samples,). 0 or 1.
-    rng: Says who trains and, among them, who tunes.
-    Returns: (float, float). Share of the others labelled rightly, and the cost C that was chosen.
+    rng: Chooses the training rows and, among them, the tuning rows. Returns the accuracy on the
+        other rows and the cost C that was chosen.
     """
     order = rng.permutation(len(features))
     training, testing = np.split(order, [max(2, int(_TRAINING_SHARE * len(order)))])
@@ -371,8 +353,8 @@ def classify(
 
 
 def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.ndarray:
-    """Weights (n_costs, n_columns) of SVMs with a slightly rounded hinge."""
-    # Its room brings scikit-learn, without which the command line starts.
+    """Return weights (n_costs, n_columns) of SVMs with a slightly rounded hinge."""
+    # Import here: scikit-learn would slow down the start of the command line.
     from dpcore.classification.minimization import huber_hinge, minimize
 
     shape = len(costs), rows.shape[1]
@@ -385,7 +367,7 @@ def _weights(rows: np.ndarray, signs: np.ndarray, costs: Sequence[float]) -> np.
             strength=strength,
             tilt=np.zeros(shape),
             start=np.zeros(shape),
-            # Weights within a hundredth of the minimisers.
+            # Weights within 1 % of the minimisers.
             gradient_norm=0.01 * strength,
             norm_bound=float(np.linalg.norm(rows, axis=1).max()),
         )
@@ -398,7 +380,7 @@ def _accuracy(weights: np.ndarray, rows: np.ndarray, signs: np.ndarray) -> np.nd
 def _prepare(title: str) -> Prepared:
     task = next(task for task in TASKS if task.title == title)
     dataset = task.features(load_dataset(task.dataset))
-    # In other units rows have a bound of their own.
+    # Rows in other units have another bound.
     bound = NORM_BOUNDS.get(task.dataset) if task.features is as_encoded else None
     return prepare(dataset, mode="bounded", norm_bound=bound)
 
@@ -414,25 +396,23 @@ def _table_problem(key: TaskKey) -> TaskProblem:
     return TaskProblem(central_problem(people, data), data.X[others], data.labels[others])
 
 
-# One at a time: kddcup99 takes a quarter of a gigabyte.
+# Run one after the other: kddcup99 takes a quarter of a gigabyte.
 _prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
 _table_problems = OnceCache(_table_problem, keep=1)
 
 
-# What the 2012 paper says of its figures, checked on the rows of a live run.
-
 _LEVEL = 0.001
-# "Not much better than random": less than this part of the way from random to exact.
+# "Not much better than random": below this share of the way from random to exact.
 _NEAR_RANDOM = 0.1
-# "Approaches": this part of the optimum.
+# "Approaches": at least this share of the optimum.
 _NEAR_OPTIMUM = 0.9
-# How close accuracies are to be, in points.
+# Largest difference of accuracies, in percentage points.
 _CLOSE = 1.0
 _TABLED = ("exact", "ppca", "modsulq", "random")
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """Difference of the means of two independent series, and how far luck could bring it."""
+    """Return the difference of the means of two independent series and its limit under chance."""
     mean = fmean(first) - fmean(second)
     if min(len(first), len(second)) < 2:
         return Difference(mean, math.inf)
@@ -449,9 +429,9 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
 def check_sample_curve(
     rows: Sequence[Row], *, is_low_dimensional: bool
 ) -> tuple[ClaimVerdict, ...]:
-    """Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
+    """Check Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
 
-    rows: Of protocols exact, ppca, modsulq and random at several `samples`.
+    rows: Rows of protocols exact, ppca, modsulq and random at several `samples`.
     is_low_dimensional: Whether this is the data set for which the paper makes an exception.
     """
     series = _series(rows, "samples")
@@ -483,7 +463,7 @@ def check_sample_curve(
 
 
 def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
-    """Figure 2: PPCA above MOD-SuLQ at every epsilon, both reaching the optimum on the right."""
+    """Check Figure 2: PPCA above MOD-SuLQ at every epsilon, both close to the optimum at last."""
     series = _series(rows, "epsilon")
     values = sorted({value for _, value in series})
     right = {key: fmean(series[key, values[-1]]) for key in ("ppca", "modsulq")}
@@ -499,12 +479,11 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
 def check_accuracies(
     title: str, published: Mapping[str, float], rows: Sequence[Row]
 ) -> Iterator[ClaimVerdict]:
-    """Table 1, one line: PPCA almost as good as exact PCA, the others a little worse.
+    """Check one line of Table 1: PPCA almost as good as exact PCA, the others a little worse.
 
-    title: Of the line.
-    published: mapping of protocol to float. Printed accuracies in percent; none where nothing was
-        printed.
-    rows: Of that line, with `accuracy`.
+    title: Title of the line.
+    published: Printed accuracies in percent by protocol.
+    rows: Rows of that line, with `accuracy`.
     """
     accuracies = {
         protocol: [100 * row["accuracy"] for row in rows if row["protocol"] == protocol]
@@ -572,9 +551,6 @@ def _points(difference: float) -> str:
     return f"{100 * difference:.2g} points"
 
 
-# The figures of Chaudhuri, Sarwate & Sinha (2012), "Near-optimal differentially private principal
-# components", as sweeps.
-
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
 CITATION = (
     "Chaudhuri, Sarwate & Sinha (2012), Near-optimal differentially private principal components, "
@@ -586,11 +562,11 @@ CITATION = (
 class Figure2012:
     """A figure of the 2012 paper, or its table.
 
-    field: What its rows go along: "samples", "epsilon" or "task".
-    specs: Of every value and algorithm, as often as the paper ran them.
-    judge: Rows of a live run -> the paper's claims on them.
-    note: What is to be known beside the claim.
-    published: Printed numbers; the figures have none.
+    field: Field of the axis: "samples", "epsilon" or "task".
+    specs: Specifications of every value and algorithm, with the paper's number of runs.
+    judge: Function from rows to verdicts on the paper's claims.
+    note: Caveat next to the claim.
+    published: Printed numbers; empty for the figures.
     """
 
     name: str
@@ -610,7 +586,7 @@ class Figure2012:
 
     @property
     def base(self) -> RunSpec:
-        """Its first setting."""
+        """First setting of the figure."""
         return self.specs[0].run_spec()
 
     @property
@@ -619,11 +595,11 @@ class Figure2012:
 
     @property
     def ran_on(self) -> str:
-        """Which rows of the data sets are on this machine, and how they are encoded."""
+        """Rows of the data sets on this machine, and their encoding, in one sentence each."""
         return " ".join(map(_provenance, self.datasets))
 
     def varied(self, *, seed: int = 0, repetitions: int | None = None) -> Figure2012:
-        """The figure under another seed, in so many permutations (Figure 2: draws)."""
+        """Return the figure with another seed, or with fewer permutations (Figure 2: draws)."""
         if repetitions is not None and repetitions < 1:
             raise ParameterError("repetitions", "at least 1", repetitions)
         return replace(self, specs=tuple(_again(spec, seed, repetitions) for spec in self.specs))
@@ -715,7 +691,7 @@ def _panels() -> Iterator[Figure2012]:
 
 
 def table_1(tasks: Sequence[Task] = TASKS) -> Figure2012:
-    """The table, or some of its lines."""
+    """Return the table, or some of its lines."""
 
     def judge(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
         return tuple(

@@ -1,1 +1,1 @@
-"""What pages teach with: steps, tests, one person who moves, tutorials."""
+"""Teaching: steps of Algorithm 1, the adversary's test, classroom, quiz, stories and tutorials."""

@@ -1,12 +1,8 @@
-"""The adversary's test between neighbouring data sets, and one person who moves.
+"""The adversary's test between neighbouring data sets, shown on a line, a circle and a drawing.
 
-In units of the noise, the release along the line between the two answers is N(0, 1) under D',
-with another row in the place of yours, and N(mu, 1) under D, with your row.
-
-One person: how far the first direction turns when they move among a few in the plane, and what
-components rebuild of their row.
-
-Directions are angles in degrees, in [-90, 90): a direction and its opposite are one.
+In units of the noise, the release projected on the difference of both answers is N(0, 1) without a
+person's row and N(mu, 1) with it. Directions are angles in degrees, in [-90, 90): a direction and
+its opposite are the same.
 """
 
 from __future__ import annotations
@@ -48,10 +44,10 @@ _PRIORS = np.linspace(0.002, 0.998, 250)
 
 
 def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
-    """What one noisy second moment promises; the number of people cancels out."""
+    """Return the guarantee of one noisy second moment, for any number of people."""
     return gaussian_guarantee(
         budget,
-        replace(HOLDER, noise_added_by="whoever holds the data"),
+        replace(HOLDER, noise_added_by="the holder of the data"),
         l2_sensitivity=l2_sensitivity_of_second_moment(1),
         sigma=second_moment_sigma(budget, 1, calibration=calibration),
         is_calibrated=calibration != "published",
@@ -59,13 +55,15 @@ def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
 
 
 def errors_at(threshold: float, mu: float) -> tuple[float, float]:
-    """Type I and type II error of the test that cries "D" above a threshold, in units of the
-    noise."""
+    """Return type I and type II error of the test that answers "with" above a threshold.
+
+    threshold: Threshold in units of the noise.
+    """
     return float(ndtr(-threshold)), float(ndtr(threshold - mu))
 
 
 def densities(mu: float) -> dict[str, FloatArray]:
-    """Columns "release", "with_you" and "without_you", each of shape (n_points,)."""
+    """Return columns "release", "with_you" and "without_you", each of shape (n_points,)."""
     release = np.linspace(-REACH, mu + REACH, _N_POINTS)
     return {
         "release": release,
@@ -75,9 +73,10 @@ def densities(mu: float) -> dict[str, FloatArray]:
 
 
 def trade_off_rows(guarantee: Guarantee) -> list[Row]:
-    """Curves of type II against type I error: one row a curve, with both as arrays.
+    """Return curves of type II against type I error: one row per curve, with both as arrays.
 
-    The promise in words is that of `asked`; the exact curve is that of the noise really added.
+    The first curve is the bound of the requested (epsilon, delta); the other is exact for the
+    noise.
     """
     # Dense at both ends, where the curves bend.
     type_one = ndtr(np.linspace(-REACH - 2, REACH + 2, _N_POINTS))
@@ -104,10 +103,10 @@ def trade_off_rows(guarantee: Guarantee) -> list[Row]:
 
 
 def belief_columns(guarantee: Guarantee) -> dict[str, FloatArray]:
-    """Belief in the truth after the release against belief before.
+    """Return the belief after the release as a function of the belief before.
 
-    "least" and "greatest" under pure epsilon as asked; "low", "median" and "high" are the 5, 50
-    and 95 % quantiles under the noise really added.
+    "least" and "greatest" are the bounds of pure epsilon; "low", "median" and "high" are the 5, 50
+    and 95 % quantiles for the noise that was added.
     """
     asked, mu = _asked_and_mu(guarantee)
     bounds = np.array([posterior_bounds(prior, asked.epsilon) for prior in _PRIORS])
@@ -137,17 +136,17 @@ def _normal_density(z: FloatArray) -> FloatArray:
 
 
 def single_draw(mu: float, *, with_you: bool, rng: np.random.Generator) -> float:
-    """One release as an adversary sees it, in units of the noise; she is in or she is not."""
+    """Draw one release, in units of the noise, with or without the person's row."""
     return mu * with_you + float(rng.normal())
 
 
 def rounds_of_game(
     mu: float, n_rounds: int, rng: np.random.Generator
 ) -> tuple[BoolArray, FloatArray]:
-    """(whether she is in, release) of each round; a fair coin decides, as in the adversary's test.
+    """Return (whether the person is in, release) of each round; a fair coin decides.
 
-    Releases are in units of the noise. The best attacker accuses above mu / 2 and is right with
-    probability Phi(mu / 2), which is `best_guess`.
+    Releases are in units of the noise. The best attacker answers "with" above mu / 2 and is right
+    with probability Phi(mu / 2), which is `best_guess`.
     """
     is_in = rng.integers(0, 2, n_rounds).astype(bool)
     return is_in, mu * is_in + rng.normal(size=n_rounds)
@@ -165,10 +164,10 @@ _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
 @dataclass(frozen=True)
 class Turn:
-    """What moving one person does.
+    """Effect of moving one person in the plane.
 
-    people: shape (n_people - 1, 2). The others.
-    before, after: shape (2,). The one who moves.
+    people: shape (n_people - 1, 2). All other people.
+    before, after: shape (2,). Position of the person.
     exact_before, exact_after: First direction in degrees, without noise.
     law_before, law_after: shape (n_angles,). Density of the private direction, per degree, at
         `ANGLES`.
@@ -189,9 +188,9 @@ class Turn:
         return min(apart, 180 - apart)
 
     def private_directions(self, count: int) -> FloatArray:
-        """Quantiles, in degrees, of the private direction's law once she has moved: shape (count,).
+        """Return quantiles, in degrees, of the private direction after the move: shape (count,).
 
-        A picture of them shows the law itself: equally many lie where it is equally likely.
+        Equally spaced quantiles show the distribution itself.
         """
         below = np.concatenate(([0.0], np.cumsum(self.law_after[1:] + self.law_after[:-1])))
         quantiles: FloatArray = np.interp(
@@ -201,7 +200,7 @@ class Turn:
 
     @property
     def private_shift(self) -> float:
-        """Total variation: the most by which the chance of any conclusion moves."""
+        """Largest change of the probability of any conclusion (total variation)."""
         gap = np.abs(self.law_after - self.law_before)
         return float(np.trapezoid(gap, ANGLES) / 2)
 
@@ -209,7 +208,7 @@ class Turn:
 def turned(degrees: float, guarantee: Guarantee) -> Turn:
     """Move the last person from the horizontal axis to this angle.
 
-    guarantee: Of the noise: its sigma is rescaled to this many people.
+    guarantee: Guarantee of the noise; its sigma is rescaled to this number of people.
     """
     ranks = np.arange(1, N_PEOPLE)
     radii = _CROWD_RADIUS * np.sqrt((ranks - 0.5) / len(ranks))
@@ -231,21 +230,21 @@ def turned(degrees: float, guarantee: Guarantee) -> Turn:
 
 
 def first_direction(moment: FloatArray) -> float:
-    """Angle of the leading eigenvector of a symmetric 2 x 2 matrix, in degrees."""
+    """Return the angle of the leading eigenvector of a symmetric 2 x 2 matrix, in degrees."""
     return math.degrees(math.atan2(2 * moment[0, 1], moment[0, 0] - moment[1, 1]) / 2)
 
 
 def direction_law(moment: FloatArray, sigma: float, degrees: FloatArray) -> FloatArray:
-    """Density, per degree, of the first direction of moment + isometric noise.
+    """Return the density, per degree, of the first direction of moment + isometric noise.
 
     ((A_11 - A_22) / 2, A_12) points at twice the angle of the first direction. Isometric noise
-    gives both the variance sigma^2 / 2, independently, so twice the angle is a projected normal
-    (Mardia & Jupp 2000, section 3.5.6).
+    gives both coordinates the variance sigma^2 / 2, independently, so twice the angle has a
+    projected normal distribution (Mardia & Jupp 2000, section 3.5.6).
     """
     mean = np.array([(moment[0, 0] - moment[1, 1]) / 2, moment[0, 1]]) * math.sqrt(2) / sigma
     length = math.hypot(*mean)
     along = length * np.cos(2 * np.radians(degrees) - math.atan2(mean[1], mean[0]))
-    # phi(R) / phi(c) is at most 1, where 1 / phi(c) alone would overflow.
+    # phi(R) / phi(c) is at most 1, where 1 / phi(c) would overflow.
     weight = np.sqrt(2 * np.pi) * np.exp((along**2 - length**2) / 2)
     per_radian = (np.exp(-(length**2) / 2) + along * ndtr(along) * weight) / np.pi
     per_degree: FloatArray = per_radian * np.pi / 180
@@ -283,7 +282,7 @@ WIDTH = 14
 N_COMPONENTS = 10
 _N_RUNS = 8
 _PEN = 0.9
-# Strokes on a sheet of 14 x 14, (across, down): digits for whoever does not draw.
+# Strokes on a sheet of 14 x 14, (across, down): examples for visitors who do not draw.
 _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
     "2": (((4, 4.5), (5, 3), (7, 2.3), (9, 3), (9.5, 5), (8, 7.5), (4, 11), (10, 11)),),
     "4": (((7.5, 2.5), (3.5, 8), (10.5, 8)), ((8.3, 5), (8.3, 11.5))),
@@ -299,7 +298,7 @@ _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
 
 
 def drawn_digits() -> dict[str, FloatArray]:
-    """Ink in [0, 1] of a few digits by their name, each of shape (196,)."""
+    """Return ink in [0, 1] of a few digits by name, each of shape (196,)."""
     return {name: _ink(strokes) for name, strokes in _STROKES.items()}
 
 
@@ -319,7 +318,7 @@ def _ink(strokes: Sequence[Sequence[tuple[float, float]]]) -> FloatArray:
 
 
 def row_of(ink: FloatArray) -> FloatArray:
-    """The drawing as a row of length 1, of shape (196,).
+    """Return a drawing as a row of length 1, of shape (196,).
 
     Raises `ParameterError` unless it is 196 finite numbers from 0 to 1, one of them above 0.
     """
@@ -334,14 +333,14 @@ def row_of(ink: FloatArray) -> FloatArray:
 
 @cache
 def _others() -> tuple[int, FloatArray]:
-    """How many other people there are, and the sum of the outer products of their rows."""
+    """Return the number of other people and the sum of the outer products of their rows."""
     rows = load_dataset(DATASET).X.astype(float)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return len(rows), second_moment(rows) * len(rows)
 
 
 def promise_to_all(budget: PrivacyBudget) -> Guarantee:
-    """What one noisy second moment of all people and the seat promises each of them."""
+    """Return the guarantee of one noisy second moment of all people and the seat."""
     of_one, n_people = promise(budget), _others()[0] + 1
     sigma, change = _noise(of_one)
     # Sensitivity and noise both go with 1 / n, so that the promise stays as it is.
@@ -349,7 +348,7 @@ def promise_to_all(budget: PrivacyBudget) -> Guarantee:
 
 
 def _noise(guarantee: Guarantee) -> tuple[float, float]:
-    """Standard deviation of the noise, and the sensitivity that it is calibrated for."""
+    """Return the standard deviation of the noise and the sensitivity that it is calibrated for."""
     if guarantee.sigma is None or guarantee.l2_sensitivity is None:
         raise ParameterError("mechanism", "gaussian", guarantee.mechanism)
     return guarantee.sigma, guarantee.l2_sensitivity
@@ -357,15 +356,15 @@ def _noise(guarantee: Guarantee) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class DrawnPerson:
-    """What results show of one drawing.
+    """Evidence of one drawing in exact and private results.
 
-    n_people: With the seat of the drawing.
-    exact_turn: Degrees by which the exact first direction turns for the drawing.
-    private_turn: Degrees between private first directions of two runs without it; the median.
-    residual_without, residual_with: Share of the drawing that the exact components leave out.
-    exact_trace, private_trace: shape (196,). The pattern that one gets by subtracting the result
-        without the drawing from the result with it.
-    exact_cosine, private_cosine: Of these patterns with the drawing; 1 is the drawing itself.
+    n_people: Number of people with the seat of the drawing.
+    exact_turn: Degrees by which the drawing turns the exact first direction.
+    private_turn: Median of the degrees between private first directions of two runs without it.
+    residual_without, residual_with: Share of the drawing that the exact components miss.
+    exact_trace, private_trace: shape (196,). Leading pattern of the result with the drawing minus
+        the result without it.
+    exact_cosine, private_cosine: Cosine of these patterns with the drawing.
     belief: Typical probability that the best attacker gives to the drawing after one private result
         with it, if blank sheet and drawing were equally likely before.
     """
@@ -392,7 +391,7 @@ class DrawnPerson:
 
 
 def seat_person(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator) -> DrawnPerson:
-    """Exact and private PCA with the drawing in its seat and with a blank sheet there."""
+    """Run exact and private PCA with the drawing in its seat and with a blank sheet there."""
     n_others, total = _others()
     n_people = n_others + 1
     without, with_her = total / n_people, (total + np.outer(row, row)) / n_people
@@ -426,11 +425,11 @@ class Rounds:
     """Releases with a coin that decides whether the drawing is in.
 
     is_in: shape (n_rounds,)
-    leanings: shape (n_rounds,). x^T (release - moment without) x n: 0 and 1 on average without the
-        drawing and with it. Nothing else of a release tells the two apart, so that the best
-        attacker accuses above 1/2.
+    leanings: shape (n_rounds,). x^T (release - moment without) x n: on average 0 without the
+        drawing and 1 with it. It is a sufficient statistic, so the best attacker answers "with"
+        above 1/2.
     pictures: shape (n_pictures, 196). (release - moment without) x n of the first rounds.
-    best_here: The best attacker's chance of being right for this drawing and a blank sheet.
+    best_here: Probability that the best attacker is right, for this drawing and a blank sheet.
     """
 
     is_in: BoolArray
@@ -446,7 +445,7 @@ def play_rounds(
     n_pictures: int,
     rng: np.random.Generator,
 ) -> Rounds:
-    """Private second moments, each with fresh noise, as the attacker of the game looks at them."""
+    """Draw private second moments, each with fresh noise, and project them for the attacker."""
     n_people = _others()[0] + 1
     sigma = _noise(guarantee)[0]
     is_in = rng.integers(0, 2, n_rounds).astype(bool)
@@ -462,7 +461,7 @@ def play_rounds(
 
 
 def _angle(one: FloatArray, other: FloatArray) -> float:
-    # By the sine: the cosine of a tiny angle is 1 to the last digit.
+    # Use the sine: the cosine of a tiny angle rounds to 1.
     turned = other if one @ other >= 0 else -other
     return math.degrees(2 * math.asin(min(1.0, float(np.linalg.norm(one - turned)) / 2)))
 
@@ -474,7 +473,7 @@ def _residual(components: FloatArray, row: FloatArray) -> float:
 def _trace(
     before: tuple[FloatArray, FloatArray], after: tuple[FloatArray, FloatArray], row: FloatArray
 ) -> FloatArray:
-    """The strongest pattern of the difference of two results, with the drawing's sign."""
+    """Return the strongest pattern of the difference of two results, with the drawing's sign."""
     old, new = ((vectors.T * values) @ vectors for values, vectors in (before, after))
     values, vectors = np.linalg.eigh(new - old)
     found = vectors[:, np.argmax(np.abs(values))]

@@ -1,12 +1,8 @@
-"""Algorithm 1 of Imtiaz & Sarwate (2018), step by step, and with a class for hospitals.
+"""Algorithm 1 of Imtiaz & Sarwate (2018), step by step at one site, and with a class for hospitals.
 
-The first draw of the `dpdis` protocol runs as on every page, and is watched at one of its sites
-and at the aggregator.
-
-Algorithm 1 with a class for hospitals: each has its share of the digits and its own epsilon.
-
-What a hospital sends is `site_message` and what comes of it `aggregate`: the class computes what a
-simulation with the same messages would, to the last bit.
+The steps are those of the first run of the protocol `dpdis`. In a class each hospital has its share
+of the digits and its own epsilon. Its message is that of `site_message`, and the result that of
+`aggregate`, equal to the bit.
 """
 
 from __future__ import annotations
@@ -56,19 +52,19 @@ STEP_TITLES = {
     "average": "Sum",
     "components": "Components",
 }
-# As addresses had them when each step was a screen.
+# Names of steps in addresses of earlier versions.
 FORMER_STEPS = {"local moment": "moment", "decomposition": "truncation"}
 _MOST_SITES_SHOWN = 2
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One matrix to look at.
+    """One matrix of a step.
 
-    name: In LaTeX, without dollars.
+    name: Name in LaTeX, without dollars.
     matrix: shape (rows, columns)
     limit: Entries of this size have the strongest colour.
-    private: Whether it may be seen outside: only what comes after the noise.
+    private: Whether it may leave the site: everything computed after the noise.
     """
 
     name: str
@@ -79,12 +75,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step of the algorithm.
 
     key: One of `STEPS`.
     where: "site", "wire" or "aggregator".
-    energy_ratio: Captured by the top K directions of what there is after this step, as a share of
-        the exact optimum: what stopping here would keep.
+    energy_ratio: Captured energy of the top K directions after this step, relative to exact PCA.
     directions: shape (up to n_components, n_features). Those directions.
     facts: Numbers for the sentences of a page.
     """
@@ -102,16 +97,15 @@ Steps = tuple[Step, ...]
 
 @dataclass(frozen=True)
 class Walk:
-    """All steps for one site, and the spectrum that the decomposition and truncation show.
+    """All steps for one site, with the spectrum before and after the noise.
 
-    steps: In the order of `STEPS`.
-    eigenvalues: shape (n_features,). Of the denoised second moment, in the truncation's order.
-    exact_eigenvalues: shape (n_features,). Of the site's second moment before the noise.
-    n_kept: R.
-    message: What the site sends.
+    steps: Steps in the order of `STEPS`.
+    eigenvalues: shape (n_features,). Spectrum of the denoised second moment, in truncation order.
+    exact_eigenvalues: shape (n_features,). Spectrum of the site's second moment without noise.
+    n_kept: Intermediate dimension R.
+    message: Message of the site.
     components, exact_components: shape (n_components, n_features)
-    centre: shape (n_features,). The average of the noisy means that every site has sent before;
-        None where no mean was bought.
+    centre: shape (n_features,). Average of the sites' noisy means; None without a private mean.
     """
 
     steps: Steps
@@ -126,8 +120,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class _SiteInView:
-    """What is computed at one site: A_s, E_s, their sum, that denoised, its eigenpairs and the
-    message."""
+    """Matrices at one site: A_s, E_s, their sum, its denoised version, eigenpairs, message."""
 
     moment: FloatArray
     noise: FloatArray
@@ -227,9 +220,9 @@ class _SiteInView:
 
 
 def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
-    """Every step of the first draw of DPdisPCA, with one site in view.
+    """Return every step of the first run of DPdisPCA at one site.
 
-    Raises `ParameterError` if the spec cannot run.
+    Raises `ParameterError` if the specification cannot run.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
     sites: dict[int, SiteAtWork] = {}
@@ -311,7 +304,7 @@ def _aggregator_steps(
 
 
 def _strength(matrix: FloatArray) -> float:
-    """A size that all but the largest hundredth of the entries stay below."""
+    """Return a size that 99 % of the entries do not exceed."""
     return float(np.quantile(np.abs(matrix), 0.99)) or 1.0
 
 
@@ -320,19 +313,18 @@ def _strength(matrix: FloatArray) -> float:
 PICTURES, SHAPE = "mnist-small", (14, 14)
 N_COMPONENTS, INTERMEDIATE_DIM = 10, 20
 DELTA = 1e-5
-# Of a pixel's public limits, 0 to 1, and how long a picture can be about it: a row is
+# Middle of a pixel's public limits, 0 to 1, and largest norm of a picture around it: a row is
 # (pixels - 1/2) / 7.
 MIDDLE, REACH = 0.5, 7.0
 
 
 @dataclass(frozen=True, eq=False)
 class ClassOfHospitals:
-    """The handwritten digits, dealt to so many hospitals; nobody is at two.
+    """Handwritten digits, dealt to disjoint hospitals.
 
-    moments: Rows around the middle of the public limits of a pixel, of length 1 at most by them. No
-        mean is bought: a hospital that sends needs to wait for no other.
-    exact: shape (n_components, n_features). What everybody's rows together would give without
-        noise.
+    moments: Second moments of rows around the middle of a pixel's public limits, of length at most
+        1. No private mean is needed, so a hospital need not wait for another.
+    exact: shape (n_components, n_features). Components of all rows without noise.
     reference: shape (n_features, n_features). Centred second moment that energy is measured on.
     """
 
@@ -343,7 +335,10 @@ class ClassOfHospitals:
     @classmethod
     @lru_cache(maxsize=2)  # of 60 hospitals, 18 MB
     def dealt(cls, n_hospitals: int) -> ClassOfHospitals:
-        """Raises `ParameterError` if there are not two people for each."""
+        """Deal the digits to a number of hospitals.
+
+        Raises `ParameterError` if there are fewer than two people for each.
+        """
         spec = RunSpec.bounded(dataset=PICTURES, sites=n_hospitals)
         problem = local_problem(spec.problem_key())
         if not isinstance(problem.moments, SiteMoments):
@@ -353,34 +348,36 @@ class ClassOfHospitals:
         return cls(replace(problem.moments, precision=None), exact, problem.reference)
 
     def rebuilt(self, components: FloatArray) -> FloatArray:
-        """(10, 196) ink of ten pictures rebuilt from components, one picture of each numeral."""
+        """Return (10, 196) ink of ten pictures rebuilt from components, one picture of each
+        numeral.
+        """
         rows = (numerals() - MIDDLE) / REACH
         ink: FloatArray = rows @ components.T @ components * REACH + MIDDLE
         return ink
 
     def people(self, hospital: int) -> int:
-        """How many a hospital has; public."""
+        """Return the public number of people of a hospital."""
         return int(self.moments.n_samples[hospital])
 
     def own_components(self, hospital: int) -> FloatArray:
-        """(n_components, n_features) without noise: for this hospital's eyes alone."""
+        """Return (n_components, n_features) without noise, which must not leave the hospital."""
         return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
 
     @property
     def chance(self) -> float:
-        """What a random subspace keeps on average, as a share of what `exact` keeps."""
+        """Mean captured energy of a random subspace, relative to `exact`."""
         kept = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
         return float(kept / captured_energy(self.exact, self.reference))
 
     def energy(self, components: FloatArray) -> float:
-        """What components keep, as a share of what `exact` keeps."""
+        """Return the captured energy of components, relative to `exact`."""
         kept = captured_energy(components, self.reference)
         return float(kept / captured_energy(self.exact, self.reference))
 
 
 @lru_cache(maxsize=1)
 def numerals() -> FloatArray:
-    """(10, 196) ink of the first picture of each numeral."""
+    """Return (10, 196) ink of the first picture of each numeral."""
     pictures = load_dataset(PICTURES)
     labels = np.asarray(pictures.labels)
     found: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
@@ -388,18 +385,18 @@ def numerals() -> FloatArray:
 
 
 def settings_of(epsilon: float) -> ReleaseSettings:
-    """What a hospital is asked to send at its epsilon."""
+    """Return the settings of a hospital's message at its epsilon."""
     return ReleaseSettings(PrivacyBudget(epsilon, DELTA), N_COMPONENTS, INTERMEDIATE_DIM)
 
 
 def message_of(
     hospitals: ClassOfHospitals, hospital: int, epsilon: float, seed: int
 ) -> tuple[SiteMessage, int]:
-    """What a hospital sends, as it arrives, and its length in bytes.
+    """Return a hospital's message, as the aggregator receives it, and its size in bytes.
 
-    Promise: as `dpcore.pca.site.site_message`, for each of the hospital's people, as long as it
-    sends once and nobody else knows the seed. What the hospital looks at before it sends, at other
-    epsilons, has the same unit noise and must not leave it.
+    The guarantee of `dpcore.pca.site.site_message` holds for each of the hospital's people if it
+    sends once and keeps the seed secret. Previews at other epsilons use the same unit noise and
+    must not leave the hospital.
     """
     message = site_message(
         hospitals.moments.second_moments[hospital],
@@ -411,21 +408,23 @@ def message_of(
 
 
 def components_of(message: SiteMessage) -> FloatArray:
-    """(n_components, n_features) that one message shows of its hospital."""
+    """Return (n_components, n_features) of the directions in one message."""
     return aggregate([message], N_COMPONENTS)[1]
 
 
 def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
-    """(n_components, n_features) of what has arrived, added up by hospital's number: in whatever
-    order messages come, the result is the same."""
+    """Return (n_components, n_features) of all messages.
+
+    They are added in the order of the hospitals, so that the order of arrival does not matter.
+    """
     return aggregate([messages[hospital] for hospital in sorted(messages)], N_COMPONENTS)[1]
 
 
 def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
-    """As `together`, each message weighed by 1 / sigma^2 instead of its number of people.
+    """Return the same with weights 1 / sigma^2 instead of the numbers of people.
 
     Every sigma is public, so this is post-processing. In a plain average one hospital with a small
-    epsilon brings its noise to all; here it counts for as much as it knows.
+    epsilon adds its noise to the result of all.
     """
     ordered = [messages[hospital] for hospital in sorted(messages)]
     weights = np.array([message.sigma**-2 for message in ordered])
@@ -437,7 +436,7 @@ def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
 
 
 def promise_of(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:
-    """What a hospital's message promises each of its people, before or after it is made."""
+    """Return the guarantee of a hospital's message for each of its people."""
     settings = settings_of(epsilon)
     return noise_guarantee(
         settings, EVERY_SITE, [noise_scales(hospitals.people(hospital), settings)]

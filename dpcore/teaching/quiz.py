@@ -1,14 +1,10 @@
 """A quiz of six questions before and after a lesson, and the paired analysis of its answers.
 
-The questions ask for what epsilon, delta and an aggregator can and cannot do, as chances out of a
-hundred and as what follows for a person; they measure objective comprehension of risk in the manner
-of Nanayakkara, Smart, Cummings, Kaptchuk & Redmiles (2023). They have not been validated on people.
+The questions measure objective comprehension of epsilon, delta and the aggregator, in the manner of
+Nanayakkara, Smart, Cummings, Kaptchuk & Redmiles (2023). They have not been validated on people.
 
-The analysis is exact, for classes are small. A question is tested by McNemar's exact test: of the
-phones whose answer changed between right and wrong, as many would change either way if nothing had
-been learnt. Totals are tested by flipping the sign of each phone's gain, and by the sign test,
-whose order statistics also bound the median gain. Without a class that was taught something else, a
-gain may come of the second reading as well as of the lesson.
+The analysis is exact, because classes are small: McNemar's test for each question, and sign-flip
+and sign tests for the totals. Without a control class, a gain may come from the second reading.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from dpcore.errors import ParameterError, require_one_of
 
 
 class Phase(StrEnum):
-    """When the six questions are asked."""
+    """Phase of the quiz."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -42,11 +38,11 @@ UNKNOWN = "unknown"
 class Question:
     """A question with three answers, of which one is right.
 
-    name: Of its columns in a file.
-    topic: What it is about, in a few words.
-    choices: mapping of str to str. Answers by the letter that a file has.
-    right: The letter of the right one.
-    reason: Why, in a sentence.
+    name: Name of its columns in a file.
+    topic: Topic in a few words.
+    choices: Answers by letter.
+    right: Letter of the right answer.
+    reason: Explanation in one sentence.
     """
 
     name: str
@@ -141,7 +137,7 @@ QUESTIONS = (
 BY_NAME = {question.name: question for question in QUESTIONS}
 
 Answers = Mapping[tuple[str, Phase], str]
-"""Of one phone: the letter chosen, or `UNKNOWN`, by question and phase; absent if not answered."""
+"""Answers of one phone: a letter or `UNKNOWN` by question and phase; absent if not answered."""
 
 _PHONE = "phone"
 _COLUMNS = [
@@ -152,20 +148,23 @@ _COLUMNS = [
 
 
 def is_right(name: str, choice: str) -> bool:
-    """Whether an answer to a question is right; not to know is not."""
+    """Return whether an answer is right; `UNKNOWN` is not."""
     return choice == BY_NAME[name].right
 
 
 def check_answer(name: str, choice: str) -> None:
-    """Raises `ParameterError` if there is no such question, or it has no such answer."""
+    """Refuse an unknown question or answer.
+
+    Raises `ParameterError` naming it.
+    """
     require_one_of("question", name, BY_NAME)
     require_one_of(name, choice, (*BY_NAME[name].choices, UNKNOWN))
 
 
 def shuffled_quiz(rng: np.random.Generator) -> list[tuple[Question, list[str]]]:
-    """The questions in random order, each with the letters of its answers in random order.
+    """Return the questions in random order, each with the letters of its answers in random order.
 
-    Not to know stays last.
+    `UNKNOWN` is always last.
     """
     order = rng.permutation(len(QUESTIONS))
     return [
@@ -194,10 +193,10 @@ def quiz_csv(phones: Sequence[Answers]) -> str:
 
 
 def read_quiz(file: TextIO) -> list[Answers]:
-    """The answers in a file of `quiz_csv`.
+    """Return the answers in a file of `quiz_csv`.
 
-    Raises `ParameterError` if columns are missing, an answer is none of the question's, or the
-        file calls an answer right that is not: it was written for other questions.
+    Raises `ParameterError` if columns are missing, an answer does not belong to its question, or
+        the file marks a wrong answer as right, because it was written for other questions.
     """
     reader = csv.DictReader(file)
     missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
@@ -229,13 +228,13 @@ def _answers_of(row: Mapping[str, str | None], line: int) -> Answers:
 
 @dataclass(frozen=True)
 class PairedAnswers:
-    """A question's answers of the phones that gave both.
+    """Answers to one question from phones that answered it twice.
 
-    n_phones: How many gave both.
-    n_right_before, n_right_after: How many of them were right.
-    n_gained, n_lost: How many went from wrong to right, and from right to wrong.
-    p_value: Of McNemar's exact test, two-sided.
-    p_adjusted: The same after Holm (1979), for six questions are tested.
+    n_phones: Number of these phones.
+    n_right_before, n_right_after: Numbers of right answers.
+    n_gained, n_lost: Numbers of changes from wrong to right and from right to wrong.
+    p_value: Two-sided p value of McNemar's exact test.
+    p_adjusted: The same after Holm (1979), for six questions.
     gained_share: 95 % limits, by Clopper & Pearson (1934), of the share of changes that were gains;
         None if nothing changed.
     """
@@ -253,13 +252,13 @@ class PairedAnswers:
 
 @dataclass(frozen=True)
 class PairedTotals:
-    """Right answers of six of the phones that answered all six both times.
+    """Right answers of phones that answered all six questions twice.
 
-    mean_gain: After less before.
-    p_permutation: Two-sided, over all ways to flip the signs of the gains.
-    p_sign: Of the sign test, two-sided; phones that neither gained nor lost are left out.
-    median_gain: Limits of the median gain that hold with 95 % confidence at least, by order
-        statistics; None below six phones, where there are none.
+    mean_gain: Mean of after minus before.
+    p_permutation: Two-sided p value over all sign flips of the gains.
+    p_sign: Two-sided p value of the sign test, without phones whose total did not change.
+    median_gain: Limits of the median gain with at least 95 % confidence, by order statistics; None
+        below six phones.
     """
 
     n_phones: int
@@ -275,7 +274,7 @@ class PairedTotals:
 
 @dataclass(frozen=True)
 class QuizAnalysis:
-    """What a class answered before and after."""
+    """Analysis of a class's answers before and after."""
 
     n_phones: int
     questions: tuple[PairedAnswers, ...]
@@ -341,9 +340,10 @@ def _totals(phones: Sequence[Answers]) -> PairedTotals:
 
 
 def mcnemar_p(n_gained: int, n_lost: int) -> float:
-    """Two-sided p value of McNemar's exact test, which is the sign test of the changes.
+    """Return the two-sided p value of McNemar's exact test.
 
-    Under the null hypothesis a change is a gain with chance 1/2.
+    It is the sign test of the changes: under the null hypothesis a change is a gain with
+    probability 1/2.
     """
     changes = n_gained + n_lost
     tail = sum(math.comb(changes, k) for k in range(min(n_gained, n_lost) + 1))
@@ -352,10 +352,9 @@ def mcnemar_p(n_gained: int, n_lost: int) -> float:
 
 
 def sign_flip_p(gains: Sequence[int]) -> float:
-    """Two-sided exact p value of the sum of paired differences, by flipping their signs.
+    """Return the two-sided exact p value of the sum of paired differences under sign flips.
 
-    Under the null hypothesis each difference is as likely as its negative. All 2^n ways are
-    counted, by their sum.
+    All 2^n flips are counted, by their sum.
     """
     ways = {0: 1}
     for gain in gains:
@@ -372,7 +371,7 @@ def sign_flip_p(gains: Sequence[int]) -> float:
 def share_limits(
     successes: int, trials: int, confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    """Exact two-sided limits of a share (Clopper & Pearson 1934); None without trials."""
+    """Return exact two-sided limits of a share (Clopper & Pearson 1934), or None without trials."""
     if trials == 0:
         return None
     alpha, failures = (1 - confidence) / 2, trials - successes
@@ -382,10 +381,10 @@ def share_limits(
 
 
 def median_limits(values: Sequence[int], confidence: float = 0.95) -> tuple[int, int] | None:
-    """Limits of the median that hold with this confidence at least, whatever the distribution.
+    """Return limits of the median with at least this confidence, for any distribution.
 
-    Order statistics k + 1 and n - k, for the largest k with P(Bin(n, 1/2) <= k) <= alpha / 2; None
-    where there is no such k.
+    They are the order statistics k + 1 and n - k for the largest k with P(Bin(n, 1/2) <= k) <=
+    alpha / 2; None if no such k exists.
     """
     ordered, n_values = sorted(values), len(values)
     most, tail, k = (1 - confidence) / 2 * 2**n_values, 0, -1
@@ -395,7 +394,7 @@ def median_limits(values: Sequence[int], confidence: float = 0.95) -> tuple[int,
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P values adjusted for as many tests, each at least as large as the ones below it."""
+    """Return p values adjusted for multiple tests (Holm 1979)."""
     adjusted, running = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
         running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))

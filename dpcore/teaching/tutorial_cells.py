@@ -24,16 +24,16 @@ from dpcore.teaching.tutorials import Cells, Print
 def mean(epsilon: float, print: Print) -> Cells:
     """Private mean.
 
-    The average age of two thousand people, without giving any one of them away.
+    The average age of two thousand people, with a bound on what it reveals about each.
     """
     # %% [markdown]
-    # An age lies in [0, 100], whoever somebody is. Replacing one person moves the mean of $n$ ages
+    # An age lies in [0, 100]. Replacing one person moves the mean of $n$ ages
     # by at most $100 / n$: noise of that size hides them.
 
     # %%
     rng = np.random.default_rng(7)
     ages = rng.normal(44, 17, size=2000).clip(0, 100).round()  # two thousand people
-    bounds = (0, 100)  # public: nobody is older
+    bounds = (0, 100)  # public limits
     yield None
 
     # %%
@@ -69,7 +69,7 @@ def variance(epsilon: float, print: Print) -> Cells:
     # %%
     rng = np.random.default_rng(7)
     ages = rng.normal(44, 17, size=2000).clip(0, 100).round()  # two thousand people
-    bounds = (0, 100)  # public: nobody is older
+    bounds = (0, 100)  # public limits
     yield None
 
     # %%
@@ -79,7 +79,7 @@ def variance(epsilon: float, print: Print) -> Cells:
     yield None
 
     # %% [markdown]
-    # Bounds that are too tight move people: less noise, but a bias nobody sees.
+    # Bounds that are too tight move values: less noise, but a hidden bias.
 
     # %%
     for high in (60, 80, 100, 200):

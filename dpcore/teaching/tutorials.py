@@ -1,5 +1,4 @@
-"""The tutorials of `dpcore.teaching.tutorial_cells`, shown cell by cell, run live, or
-taken home."""
+"""Tutorials from `dpcore.teaching.tutorial_cells`, run cell by cell or exported as notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from dpcore.privacy import Guarantee
 
 TEXT, CODE = "markdown", "code"
 _CELL = re.compile(r"^ *# %%(.*)\n", re.MULTILINE)
-# What ends a cell here, and is no part of it where it is shown.
+# End of a cell in the source, removed from the shown code.
 _END = re.compile(r"^yield (?:None)?", re.MULTILINE)
 _SOURCE = Path(__file__).with_name("tutorial_cells.py")
 
@@ -29,11 +28,11 @@ Cells = Iterator[object]
 
 @dataclass(frozen=True)
 class Tutorial:
-    """Cells in order, and what they are about.
+    """Cells of a tutorial with a title and one sentence about it.
 
     about: One sentence.
-    imports: What its code needs.
-    cells: tuple of (kind, source). Kind is "markdown" or "code".
+    imports: Import lines of its code.
+    cells: Tuples of kind ("markdown" or "code") and source.
     """
 
     key: str
@@ -43,7 +42,7 @@ class Tutorial:
     cells: tuple[tuple[str, str], ...]
 
     def filled(self, epsilon: float) -> list[tuple[str, str]]:
-        """The cells as a notebook has them: the first of code says what epsilon is."""
+        """Return the cells of the notebook, whose first code cell sets epsilon."""
         cells = list(self.cells)
         first = [kind for kind, _ in cells].index(CODE)
         line = f"epsilon = {float(epsilon)!r}"
@@ -53,8 +52,11 @@ class Tutorial:
 
 @dataclass(frozen=True)
 class Output:
-    """What one code cell printed, the value of its last line, a figure or None, and what the
-    private results it named promise."""
+    """Output of one code cell.
+
+    It has the printed text, the value of the last line, and the guarantees of the named private
+    results.
+    """
 
     printed: str
     value: object = None
@@ -62,7 +64,7 @@ class Output:
 
 
 def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
-    """Outputs of a tutorial's code cells at this epsilon, in order."""
+    """Return the outputs of a tutorial's code cells at this epsilon, in order."""
     lines: list[str] = []
     # Standard output belongs to the whole server; a print of its own belongs to this run.
     cells = import_module(f"{__package__}.{_SOURCE.stem}")
@@ -86,7 +88,7 @@ def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
 
 
 def tutorial_notebook(key: str, epsilon: float) -> str:
-    """A tutorial as a Jupyter notebook."""
+    """Return a tutorial as a Jupyter notebook."""
     chosen = tutorial(key)
     intro = (
         f"# {chosen.title}\n\n{chosen.about}\n\nRun it from the folder that holds `dpcore`, with "
@@ -96,7 +98,7 @@ def tutorial_notebook(key: str, epsilon: float) -> str:
 
 
 def tutorial(key: str) -> Tutorial:
-    """The tutorial of this name.
+    """Return the tutorial with this name.
 
     Raises `ParameterError` naming the known ones.
     """
@@ -122,7 +124,7 @@ def _read() -> Iterator[Tutorial]:
 
 
 def _imports_for(function: ast.FunctionDef, tree: ast.Module) -> Iterator[str]:
-    """Import lines for the names that the body of a function reads."""
+    """Return import lines for the names that the body of a function reads."""
     body = (node for statement in function.body for node in ast.walk(statement))
     read = {node.id for node in body if isinstance(node, ast.Name)}
     for line in tree.body:

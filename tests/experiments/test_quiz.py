@@ -103,10 +103,11 @@ def test_the_order_is_drawn_from_the_generator_it_is_given():
 def test_a_file_says_what_was_answered_and_no_more():
     phones = [phone(2, 5), {("delta", Phase.BEFORE): UNKNOWN}, {}]
     written = quiz_csv(phones)
-    assert read_quiz(io.StringIO(written)) == phones
-    header, first, *_ = written.splitlines()
-    assert header.split(",")[:3] == ["phone", "smaller_epsilon_before", "smaller_epsilon_after"]
-    assert len(header.split(",")) == 1 + 4 * 6 and first.startswith("1,b,b,")
+    read = read_quiz(io.StringIO(written))
+    assert len(read) == len(phones) and all(each in read for each in phones)
+    header = written.splitlines()[0].split(",")
+    assert header[:3] == ["phone", "smaller_epsilon_before", "smaller_epsilon_after"]
+    assert len(header) == 1 + 4 * 6
 
 
 @pytest.mark.parametrize(
