@@ -262,8 +262,11 @@ def drawn(
 
 
 def is_gaussian(entry: Protocol) -> bool:
-    """Whether Gaussian noise is what a matrix is protected by."""
-    return entry.kind is Kind.APPROXIMATE
+    """Return whether the views of a protocol are a matrix plus Gaussian noise.
+
+    A protocol with messages of its own adds the error of their encoding.
+    """
+    return entry.kind is Kind.APPROXIMATE and entry.neighbours.message is None
 
 
 def family_of(entry: Protocol) -> str:
@@ -303,6 +306,8 @@ def sent(
     means: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """The matrix a site sends, from its own rows and its own stream; of a proxy, P P^T."""
+    if entry.neighbours.message is not None:
+        return entry.neighbours.message(draw, site)
     message = site_message(
         draw.moment_around(draw.centre, site),
         int(draw.moments.n_samples[site]),

@@ -295,12 +295,33 @@ class Draw:
         people = int(self.moments.n_samples[site])
         return NoisySite(noisy, people, sigma, self.settings.noise, self.sigma_of_average)
 
+    def for_each_site(self, work: Callable[[int, NoisySite], Made]) -> Iterator[Made]:
+        """Yield work(site, noisy site) of all sites in order, in several threads."""
+
+        def done(site: int) -> Made:
+            return work(site, self.noisy_site(site))
+
+        sites = range(self.moments.n_sites)
+        workers = min(len(sites), self._threads or PROCESSORS)
+        if workers == 1 or self.moments.n_features < THREADED_FROM_FEATURES:
+            yield from map(done, sites)
+            return
+        with executor(workers) as pool:
+            # Chunks bound the number of noisy matrices in memory.
+            for start in range(0, len(sites), workers):
+                yield from pool.map(done, sites[start : start + workers])
+
+    def centred_site(self, site: int, drawn: NoisySite) -> NoisySite:
+        """Return the site around the average noisy mean, if its rows are not centred yet."""
+        if self.noisy_means is None or self.centre is not None:
+            return drawn
+        return drawn.centred(self.noisy_means[site], self.moments.weights @ self.noisy_means)
+
     def _sent_by(self, site: int, drawn: NoisySite) -> tuple[list[Spectrum], Arrived]:
-        centred = alone = drawn
-        if self.noisy_means is not None and self.centre is None:
+        alone, centred = drawn, self.centred_site(site, drawn)
+        if self.noisy_means is not None and self.centre is None and site == 0:
             own = self.noisy_means[site]
-            alone = drawn.centred(own, own) if site == 0 else drawn
-            centred = drawn.centred(own, self.moments.weights @ self.noisy_means)
+            alone = drawn.centred(own, own)
         arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
         self._watch(SiteAtWork(site, drawn, centred, arrived))
         return [alone.spectrum] if site == 0 else [], arrived
@@ -344,7 +365,7 @@ class Draw:
         means, weights = self.noisy_means, self.moments.weights
         total = np.zeros(self.moments.n_features)
         n_bytes = 0
-        for site, drawn in enumerate(self._all_noisy_sites()):
+        for site, drawn in enumerate(self.for_each_site(lambda _, noisy: noisy)):
             diagonal = np.diagonal(drawn.noisy).astype(np.float64)
             if means is not None and self.centre is None:
                 centre = weights @ means
@@ -355,16 +376,6 @@ class Draw:
             if n_bytes <= _MOST_BYTES_KEPT:
                 self._noisy_sites[site] = drawn
         return total
-
-    def _all_noisy_sites(self) -> Iterator[NoisySite]:
-        sites = range(self.moments.n_sites)
-        workers = min(len(sites), self._threads or PROCESSORS)
-        if workers == 1 or self.moments.n_features < THREADED_FROM_FEATURES:
-            yield from map(self.noisy_site, sites)
-            return
-        with executor(workers) as pool:
-            for start in range(0, len(sites), workers):
-                yield from pool.map(self.noisy_site, sites[start : start + workers])
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:

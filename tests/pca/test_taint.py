@@ -51,7 +51,7 @@ def rows(rng, scale):
 
 
 @pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
-@pytest.mark.parametrize("key", ["dpdis", "full", "pooled", "local", "sequential"])
+@pytest.mark.parametrize("key", ["dpdis", "full", "pooled", "local", "sequential", "coded"])
 def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
     monkeypatch, rng, key, choice
 ):

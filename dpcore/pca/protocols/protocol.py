@@ -246,6 +246,8 @@ class Neighbours:
     epsilon: Asked, where the audit's own would leave nothing to be found.
     settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
     noisy_mean: Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
+    message: (Draw, site) -> matrix that the site's message decodes to, if it is neither its noisy
+        matrix nor its proxy.
     has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
     """
 
@@ -253,6 +255,7 @@ class Neighbours:
     epsilon: float | None = None
     settings: tuple[tuple[str, str], ...] = ()
     noisy_mean: Callable[[Draw], FloatArray] | None = None
+    message: Callable[[Draw, int], FloatArray] | None = None
     has_own_cases: bool = False
 
 

@@ -1,0 +1,86 @@
+"""Coded matrices: every site sends its whole noisy second moment in few bytes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from dpcore.arrays import FloatArray
+from dpcore.pca.aggregator import NoisyAverage, Subspace
+from dpcore.pca.coded_messages import decode_site, encode_site, noise_factor
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites, shared_centre
+from dpcore.pca.protocols.protocol import (
+    EVERY_SITE,
+    Kind,
+    Look,
+    Neighbours,
+    Protocol,
+    Where,
+    noise_guarantee,
+    traffic_of_means,
+)
+from dpcore.pca.protocols.register import SITES_MOMENTS, register
+from dpcore.pca.site import NoisySite
+from dpcore.spectra import Spectrum
+from dpcore.streams import Purpose
+
+
+def coded(draw: Draw) -> Subspace:
+    """Average the decoded matrices of all sites, denoise once, return the leading directions."""
+    return average_of_coded(draw).subspace(draw.settings)
+
+
+def average_of_coded(draw: Draw) -> NoisyAverage:
+    """Return the average of the coded matrices, as the aggregator has it.
+
+    Sites code the noisy matrices that DPdisPCA reads, so the guarantee is the same one.
+    """
+    settings, weights = draw.settings, draw.moments.weights.astype(draw.precision)
+    total: FloatArray = np.zeros((draw.moments.n_features,) * 2, dtype=draw.precision)
+    n_bytes = []
+    for weight, message in zip(weights, draw.for_each_site(partial(message_of, draw)), strict=True):
+        n_bytes.append(len(message))
+        total += weight * decode_site(message).values
+    for_means, before = traffic_of_means(draw, come_back=True)
+    of_means = [scales.mean for scales in draw.scales]
+    return NoisyAverage(
+        Spectrum(total),
+        noise_guarantee(settings, EVERY_SITE, draw.scales),
+        draw.sigma,
+        np.array(n_bytes) + for_means,
+        draw.sigma_of_average * noise_factor(),
+        n_rounds=1 + before,
+        centre=shared_centre(draw),
+        total=draw.total_around(draw.centre),
+        mean_sigma=0.0 if settings.on_sphere else float(np.linalg.norm(weights * of_means)),
+    )
+
+
+def message_of(draw: Draw, site: int, noisy: NoisySite) -> bytes:
+    """Return the message of a site, given its noisy matrix before it is centred."""
+    key = draw.repetition.rng(Purpose.ROUNDING, draw.sites[site])
+    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)
+
+
+def decoded_message(draw: Draw, site: int) -> FloatArray:
+    """Return the matrix that a site's message decodes to."""
+    return decode_site(message_of(draw, site, draw.noisy_site(site))).values
+
+
+register(
+    Protocol(
+        "coded",
+        "Coded matrices",
+        "Each site adds noise to its second moment and sends it rounded and entropy-coded.",
+        coded,
+        promised_by_sites,
+        Kind.APPROXIMATE,
+        Where.EVERY_SITE,
+        SITES_MOMENTS,
+        silent_because="the error of rounded messages is not Gaussian",
+        look=Look("#AA4499", "hexagon"),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean, message=decoded_message),
+    )
+)
