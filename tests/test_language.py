@@ -56,7 +56,7 @@ BAD_NAMES = frozenset(
     apart along away whoever whose door knock books house museum""".split()
 )
 # Subjects of this commit and older ones are not checked.
-FIRST_CHECKED_COMMIT = "68938a0d3cfd3680f96077b415097686da612fac"
+FIRST_CHECKED_COMMIT = "5eae69a0faa8841005f3b18921c23a18d946f8fb"
 MAX_SUBJECT = 72
 
 

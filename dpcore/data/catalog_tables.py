@@ -131,9 +131,9 @@ class Nominal:
 
     def codes(self, values: AnyArray) -> IntArray:
         """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
-        known = self._codes
+        code_of = self._codes
         codes = np.fromiter(
-            (known.get(value.strip(b" ."), -1) for value in values.tolist()),
+            (code_of.get(value.strip(b" ."), -1) for value in values.tolist()),
             dtype=np.intp,
             count=len(values),
         )
@@ -149,10 +149,10 @@ Column = CodedNumber | Nominal
 
 
 def read_code_book(path: Path) -> tuple[Column, ...]:
-    """One column a line, in the order of the fields.
+    """Read the columns of a code book, in the order of the fields.
 
-    path: Of a CSV file: names, the highest of a number and whether its range is documented or
-        logarithmic, or the levels of words. A column with neither is left out.
+    path: CSV file with names, the largest value of a number and whether its range is documented
+        or logarithmic, or the levels of words. A column with neither is omitted.
     """
     with open(path, newline="", encoding="utf-8") as book:
         return tuple(
@@ -171,7 +171,7 @@ def read_code_book(path: Path) -> tuple[Column, ...]:
 
 
 class _Misfit(ValueError):
-    """A value that a column cannot have, and the row of its block it stands in."""
+    """Error: a value that a column cannot have, with its row in the block."""
 
     def __init__(self, row: int, what: str):
         self.row = row
@@ -183,10 +183,10 @@ def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
         row = int(np.argmax(wrong))
         value = values[row]
         if isinstance(value, bytes):
-            shown = repr(value.decode(errors="replace").strip(" ."))
+            text = repr(value.decode(errors="replace").strip(" ."))
         else:
-            shown = f"{value:g}"
-        raise _Misfit(row, f"{shown} {what}")
+            text = f"{value:g}"
+        raise _Misfit(row, f"{text} {what}")
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -194,8 +194,11 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def ranges_of(columns: Sequence[Column]) -> tuple[ColumnRange, ...]:
-    """Each column with the public limits of its features: indicators are 0 or 1, and what is taken
-    modulo a period is in [0, 1); of other numbers the source's documentation has to say."""
+    """Return the columns with the public limits of their features.
+
+    Indicators are 0 or 1, and values modulo a period are in [0, 1). Other numbers need documented
+    limits.
+    """
     return tuple(
         ColumnRange(column.name, len(column.feature_names), 0.0, 1.0)
         if isinstance(column, Nominal) or column.documented or column.period
@@ -214,9 +217,9 @@ def read_table(
 ) -> tuple[FloatArray, IntArray]:
     """Encode a table block by block.
 
-    columns: In the order of the features.
-    n_fields: Of every line.
-    path: For the message if something does not fit.
+    columns: Columns in the order of the features.
+    n_fields: Number of fields of every line.
+    path: Path for error messages.
     Returns X: ndarray of float32, shape (len(lines), n_features)
     Returns labels: ndarray of int, shape (len(lines),). Positions in `label.levels`.
     Raises `DataUnavailable` if a line has not `n_fields` fields, a word is no level of its column
@@ -227,12 +230,12 @@ def read_table(
     start = 0
     for fields in _parsed(lines, (*columns, label), n_fields, path, delimiter):
         stop = start + len(fields[label.position])
-        left = 0
+        first = 0
         for column in columns:
-            right = left + len(column.feature_names)
+            last = first + len(column.feature_names)
             with _located(column, path, start):
-                column.write(fields[column.position], X[start:stop, left:right])
-            left = right
+                column.write(fields[column.position], X[start:stop, first:last])
+            first = last
         with _located(label, path, start):
             labels[start:stop] = label.codes(fields[label.position])
         start = stop

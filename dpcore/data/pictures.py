@@ -1,9 +1,8 @@
 """Data sets of pictures: digits, patches, MNIST, Fashion-MNIST, mfeat.
 
-MNIST's 10,000 test pictures at 14 × 14, which come with the package.
-
-`python -m dpcore.data.pictures DATA_HOME` makes the two files beside this module anew
-from the official ones (`mnist-small.md` names licence and source).
+MNIST's 10,000 test pictures at 14 × 14 are bundled with the package.
+`python -m dpcore.data.pictures DATA_HOME` generates the two files in this folder from the official
+files (`mnist-small.md` names licence and source).
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def load_digits() -> Dataset:
 
 
 def photograph_windows() -> tuple[FloatArray, ...]:
-    """Every 28 x 28 grey window of the two photographs, as views, nothing copied.
+    """Return every 28 x 28 grey window of the two photographs, as views, nothing copied.
 
     Returns: tuple of shape (400, 613, 28, 28), float32 in [0, 1]. Luma by the weights of ITU-R
         BT.601.
@@ -101,7 +100,7 @@ def load_patches(n_samples: int | None = None) -> Dataset:
     for photograph, (view, count) in enumerate(zip(windows, counts, strict=True)):
         mine = np.flatnonzero(labels == photograph)
         rows, columns = np.divmod(chosen[mine] - offset, view.shape[1])
-        # In blocks, because indexing all windows at once copies them twice.
+        # Blocks are used because indexing all windows at once copies them twice.
         for block in np.array_split(np.arange(len(mine)), max(1, len(mine) // 4096)):
             X[mine[block]] = view[rows[block], columns[block]].reshape(len(block), -1)
         offset += count
@@ -149,7 +148,7 @@ MNIST_FILES = (
     ),
 )
 
-# What scikit-learn's fetch_openml("mnist_784", version=1) leaves in its data folder.
+# File of scikit-learn's fetch_openml("mnist_784", version=1) in its data folder.
 OPENML_FOLDER = "openml/openml.org/data/v1/download/52667"
 OPENML_FILE = OfficialFile("mnist_784.arff.gz")
 
@@ -175,7 +174,7 @@ FASHION_FILES = (
     ),
 )
 
-# Pictures and labels of the official test halves, which nobody trains on.
+# Pictures and labels of the official test sets, which no training uses.
 TEST_FILES = {
     name: tuple(
         OfficialFile(f"t10k-{part}-ubyte.gz", content_sha256=content_sha256, name_is_shared=True)
@@ -201,7 +200,7 @@ _FASHION_LABELS = tuple(
 
 
 def load_mnist(files: tuple[LocalFile, ...]) -> Dataset:
-    """MNIST's training half from its two IDX files."""
+    """Load MNIST's training set from its two IDX files."""
     return _mnist(*_read_pair(files), "the official files")
 
 
@@ -282,7 +281,7 @@ def _unit_range(pixels: IntArray, out: FloatArray) -> FloatArray:
 
 SIDE, N_ROWS = 14, 10_000
 _FOLDER = Path(__file__).parent
-# What comes with the package, in MNIST's own format. A checksum, as any file may be damaged.
+# Bundled files, in MNIST's own format. A checksum, as any file may be damaged.
 BUNDLED = (
     OfficialFile(
         "mnist-small-images-idx3-ubyte.gz",
@@ -316,13 +315,13 @@ def halved(pictures: IntArray) -> IntArray:
     """Means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w), uint8."""
     n, height, width = pictures.shape
     blocks = pictures.reshape(n, height // 2, 2, width // 2, 2)
-    # In whole numbers, so that every machine rounds alike.
+    # Integer arithmetic rounds alike on every machine.
     means: IntArray = ((blocks.sum(axis=(2, 4), dtype=np.uint16) + 2) >> 2).astype(np.uint8)
     return means
 
 
 def read_official(home: Path) -> tuple[IntArray, IntArray]:
-    """The bundled pictures and labels, made from MNIST's official test files.
+    """Generate the bundled pictures and labels from MNIST's official test files.
 
     Raises `DataUnavailable` if a file is not in the data home or not what its name says.
     """
@@ -375,7 +374,7 @@ MFEAT_FILES = tuple(
 
 
 def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
-    """All six views side by side, each divided by its public scale."""
+    """Return all six views as one table, each divided by its public scale."""
     tables = []
     views = {}
     names: list[str] = []
@@ -401,12 +400,12 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def select_views(dataset: Dataset, *names: str) -> Dataset:
-    """The columns of some views, in the order given.
+    """Return the columns of some views, in the given order.
 
     Parameters
     ----------
     dataset : Dataset
-        With `views`.
+        Data set with `views`.
     *names : str
 
     Returns

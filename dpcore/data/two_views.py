@@ -1,4 +1,4 @@
-"""The same people seen in two ways: data for canonical correlation analysis."""
+"""Data sets with two views of the same people, for canonical correlation analysis."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TwoViewDataset:
         Positions in `label_names`.
     label_names : tuple of str or None
     x_name, y_name : str
-        What a reader calls the views.
+        Displayed names of the views.
     x_feature_names, y_feature_names : tuple of str
     x_image_shape, y_image_shape : (height, width) or None
         Set where a row of that view is a picture.
@@ -47,7 +47,7 @@ class TwoViewDataset:
     provenance : str
         One sentence: what the rows really are.
     is_part : bool
-        As in `Dataset`.
+        See `Dataset`.
     correlations : ndarray of shape (n_shared,) or None
         Canonical correlations of the law the rows were drawn from, where they were drawn.
     """
@@ -166,8 +166,8 @@ def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
 def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
     views = dataset.views or {}
     if x_name == y_name or not {x_name, y_name} <= set(views):
-        known = ", ".join(views) or "none: this data set has no views"
-        raise ParameterError("how", f"two different views out of {known}", (x_name, y_name))
+        available = ", ".join(views) or "none: this data set has no views"
+        raise ParameterError("how", f"two different views out of {available}", (x_name, y_name))
     columns = np.arange(dataset.n_features)
     return _cut(
         dataset,

@@ -224,7 +224,7 @@ class _Blocks:
         self._form_vectors = np.empty((capacity, size), dtype)
         self.values = form.eigenvalues[self._order[:capacity]]
         self.vectors = np.zeros((capacity, n_features), dtype)
-        # In the order by value, the eigenvalues 0 of the zero rows precede the negative ones.
+        # Sorted by value, the eigenvalues 0 of the zero rows precede the negative ones.
         self._n_available = capacity
         if by == "value" and size < n_features:
             self._n_available = int((self.values > 0).sum())
