@@ -51,6 +51,7 @@ _PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length
 _EXAMPLE_PROJECT, _EXAMPLE_RELEASE = "example", "release-1"
 _EXAMPLE_SETTINGS = PublicationSettings(1.0, 1e-6, 3)
 _EXAMPLE_CAP = (2.0, 1e-6)
+_USUAL = (("epsilon", 1.0), ("delta", 1e-6))
 _FOLDER = "_own_projects"
 _MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
 _FIGURE_HEIGHT = 580
@@ -85,19 +86,22 @@ def show(_: Selection) -> None:
         return
     if own.is_example:
         _prepare_example(own, dictionary)
-    head = st.container()
+    # Results are drawn before the controls that select them, so that no part of the page moves
+    # when a later one is there. The values of the controls are in the session already.
+    released = None
+    with notices.errors_as_messages():
+        released = _selected_release(own)
+        _draw_answer(dictionary, released)
     result_place, request_place = st.columns([3, 2], gap="large")
+    with result_place, notices.errors_as_messages():
+        if released is None:
+            _draw_plan(dictionary)
+        else:
+            _draw_components(released)
     with request_place, notices.errors_as_messages():
         request = _draw_request(own, dictionary)
-        released = _choose_release(request.existing)
-        with result_place, notices.errors_as_messages():
-            if released is None:
-                _draw_plan(request, dictionary)
-            else:
-                _draw_components(released)
-        with head:
-            _draw_answer(request, dictionary, released)
         if released is not None:
+            _draw_choice(request.existing)
             _draw_details(released, own)
     notices.explain_computation("release")
     link_to_parts("release")
@@ -124,10 +128,13 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
     delta = st.select_slider(
         "δ (failure probability)", DELTAS, 1e-6, format_func=say_delta, key="release_delta"
     )
+    usual_components = _usual_components(dictionary)
     most = min(dictionary.n_features, _MOST_COMPONENTS)
     n_components = 1
     if most > 1:
-        n_components = st.slider("Components K", 1, most, min(3, most), key="release_components")
+        n_components = st.slider(
+            "Components K", 1, most, usual_components, key="release_components"
+        )
     button_place = st.container()
     with st.expander("Project, cap and name"):
         request = _draw_project(own, epsilon, delta, n_components)
@@ -149,8 +156,16 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
     return request
 
 
+def _usual_components(dictionary: Dictionary) -> int:
+    return min(3, dictionary.n_features)
+
+
+def _usual_project(own: OwnTable) -> str:
+    return _EXAMPLE_PROJECT if own.is_example else "people"
+
+
 def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int) -> Request:
-    usual = _EXAMPLE_PROJECT if own.is_example else "people"
+    usual = _usual_project(own)
     project = st.text_input(
         "Project",
         usual,
@@ -317,7 +332,7 @@ class _SessionFolder:
 # ---- what is there before a release: a plan on made-up rows
 
 
-def _draw_plan(request: Request, dictionary: Dictionary) -> None:
+def _draw_plan(dictionary: Dictionary) -> None:
     n_rows = st.number_input(
         "Rows, as far as their number is public",
         10,
@@ -326,8 +341,9 @@ def _draw_plan(request: Request, dictionary: Dictionary) -> None:
         key="release_rows",
         help="The rows of the plan are made up from the limits; nothing private is read.",
     )
-    settings = request.settings
-    rows = list(_plan_rows(dictionary, n_rows, settings.n_components, settings.delta))
+    delta = st.session_state.get("release_delta", dict(_USUAL)["delta"])
+    n_components = st.session_state.get("release_components", _usual_components(dictionary))
+    rows = list(_plan_rows(dictionary, n_rows, n_components, delta))
     show_figure(
         energy_curves(rows, "epsilon", axis_title="ε of one release", dark=is_dark()),
         key="release_plan",
@@ -367,26 +383,38 @@ def _plan_rows(
 # ---- a release: answer, components, files
 
 
-def _choose_release(project: Project | None) -> ReleasedPCA | None:
-    """Return the latest finished release of a project, unless the visitor picks another."""
-    names = [] if project is None else [e.name for e in project.releases() if e.is_finished]
+def _selected_release(own: OwnTable) -> ReleasedPCA | None:
+    """Return the latest finished release of the selected project, or the one that is selected.
+
+    Raises `ParameterError` if the project or the release cannot be read.
+    """
+    usual = _usual_project(own)
+    project = _find_project(own, st.session_state.get(f"release_project_{usual}", usual))
+    names = _finished_names(project)
     if project is None or not names:
         return None
-    name = names[-1]
+    name = st.session_state.get(f"release_choice_{len(names)}", names[-1])
+    return load_release(project.path_of(name if name in names else names[-1]))
+
+
+def _draw_choice(project: Project | None) -> None:
+    """Draw the choice among several releases of a project."""
+    names = _finished_names(project)
     if len(names) > 1:
-        name = st.selectbox("Show", names, index=len(names) - 1, key=f"release_shown_{len(names)}")
-    return load_release(project.path_of(name))
+        st.selectbox("Show", names, index=len(names) - 1, key=f"release_choice_{len(names)}")
 
 
-def _draw_answer(request: Request, dictionary: Dictionary, released: ReleasedPCA | None) -> None:
-    settings = request.settings
+def _finished_names(project: Project | None) -> list[str]:
+    return [] if project is None else [e.name for e in project.releases() if e.is_finished]
+
+
+def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     if released is None:
-        scales = calibrated(dictionary, epsilon=settings.epsilon, delta=settings.delta)
-        exact = scales.epsilon(settings.delta, settings.epsilon)
+        epsilon, delta = (st.session_state.get(f"release_{key}", usual) for key, usual in _USUAL)
+        scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
+        exact = scales.epsilon(delta, epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
-        st.markdown(
-            f"Nothing is released yet. The plan uses made-up rows. δ = {say_delta(settings.delta)}."
-        )
+        st.markdown(f"Nothing is released yet. The plan uses made-up rows. δ = {say_delta(delta)}.")
         return
     certificate, verdict = released.certificate_, verify(released.folder)
     name = escape_markdown(certificate["name"])
