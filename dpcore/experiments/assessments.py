@@ -22,13 +22,13 @@ from dpcore.streams import Repetition
 
 @dataclass(frozen=True, eq=False)
 class AssessedRelease:
-    """One release: its own assessment, and the truth, which is not private.
+    """Assessment of one release, with the exact values, which are not private.
 
     own: None where the release cannot tell.
     variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
         those of the first site for a site alone, of everybody else.
     total: tr A.
-    optimum: Of the best subspace of this dimension.
+    optimum: Energy of the best subspace of this dimension.
     """
 
     own: Assessment | None
@@ -52,7 +52,7 @@ def assess_releases(
     *,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> dict[str, AssessedRelease]:
-    """What each protocol's release in one repetition says of itself, and the truth.
+    """Return the assessment of each protocol's release in one repetition, and the exact values.
 
     The noise is that of `dpcore.experiments.pca.draw_subspaces`, and so is the checkpoint.
     Nothing is drawn but for protocols whose release can tell.
@@ -88,7 +88,7 @@ def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedR
 
 
 def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
-    """What the noise was added to, around what it is centred around."""
+    """Return the exact matrix that the noise was added to, around the released centre."""
     if draw.settings.on_sphere and average.centre is not None:
         exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
         return exact.astype(np.float64)

@@ -18,20 +18,20 @@ from dpcore.pca.protocols.protocol import Kind, NoiseIdentity
 from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import EVERYONE, Charge, Guarantee, Release
 
-# What is released, as a charge says it.
+# Name of the released quantity in a charge.
 COMPONENTS = "components"
 
 
-# A spec or a row: the settings of a release by the names of their fields.
+# Spec or row: settings of a release by the names of their fields.
 Cell = Mapping[str, Any]
 
 
 def compute_charges(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:
-    """What the runs behind some tidy rows cost, over all their data sets."""
+    """Return the charges of the runs behind tidy rows, over all their data sets."""
     numbers: dict[tuple[object, ...], set[int]] = {}
     examples: dict[tuple[object, ...], Cell] = {}
     for row in rows:
-        # Settings after the noise differ from row to row of a sweep; one of each will do.
+        # Rows of a sweep that differ in settings after the noise share one charge.
         same = (row["protocol"], row["dataset"], row["exact_epsilon"],
                 *noise_key(row, row["protocol"]))  # fmt: skip
         numbers.setdefault(same, set()).add(row["repetition"])
@@ -89,62 +89,63 @@ def _make_dropout_key(cell: Cell, is_distributed: bool) -> tuple[object, ...]:
 
 
 def reads_rows_first(cell: Cell) -> bool:
-    """Whether centring and scaling read every row before any promise starts."""
+    """Return whether centring and scaling read every row, before any guarantee applies."""
     return bool(cell["preparation"] == "published")
 
 
 def get_noise_identity(cell: Cell, key: str) -> NoiseIdentity:
-    """What a protocol reads under a cell's preparation."""
+    """Return the identity of the noise that a protocol reads under a cell's preparation."""
     return protocol(key).reads(on_sphere=cell.get("preparation") == "sphere")
 
 
 def make_people_key(cell: Cell) -> tuple[object, ...]:
-    """Who takes part, and, from the fourth on, who is where."""
+    """Return the values that choose the people; from the fourth on, those that assign sites."""
     skew = cell["concentration"] if cell["split"] == "dirichlet" else None
     who = (cell["samples"], cell["seed"], cell["resample"])
     return (*who, cell["sites"], cell["split"], skew)
 
 
 def describe_matrix(cell: Cell, key: str) -> str:
-    """What a protocol adds its noise to, in words that tell its noise from that of others."""
+    """Return the name of the matrix that a protocol adds noise to, unique per noise identity."""
     return get_noise_identity(cell, key).of(cell["sites"])
 
 
 def describe_noise(cell: Cell, key: str, matrix: str) -> str:
-    """What a person would call draws of one noise; the usual preparation goes without saying."""
+    """Return the label of the draws of one noise, without settings that have their default."""
     reads = get_noise_identity(cell, key).settings
     settings = [cell[name] for name in ("calibration", "noise") if name in reads]
     prepared = [
-        said
+        value
         for name, usual in (("preparation", "sphere"), ("knowledge", NO_KNOWLEDGE), ("limits", ""))
-        if (said := cell.get(name, usual)) != usual
+        if (value := cell.get(name, usual)) != usual
     ]
-    told = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
-    return f"{matrix}, {cell['samples']:,} rows, ε = {cell['epsilon']:g}, {told}"
+    details = ", ".join([*settings, *prepared, f"seed {cell['seed']}"])
+    return f"{matrix}, {cell['samples']:,} rows, ε = {cell['epsilon']:g}, {details}"
 
 
 def make_stream_key(cell: Cell, key: str) -> str:
-    """The unit noise that repetitions of a seed scale, whatever people and settings it is for."""
+    """Return the key of the unit noise that the repetitions of a seed scale."""
     return joined(get_noise_identity(cell, key).words, cell["seed"])
 
 
 def make_charge(
     cell: Cell, key: str, guarantee: Guarantee, drawn: frozenset[int], what: tuple[str, ...]
 ) -> Charge:
+    """Return the charge for the numbered draws of one noise."""
     entry = protocol(key)
-    # Where every site releases, everybody pays through one; only a site alone spares the others,
-    # unless who is there, or which site is the first to be there, is drawn anew each time.
-    alone = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
+    # Only a protocol of the first site spares the people of the others, unless the people, or the
+    # first site that answers, differ from repetition to repetition.
+    is_first_site = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
     release = Release.of(
         guarantee,
         key=joined(*noise_key(cell, key)),
         label=describe_noise(cell, key, describe_matrix(cell, key)),
         dataset=cell["dataset"],
-        partition=joined(*make_people_key(cell)) if alone else EVERYONE,
-        sites=(0,) if alone else None,
+        partition=joined(*make_people_key(cell)) if is_first_site else EVERYONE,
+        sites=(0,) if is_first_site else None,
     )
-    stream_held = make_stream_key(cell, key)
-    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream_held)
+    stream = make_stream_key(cell, key)
+    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream)
 
 
 def _guarantee_of(row: Cell) -> Guarantee:

@@ -135,8 +135,8 @@ def decide(
 ) -> Iterator[TriedOption | Option]:
     """Search, and then test the three options in fresh runs.
 
-    spec: From `asked_spec`.
-    target: In (0, 1), the share of the optimum that has to survive.
+    spec: Result of `asked_spec`.
+    target: Share of the optimum that has to survive, in (0, 1).
     Yields `TriedOption` for each epsilon of the search, and then an `Option` for each of `NAMES`.
     Raises `ParameterError` if the target is out of range, or the spec cannot run.
     """
@@ -144,8 +144,8 @@ def decide(
         raise ParameterError("target", "between 0 and 1", target)
 
     def runs(epsilon: float, n_runs: int) -> tuple[Row, ...]:
-        asked = Points((replace(spec, epsilon=epsilon, repetitions=n_runs),))
-        result = collect_all(asked, should_stop, options)
+        points = Points((replace(spec, epsilon=epsilon, repetitions=n_runs),))
+        result = collect_all(points, should_stop, options)
         if result.skipped:
             raise ParameterError("epsilon", "possible to run", result.skipped[0]["skipped"])
         return result.rows
@@ -199,18 +199,18 @@ def share_recognised(
 
     X: shape (n, n_features)
     labels: shape (n,)
-    components, centre: As released, in the units of X.
+    components, centre: Released values, in the units of X.
     rng: Generator that splits the rows into training and test rows.
     """
     people = rng.permutation(len(X))[:_MOST_LEARNERS]
     X, labels = X[people], labels[people]
-    seen = (X - centre) @ components.T
-    seen = seen / max(float(np.linalg.norm(seen, axis=1).max()), 1e-300)
+    projected = (X - centre) @ components.T
+    projected = projected / max(float(np.linalg.norm(projected, axis=1).max()), 1e-300)
     # Infinite epsilon adds no noise, so the random state changes no number.
     model = PrivateLogisticRegression(epsilon=math.inf, regularization=1e-4, random_state=0)
-    model.fit(seen[::2], labels[::2])
+    model.fit(projected[::2], labels[::2])
     is_hard = _find_hard_cases(X[::2], labels[::2], X[1::2], labels[1::2])
-    is_right = model.predict(seen[1::2]) == labels[1::2]
+    is_right = model.predict(projected[1::2]) == labels[1::2]
     return float(np.mean(is_right[is_hard]))
 
 

@@ -82,20 +82,20 @@ def compute_floors(
     ]
     # Concurrent callers for one problem wait for the first instead of repeating its draws.
     with problem.floor_lock:
-        known = problem.floors
-        if len(known) >= _MOST_KEPT:
-            known.clear()
+        floors = problem.floors
+        if len(floors) >= _MOST_KEPT:
+            floors.clear()
         missing = dict.fromkeys(
-            name for group in keys for name, key in group.items() if key not in known
+            name for group in keys for name, key in group.items() if key not in floors
         )
         if missing:
             entries = [protocol(name) for name in missing]
             drawn = _draw_floors(entries, scaled, problem, seed, n_runs, threads, checkpoint)
-            for group, floors in zip(keys, drawn, strict=True):
-                known.update({group[name]: floors[name] for name in missing if name in group})
+            for group, own in zip(keys, drawn, strict=True):
+                floors.update({group[name]: own[name] for name in missing if name in group})
         return [
             {
-                name: known[group[name]]
+                name: floors[group[name]]
                 if name in group
                 else Floor((random_ratio(problem, each.n_components),))
                 for name in protocols

@@ -33,7 +33,7 @@ _KIND = "site moments in float64"
 
 
 def load_or_compute(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
-    """The site data of a key: found in the folder, or made and kept there.
+    """Return the site data of a key, from the folder or computed and stored there.
 
     Only of data sets that are read from files: the others are made in no time. What is damaged is
     made again. Rows that wait for a centre are read when a moment is asked for that is not there.
@@ -64,7 +64,7 @@ def load_or_compute(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
 
 
 def with_stored_centres(problem: Problem) -> Problem:
-    """The same, which keeps the moments around the centres that it is asked for.
+    """Return a copy of the problem that stores the moments around requested centres.
 
     What is kept of a draw on MNIST takes 7 MB: not for every draw of every setting.
     """
@@ -119,7 +119,7 @@ class _Rows:
 
 
 def _digests(dataset: str) -> list[str]:
-    """Of the files that the rows are read from; empty where there are none, or they are away."""
+    """Return the digests of the files of a data set; empty if there are no files."""
     try:
         return [_sha256(path) for path in dataset_files(dataset)]
     except OSError:
@@ -154,7 +154,7 @@ def _keep(store: Store, identity: list[object], arrays: dict[str, AnyArray] | No
 
 
 def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
-    """What `_packed` packed; the store has seen that it is whole."""
+    """Read the result of `_packed`, whose checksum the store has verified."""
     with np.load(BytesIO(content)) as packed:
         arrays = dict(packed)
     found = json.loads(str(arrays["about"]))

@@ -31,7 +31,7 @@ from dpcore.spectra import (
 )
 from dpcore.streams import Purpose, stream
 
-# What kept data sets and site moments may take: two of the larger data sets, or one and its
+# Bytes of cached data sets and site moments: two of the larger data sets, or one and its
 # moments at sixty sites.
 _MOST_BYTES = 1024**3
 # Problems whose floors are kept after the problem itself.
@@ -40,7 +40,7 @@ _MOST_FLOORS = 1024
 
 @dataclass(frozen=True)
 class DataDescription:
-    """What a page says of the rows; as in `Prepared`."""
+    """Public description of the rows; fields as in `Prepared`."""
 
     default_components: int | None
     feature_names: tuple[str, ...]
@@ -54,23 +54,23 @@ class DataDescription:
 
 @dataclass(frozen=True, eq=False)
 class SiteData:
-    """All that a problem needs of the rows; as in `Problem`."""
+    """Part of a problem that is computed from rows; attributes as in `Problem`."""
 
     moments: SiteMoments | SiteRows
     centre: FloatArray
     about: DataDescription
 
 
-# From a key, and what reads its rows, to its site data: where they are kept between two starts.
+# Maps a key and a function that reads its rows to the site data, stored between two starts.
 Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What sites hold and what the exact answer captures; but for rows nothing grows with N.
+    """Site moments and the exact answer; only rows take memory that grows with N.
 
-    moments: Of the people at the sites. Centred if the preparation was "published"; their rows,
-        which wait for a centre, if it was "sphere".
+    moments: Moments of the people at the sites. Centred if the preparation is "published"; rows,
+        which wait for a centre, if it is "sphere".
     reference: shape (n_features, n_features), float64. The second moment that captured energy is
         measured on.
     exact_components: shape (n_features, n_features). All eigenvectors of the pooled second moment
@@ -102,7 +102,7 @@ class Problem:
         return self.about.default_components
 
     def lift(self, subspace: Subspace) -> Subspace:
-        """A subspace drawn from the moments, in the D dimensions that energy is measured in."""
+        """Return a subspace of the moments in the D dimensions in which energy is measured."""
         if self.basis is None:
             return subspace
         return replace(subspace, components=subspace.components @ self.basis)
@@ -113,8 +113,8 @@ class Problem:
 
     @property
     def holders_moment(self) -> FloatArray:
-        """Everybody's second moment as an algorithm reads it that buys no mean: on the sphere
-        around the public middle."""
+        """Second moment of all rows for an algorithm without a private mean: on the sphere, around
+        the public middle."""
         rows = self.moments
         moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
         return moments.pooled()
@@ -140,15 +140,15 @@ def load_prepared(
     *,
     download: bool = True,
 ) -> Prepared:
-    """A data set ready for a private algorithm; the slow and large part of a problem."""
+    """Load and prepare a data set for a private algorithm."""
     dataset = load_dataset(name, limits=limits, download=download)
-    # The rows of a table in somebody's hands are its holder's, and are prepared again and again.
+    # Rows of an uploaded table belong to the table and are prepared several times.
     in_place = not is_held(name)
     return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
 
 
 def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
-    """Row numbers of each site's people."""
+    """Return the row numbers of each site."""
     n_rows = len(prepared.X)
     n_samples = n_rows if key.samples is None else key.samples
     if n_samples > n_rows:
@@ -160,7 +160,9 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
     people = np.arange(n_rows)
     if n_samples < n_rows:
         if key.split == GIVEN:
-            raise ParameterError("samples", "everybody, as the table says who is where", n_samples)
+            raise ParameterError(
+                "samples", "all rows, since the table assigns rows to sites", n_samples
+            )
         rng = stream(key.seed, Purpose.SAMPLE, key.drawing)
         # A prefix of one permutation, so that a larger sample contains the smaller one.
         people = rng.permutation(n_rows)[:n_samples]
@@ -177,7 +179,7 @@ def sites_of(key: ProblemKey, prepared: Prepared) -> tuple[IntArray, ...]:
 
 
 def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
-    """What the sites of a key hold; the part of a problem that reads rows."""
+    """Compute the site data of a key from its rows."""
     prepared = read()
     require_variance(prepared)
     sites = sites_of(key, prepared)
@@ -188,7 +190,7 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.reads_rows_first:
-        # The authors centre the people drawn once more, with their own mean.
+        # As in the authors' code, the drawn people are centred again, with their own mean.
         moments = moments.centred(centre, in_place=True)
     return SiteData(moments, centre, DataDescription.of(prepared))
 
@@ -196,11 +198,11 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
-    """Site moments and exact answer for one key.
+    """Compute site moments and exact answer for one key.
 
-    prepared: What `load_prepared` gives for the key's data set and preparation.
-    whole: Gives the second moment of all prepared rows, for keys that measure on everybody; it is
-        worked out here when absent.
+    prepared: Result of `load_prepared` for the key's data set and preparation.
+    whole: Returns the second moment of all prepared rows, for keys that measure on all rows; the
+        default computes it.
     """
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
         basis = public_basis(knowledge, key.dataset)
@@ -226,14 +228,14 @@ def _within_public_subspace(
     prepared: Prepared,
     whole: Callable[[], FloatArray] | None,
 ) -> Problem:
-    """Moments of projected rows, measured against what there is without the projection."""
+    """Compute moments of projected rows, measured on the rows without the projection."""
     without = build_problem(key, prepared, whole)
     basis = basis.astype(prepared.X.dtype)
     rows: FloatArray = prepared.X @ basis.T
     if not key.on_sphere:
         # A projection lengthens no row, but its rounding may.
         rows, _ = shorten(rows, 1.0)
-    # What was between limits is turned, and coordinates are no pixels.
+    # A rotation does not keep limits of columns, and coordinates are no pixels.
     projected = replace(prepared, X=rows, half_widths=None, image_shape=None)
     within = build_problem(replace(key, reference="sites"), projected)
     return replace(without, moments=within.moments, basis=basis)
@@ -248,7 +250,7 @@ def _no_variance() -> ParameterError:
 
 
 def require_variance(prepared: Prepared) -> None:
-    """Refuse rows that are all equal, where what is left of them is rounding.
+    """Refuse rows that are all equal, since their centred moments are rounding errors.
 
     Raises `ParameterError`.
     """
@@ -259,7 +261,7 @@ def require_variance(prepared: Prepared) -> None:
 
 
 def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
-    """The problem with the exact answer for `pooled`, which is measured on `reference`."""
+    """Return the problem with the exact answer for `pooled`, measured on `reference`."""
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     optimum = cumulative_energy(components, reference)
     if not optimum[-1] > 0:
@@ -276,7 +278,7 @@ def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Pro
 
 
 def whole_second_moment(prepared: Prepared) -> FloatArray:
-    """Centred second moment of every prepared row, float64."""
+    """Compute the centred second moment of every prepared row, in float64."""
     everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),), products=prepared.X.dtype)
     return everybody.centred().pooled()
 
@@ -285,13 +287,13 @@ ProblemSource = Callable[[ProblemKey], Problem]
 
 
 class Problems:
-    """Problems by their keys; each made once, however many threads ask.
+    """Thread-safe cache of problems by their keys; each is computed once.
 
     load: (name, preparation, norm_bound, limits) -> Prepared.
     keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
         sweep comes to its problems one after the other; more than one would take the memory of
         many.
-    most_bytes: What the kept problems may take together; the latest stays whatever it takes.
+    most_bytes: Limit on the memory of all cached problems; the latest one always stays.
     shelf: Not asked for the problems of sweeps.
     prepared: The data sets: called as `load`.
     """
@@ -319,13 +321,13 @@ class Problems:
         return self._problems(key)
 
     def peek(self, key: ProblemKey) -> Problem | None:
-        """The problem if it is there; None where one would have to wait for it."""
+        """Return the problem if it is cached, None otherwise."""
         return self._problems.peek(key)
 
     def for_sweeps(self, keep: int = 1) -> ProblemSource:
-        """A source for sweeps: on the same data, and with a few problems of its own.
+        """Return a source for sweeps, on the same data and with its own cache of `keep` problems.
 
-        The many problems of a sweep then push out none of these.
+        The problems of a sweep then evict none of these.
         """
         own = OnceCache(lambda key: self._build(key, site_data), keep, _MOST_BYTES)
         return lambda key: self(key) if (key,) in self._problems else own(key)
@@ -336,11 +338,11 @@ class Problems:
             return problem
         # Floors are small and slow to compute: a problem that is made again has those of before.
         with self._lock:
-            kept = self._floors.pop(key, None) or (problem.floors, problem.floor_lock)
-            self._floors[key] = kept
+            floors = self._floors.pop(key, None) or (problem.floors, problem.floor_lock)
+            self._floors[key] = floors
             if len(self._floors) > _MOST_FLOORS:
                 self._floors.pop(next(iter(self._floors)))
-        return replace(problem, floors=kept[0], floor_lock=kept[1])
+        return replace(problem, floors=floors[0], floor_lock=floors[1])
 
     def _compute(self, key: ProblemKey, shelf: Shelf) -> Problem:
         read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
@@ -364,7 +366,7 @@ class KnowledgeRow(TypedDict):
 def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
     """Energy of the exact optimum within each subspace, over its share of the directions.
 
-    problem: Of the data set; its reference is what is measured on.
+    problem: Problem of the data set; energy is measured on its reference.
     n_components: K; shares that leave fewer directions are left out.
     """
     optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
@@ -373,9 +375,9 @@ def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[Kn
         basis = public_basis(Knowledge(source, 100), dataset)
         within = basis @ reference @ basis.T
         for percent in (*SHARES, 80, 100):
-            left = Knowledge(source, percent).n_directions(len(basis))
-            if left >= n_components:
-                leading = np.linalg.eigvalsh(within[:left, :left])[-n_components:]
+            size = Knowledge(source, percent).n_directions(len(basis))
+            if size >= n_components:
+                leading = np.linalg.eigvalsh(within[:size, :size])[-n_components:]
                 ratio = float(leading.sum()) / optimum
                 rows.append({"source": source, "percent": percent, "energy_ratio": ratio})
     return rows

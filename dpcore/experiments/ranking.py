@@ -32,7 +32,7 @@ FEW_DRAWS = 2
 class Trusted(StrEnum):
     """Parties that have to be trusted in addition to the own site, least trust first."""
 
-    NOBODY = "nobody"
+    NOBODY = "no other party"
     OTHER_SITES = "enough other sites, to keep their masks to themselves"
     HOLDER = "the one that is sent everyone's rows"
 
@@ -64,8 +64,10 @@ class Way:
     @property
     def prepared(self) -> str:
         """Preparation and public knowledge in words: "sphere, lowest 20 % of frequencies"."""
-        known = "" if self.knowledge == NO_KNOWLEDGE else f", {describe_knowledge(self.knowledge)}"
-        return f"{'not centred' if self.preparation == 'none' else self.preparation}{known}"
+        subspace = (
+            "" if self.knowledge == NO_KNOWLEDGE else f", {describe_knowledge(self.knowledge)}"
+        )
+        return f"{'not centred' if self.preparation == 'none' else self.preparation}{subspace}"
 
     @property
     def label(self) -> str:
@@ -111,11 +113,11 @@ def ways_for(dataset: str, protocols: Collection[str] | None = None) -> tuple[Wa
 def reasons_left_out() -> dict[str, str]:
     """Return the protocols that no ranking contains, each with the reason."""
     reasons: dict[str, str] = {}
-    seen: dict[object, str] = {}
+    first_keys: dict[object, str] = {}
     for key, entry in PROTOCOLS.items():
         if entry.noise is None:
             reasons[key] = "reads no noise: it has no guarantee, or does not read the rows"
-        elif (same := seen.setdefault((entry.release, entry.noise.name), key)) != key:
+        elif (same := first_keys.setdefault((entry.release, entry.noise.name), key)) != key:
             reasons[key] = f"is the same release as {PROTOCOLS[same].title}"
     return reasons
 

@@ -12,24 +12,24 @@ from dpcore.experiments.problem import Problem
 from dpcore.pca import Subspace
 
 N_EXAMPLES = 10
-# Of each class the third: the first five of MNIST is one that few would read as a five.
+# Index of the row that is taken of each class: the first 5 of MNIST is hard to read.
 _TURN = 2
 # Data sets whose pictures are ink on paper; others are photographs.
 INK = ("mnist-small", "mnist", "digits")
-# Of a table, so many columns are drawn as bars.
+# Number of columns of a table that are drawn as bars.
 MOST_BARS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class ExampleRows:
-    """Ten people of a data set, and which of their columns are shown.
+    """Ten example rows of a data set, with the columns to draw.
 
-    rows: shape (n_people, n_features), float64. Of `Prepared.X`.
+    rows: shape (n_people, n_features), float64. Rows of `Prepared.X`.
     units: scale and mean of `Prepared`.
-    ends: shape (2, n_features). Values drawn as nothing and as full: public limits, or where there
-        are none the least and the largest of these people.
-    columns: Those shown, in the order they are shown in; all of a picture.
-    names: Of each person, what the label says, or the number of the row.
+    ends: shape (2, n_features). Values drawn as empty and as full: public limits, or else the
+        smallest and the largest value of these rows.
+    columns: Columns to draw, in this order; all columns of a picture.
+    names: Label of each row, or its number.
     """
 
     rows: FloatArray
@@ -39,7 +39,7 @@ class ExampleRows:
     names: tuple[str, ...]
 
     def levels(self, rows: FloatArray) -> IntArray:
-        """Bytes to draw, (n_people, n_columns) uint8, of rows in the units of `rows`."""
+        """Return bytes to draw, (n_people, n_columns) uint8, for rows in the units of `rows`."""
         scale, mean = self.units
         low, high = self.ends
         shares = (rows * scale + mean - low) / np.where(high > low, high - low, 1.0)
@@ -50,10 +50,10 @@ class ExampleRows:
 def select_example_rows(
     prepared: Prepared, limits: FloatArray | None, variances: FloatArray
 ) -> ExampleRows:
-    """Ten people, as evenly of each class as there are classes, always the same.
+    """Return ten example rows, evenly over the classes, the same at every call.
 
     limits: shape (n_features, 2), public, or None.
-    variances: shape (n_features,). Of a table, columns that vary most are shown.
+    variances: shape (n_features,). The columns of a table with the largest variances are drawn.
     """
     chosen = choose_example_rows(prepared.labels, prepared.n_samples)
     rows = np.asarray(prepared.X[chosen], dtype=np.float64)
@@ -67,9 +67,9 @@ def select_example_rows(
 
 
 def choose_example_rows(labels: IntArray | None, n_samples: int) -> IntArray:
-    """Row numbers of ten people, or of all where they are fewer, by class.
+    """Return the numbers of ten rows, or of all rows if there are fewer, sorted by class.
 
-    Of each class in turn the third in the data set, then the next, until there are ten.
+    The third row of each class is taken in turn, then the next, until there are ten.
     """
     if labels is None:
         return np.arange(min(N_EXAMPLES, n_samples))
@@ -81,10 +81,10 @@ def choose_example_rows(labels: IntArray | None, n_samples: int) -> IntArray:
 
 
 def rebuild_rows(rows: FloatArray, subspace: Subspace, problem: Problem) -> FloatArray:
-    """m + V^T V (x - m) of each row x, from released quantities and the row alone.
+    """Compute m + V^T V (x - m) for each row x, from the release and the row only.
 
-    m is the centre that the run released, or the origin of the rows, which is public, where it
-    bought none: never the rows' own mean.
+    m is the released centre, or the public origin of the rows if the run released none; m is never
+    the exact mean of the rows.
 
     rows: shape (n_people, n_features), in the units of the prepared rows.
     """
@@ -97,7 +97,7 @@ def rebuild_rows(rows: FloatArray, subspace: Subspace, problem: Problem) -> Floa
 
 
 def rebuild_rows_about(rows: FloatArray, components: FloatArray, centre: FloatArray) -> FloatArray:
-    """Rows projected onto components about a centre."""
+    """Project rows onto components about a centre."""
     found: FloatArray = centre + (rows - centre) @ components.T @ components
     return found
 

@@ -114,11 +114,11 @@ class Recommendation:
     @property
     def sentence(self) -> str:
         """Answer as a sentence."""
-        wanted = f"{percent(self.target)} of the optimum at {_describe_base(self.base)}"
+        question = f"{percent(self.target)} of the optimum at {_describe_base(self.base)}"
         if self.best is None:
             (most,) = self.most.ranked
             return (
-                f"{wanted} is out of reach: the most is {percent(most.mean)}, "
+                f"{question} is out of reach: the most is {percent(most.mean)}, "
                 f"with {most.way.label} at ε = {self.most.value:.3g}."
             )
         hits = count_hits([row["energy_ratio"] for row in self.fresh], self.target)
@@ -127,7 +127,7 @@ class Recommendation:
             other = self.runner_up
             second = f"; next is {other.ranked.way.label} at ε = {other.value:.3g}"
         return (
-            f"{wanted} takes ε = {self.best.value:.3g} with {self.best.ranked.way.label}: "
+            f"{question} takes ε = {self.best.value:.3g} with {self.best.ranked.way.label}: "
             f"{hits} of {len(self.fresh)} fresh runs reach it{second}."
         )
 
@@ -152,7 +152,7 @@ def recommend(
 
     base: Settings that are the same for all ways. Its repetitions are the draws of each way in the
         search; its protocols, preparation, knowledge and calibration are replaced.
-    target: In (0, 1), a share of the optimum.
+    target: Share of the optimum, in (0, 1).
     protocols: Protocols that may be recommended; all by default.
     values: Epsilons to try, in any order; by default the steps of the controls.
     should_stop: Ends the search without an answer.
@@ -183,7 +183,7 @@ class _Search:
     epsilons: tuple[float, ...]
     should_stop: Callable[[], bool]
     options: RunOptions
-    known: dict[tuple[float, Way], Ranked | None] = dataclass_field(default_factory=dict)
+    results: dict[tuple[float, Way], Ranked | None] = dataclass_field(default_factory=dict)
     skipped: list[Row] = dataclass_field(default_factory=list)
 
     def run(self, ways: Sequence[Way]) -> Generator[SearchRound | Recommendation, None, None]:
@@ -193,7 +193,7 @@ class _Search:
             others = [way for way in ways if way != best.ranked.way]
             runner_up = yield from self.confirm(others, best.value)
             untrusting = yield from self.find_untrusting(ways, (best, runner_up))
-        elif not any(self.known.values()):
+        elif not any(self.results.values()):
             reason = self.skipped[0]["skipped"] if self.skipped else None
             raise ParameterError("epsilon", "possible to run", reason)
         yield Recommendation(
@@ -243,7 +243,7 @@ class _Search:
         while ways and high - low > 1:
             middle = (low + high) // 2
             yield from self.try_ways(self.epsilons[middle], ways)
-            here = {way: self.known[self.epsilons[middle], way] for way in ways}
+            here = {way: self.results[self.epsilons[middle], way] for way in ways}
             reached = [
                 each
                 for each in here.values()
@@ -264,8 +264,8 @@ class _Search:
         """Run the ways that have not been run at this epsilon."""
         specs: dict[Way, RunSpec] = {}
         for way in ways:
-            if (value, way) not in self.known:
-                self.known[value, way] = None
+            if (value, way) not in self.results:
+                self.results[value, way] = None
                 cell = self.make_cell(way, value)
                 if cell.spec is None:
                     self.skipped.append({"way": way.label, **cell.as_row()})
@@ -276,7 +276,7 @@ class _Search:
         close = [each.way for each in first if each.mean >= self.target - _OUT_OF_REACH]
         found = [*(each for each in first if each.way not in close)]
         found += self.rank(specs[way] for way in close)
-        self.known.update({(value, each.way): each for each in found})
+        self.results.update({(value, each.way): each for each in found})
         if found:
             yield SearchRound(value, tuple(found))
 
@@ -303,6 +303,6 @@ class _Search:
 
     def find_most(self) -> SearchRound:
         """Return the way and the epsilon with the largest captured energy."""
-        runs = [(each.mean, value, each) for (value, _), each in self.known.items() if each]
+        runs = [(each.mean, value, each) for (value, _), each in self.results.items() if each]
         _, value, each = max(runs, key=lambda run: run[:2])
         return SearchRound(value, (each,))
