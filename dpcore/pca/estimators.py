@@ -401,7 +401,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         """Fields of `ReleaseSettings` that say what is added, and what is made of it."""
         chosen = {name: getattr(self, name) for name in ("calibration", "noise", "truncation")}
         if isinstance(self.denoise, str):
-            return chosen | {"bases": bases_to_denoise_in(self.denoise, **chosen)}
+            shape = getattr(self, "image_shape", None)
+            return chosen | {"bases": bases_to_denoise_in(self.denoise, shape, **chosen)}
         bases = (self.denoise,) if isinstance(self.denoise, PublicBasis) else tuple(self.denoise)
         return chosen | {"bases": bases}
 
@@ -487,8 +488,10 @@ class AnalyzeGaussPCA(PrivatePCA):
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of the noisy matrix by value, or by magnitude.
-    denoise : {"auto", "columns", "none"}, PublicBasis or sequence of PublicBasis
-        As in `DistributedPCA`.
+    denoise : {"auto", "columns", "cosines", "none"}, PublicBasis or sequence of PublicBasis
+        Basis choice as in `DistributedPCA`.
+    image_shape : (height, width) or None
+        Shape of pictures whose pixels are the columns, row by row.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
         count by their direction alone. "bounded": rows keep their length, up to the bound, and a
@@ -551,6 +554,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         noise: str = "isometric",
         truncation: str = "psd",
         denoise: Denoising = "auto",
+        image_shape: tuple[int, int] | None = None,
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,
@@ -845,10 +849,13 @@ class DistributedPCA(PrivatePCA):
     noise : {"isometric", "triangle"}
     truncation : {"psd", "svd"}
         Rank eigenvalues of noisy matrices by value, or by magnitude as published.
-    denoise : {"auto", "columns", "none"}, PublicBasis or sequence of PublicBasis
+    denoise : {"auto", "columns", "cosines", "none"}, PublicBasis or sequence of PublicBasis
         Public bases in which noise is told from signal before a noisy matrix is decomposed
-        (`dpcore.spectra.denoise`): for pictures ``[cosine_basis((height, width)), COLUMNS]``.
-        "auto" is "columns", and "none" beside published calibration, triangle noise or svd.
+        (`dpcore.spectra.denoise`). "auto" fits a prior mean if `image_shape` is given, and
+        otherwise denoises columns if they differ in variance. It is "none" with published
+        calibration, triangle noise or svd.
+    image_shape : (height, width) or None
+        Shape of pictures whose pixels are the columns, row by row.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
         count by their direction alone. "bounded": rows keep their length, up to the bound, and a
@@ -944,6 +951,7 @@ class DistributedPCA(PrivatePCA):
         noise: str = "isometric",
         truncation: str = "psd",
         denoise: Denoising = "auto",
+        image_shape: tuple[int, int] | None = None,
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,

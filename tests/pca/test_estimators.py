@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.pca import (
     AnalyzeGaussPCA,
@@ -33,7 +34,7 @@ from dpcore.pca.protocols.trusted_holder import draw_ppca as ppca_release
 from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
-from dpcore.spectra import projector_distance, site_moments
+from dpcore.spectra import captured_energy, projector_distance, site_moments
 from dpcore.streams import Repetition, root_of_release
 
 CENTRAL = (AnalyzeGaussPCA, SulqPCA, ModSulqPCA, ExponentialPCA)
@@ -295,3 +296,18 @@ def test_unusable_rows_are_refused(rows, estimator):
             estimator(2).fit(bad)
     with pytest.raises(ValueError, match="12 features"):
         estimator(2).fit(rows).transform(rows[:, :5])
+
+
+@pytest.mark.parametrize("estimator", [DistributedPCA, AnalyzeGaussPCA])
+def test_pictures_of_your_own_are_denoised_as_pictures(estimator):
+    digits = load_dataset("digits")
+    release = {"epsilon": 0.3, "row_norm_bound": digits.public_norm_bound, "random_state": 3}
+    exact = np.cov(digits.X.T)
+    best = np.linalg.eigvalsh(exact)[-10:].sum()
+    ratios = []
+    for shape in (None, (8, 8)):
+        fitted = estimator(10, image_shape=shape, **release).fit(digits.X)
+        ratios.append(captured_energy(fitted.components_, exact) / best)
+    assert ratios[1] > ratios[0] + 0.05
+    with pytest.raises(ParameterError, match="n_features"):
+        estimator(10, image_shape=(5, 5), **release).fit(digits.X)
