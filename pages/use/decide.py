@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ _TRUST_LABELS = {
 }
 _TRUST = {each.name.lower(): each for each in Trusted}
 _WAIT_SECONDS = 1.0
-_N_FACTORS = 6
+_N_FACTORS, _N_BARS = 10, 6
 _HEIGHT = 440
 # The grid fills the first screen of a wide window; narrow windows have no minimum.
 _MIN_HEIGHT = "clamp(0px,(100vw - 60rem) * 999,min(43rem,77vh))"
@@ -256,20 +257,22 @@ class Utility:
 
 
 def utility(option: Option) -> Utility:
-    """Return the use of a release, from the first fresh run."""
-    return _utility(option.spec, option.runs[0])
+    """Return the use of a release: of a table the mean of all fresh runs, else the first run."""
+    return _utility(option.spec, option.runs)
 
 
 @cached.cached(64)
-def _utility(spec: RunSpec, run: int) -> Utility:
+def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
     key = spec.problem_key()
     problem, prepared = cached.problems(key), cached.problems.prepared(*key.data)
-    subspace = cached.subspaces(spec, run)[spec.protocols[0]]
-    components, exact = subspace.components, problem.exact_components
+    exact = problem.exact_components
+    released = [cached.subspaces(spec, run)[spec.protocols[0]] for run in runs]
     if prepared.image_shape is None or prepared.labels is None:
         n_factors = min(_N_FACTORS, exact.shape[1])
-        count = count_kept_factors(components, exact, n_factors)
-        return Utility("Strongest factors with exact sign and rank", count, n_factors, n_factors)
+        counts = [count_kept_factors(each.components, exact, n_factors) for each in released]
+        return Utility("Same strongest factors", round(fmean(counts)), n_factors, n_factors)
+    subspace = released[0]
+    components = subspace.components
     centre = np.zeros(exact.shape[1]) if subspace.centre is None else subspace.centre
     private, without = (
         share_recognised(
@@ -334,7 +337,7 @@ def strongest_loadings(
     released = cached.subspaces(spec, run)[spec.protocols[0]].components[:1]
     loadings = align_signs(released, exact)[0]
     names = cached.feature_names(spec)
-    strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_N_FACTORS]
+    strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_N_BARS]
     return (
         tuple(names[index] for index in strongest),
         tuple(exact[0][strongest].tolist()),
