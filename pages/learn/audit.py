@@ -1,17 +1,19 @@
-"""Audit: attack a mechanism, and see whether it keeps its promise."""
+"""Break it: attack a mechanism and see whether its guarantee holds."""
 
 from __future__ import annotations
 
 import time
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.audit_cases.attack import (
+    CONFIDENCE,
     CaseAttack,
     attackers,
     basis_of,
+    cases_by_family,
     claim_of,
-    nominally,
     slug_of,
     verdict,
 )
@@ -25,206 +27,262 @@ from dpcore.figures.privacy import (
 )
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
-from pages.shell.page import page
-from pages.shell.parameters import ask, key_of
-from pages.shell.streamlit_internals import DeltaGenerator
-from pages.widgets.charts import chart, is_dark
+from pages import navigation
+from pages.components.charts import is_dark, show_figure
+from pages.components.notices import explain_computation
+from pages.controls import Selection
 
-# The audit on a page: who attacks, what they see, and an attack that runs while one looks.
-
-# A quick attack is slowed to about this many frames, or there would be nothing to watch.
-_FRAMES = 12
-_SLICE_SECONDS = 0.4
-# Charts take a browser longer to draw than the server to send.
-_SECONDS_A_FRAME = 0.5
-_ATTACK, _STOPPED = "_attack", "_attack_stopped"
+CONTROLS = ()
+_ATTACK, _PAUSED = "_attack", "_attack_paused"
 _ADVERSARY = "audit_adversary"
+_ADVERSARIES = {
+    str(Adversary.OUTSIDER): "Outsider",
+    str(Adversary.AGGREGATOR): "Aggregator",
+    str(Adversary.SITE): "Participating site",
+}
+# The name of this family would reveal the result before the attack.
+_FLAWED, _FLAWED_LABEL = "Flawed", "Published or shipped"
+_TRIALS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
+_CONFIDENCES = (0.9, 0.95, 0.99, 0.999, 0.9999)
+# An attack is drawn in about this many frames, so that a quick one can be watched.
+_N_FRAMES = 12
+_SLICE_SECONDS = 0.4
+_FRAME_SECONDS = 0.5
 
 
-def attacker(mechanism: str) -> AuditCase:
-    """The case of the adversary that is chosen among those who attack this mechanism.
+def show(selection: Selection) -> None:  # noqa: ARG001
+    """Draw the attack and the choice of the mechanism."""
+    result = st.container(key="audit_place")
+    case = _choose_case()
+    n_trials, confidence, seed = _choose_attack(case)
+    with result:
+        attack = _find_attack(case, n_trials, confidence, seed)
+        is_running = not attack.finished and not st.session_state[_PAUSED]
+        frame = st.fragment(_draw_frame, run_every=_FRAME_SECONDS if is_running else None)
+        frame(attack, is_running)
+    if attack.finished:
+        with st.container(border=True):
+            badge = ":green-badge[sound]" if case.is_sound else ":red-badge[flawed, for teaching]"
+            st.markdown(f"{badge} {case.flaw and f'**The flaw.** {case.flaw}'}")
+    explain_computation("audit")
+    navigation.link_to_next("audit")
 
-    Whoever was chosen for another mechanism and does not attack this one gives way to the first.
-    """
-    cases = attackers(mechanism)
-    names = [str(each) for each in cases]
-    gives_way = st.session_state.get(_ADVERSARY, names[0]) not in names
-    if gives_way:
+
+# ---- choice of the attack
+
+
+def _choose_case() -> AuditCase:
+    families = cases_by_family()
+    by_family, by_mechanism, by_adversary = st.columns(3)
+    family = by_family.selectbox(
+        "Family",
+        list(families),
+        format_func=lambda name: _FLAWED_LABEL if name == _FLAWED else name,
+        key="audit_family",
+        bind="query-params",
+    )
+    cases = families[family]
+    mechanism = by_mechanism.selectbox(
+        "Mechanism",
+        list(cases),
+        format_func=lambda key: cases[key].name,
+        key=f"audit_{_address_of(family)}",
+        bind="query-params",
+    )
+    by_name = attackers(mechanism)
+    names = [str(each) for each in by_name]
+    if st.session_state.get(_ADVERSARY, names[0]) not in names:
         st.session_state[_ADVERSARY] = names[0]
-    chosen = ask(_ADVERSARY, options=names, default=None if gives_way else names[0])
-    return cases[Adversary(chosen)]
+    chosen = by_adversary.selectbox(
+        "Adversary",
+        names,
+        format_func=_ADVERSARIES.__getitem__,
+        key=_ADVERSARY,
+        bind="query-params",
+        help="All adversaries know all rows but one. An outsider also sees the result, an "
+        "aggregator each message, a participating site its own noise.",
+    )
+    return by_name[Adversary(chosen)]
 
 
-def live(case: AuditCase, n_trials: int, confidence: float, seed: int) -> None:
-    """Attack a mechanism, or go on with the attack; stopped and resumed by a button."""
+def _address_of(family: str) -> str:
+    return slug_of(family).replace("-", "_")
+
+
+def _choose_attack(case: AuditCase) -> tuple[int, float, int]:
+    with st.expander("Claim, data sets and trials"):
+        st.markdown(f"**{case.name}** claims {claim_of(case)}, {basis_of(case)}.")
+        st.markdown(f"**The two data sets.** {case.neighbours}")
+        of_trials, of_confidence, of_seed = st.columns(3)
+        n_trials = of_trials.select_slider(
+            "Trials",
+            _TRIALS,
+            case.n_trials,
+            format_func="{:,}".format,
+            key=f"audit_trials_{_address_of(case.family)}",
+            bind="query-params",
+        )
+        confidence = of_confidence.select_slider(
+            "Confidence",
+            _CONFIDENCES,
+            CONFIDENCE,
+            format_func=lambda share: f"{100 * share:g} %",
+            key="audit_confidence",
+            bind="query-params",
+        )
+        seed = of_seed.number_input("Seed", 0, value=0, key="audit_seed", bind="query-params")
+        st.code(
+            f"python -m dpcore audit --mechanism {slug_of(case.name)} --adversary {case.adversary} "
+            f"--trials {n_trials} --confidence {confidence:g} --seed {seed}",
+            language="bash",
+            wrap_lines=True,
+        )
+    return n_trials, confidence, seed
+
+
+def _find_attack(case: AuditCase, n_trials: int, confidence: float, seed: int) -> CaseAttack:
     settings = (case.name, case.adversary, n_trials, confidence, seed)
-    kept = st.session_state.get(_ATTACK)
-    if kept is None or kept[0] != settings:
+    present: tuple[object, CaseAttack] | None = st.session_state.get(_ATTACK)
+    if present is None or present[0] != settings:
         attack = CaseAttack(case, n_trials=n_trials, confidence=confidence, seed=seed)
-        kept = st.session_state[_ATTACK] = (settings, attack)
-        st.session_state[_STOPPED] = True  # until the visitor attacks
-    attack = kept[1]
-    running = not attack.finished and not st.session_state[_STOPPED]
-    st.fragment(_frame, run_every=_SECONDS_A_FRAME if running else None)(attack, running)
+        present = st.session_state[_ATTACK] = (settings, attack)
+        st.session_state[_PAUSED] = True
+    return present[1]
 
 
-def _frame(attack: CaseAttack, was_running: bool) -> None:
-    if was_running and not st.session_state[_STOPPED]:
+# ---- attack
+
+
+def _draw_frame(attack: CaseAttack, was_running: bool) -> None:
+    if was_running and not st.session_state[_PAUSED]:
         _advance(attack)
-    if not attack.n_done:
-        _promise_shown(attack)
+    if attack.n_done:
+        _draw_result(attack)
     else:
-        _shown(attack)
+        _draw_claim(attack)
     if attack.n_done and not attack.finished:
-        left, right = st.columns([4, 1], vertical_alignment="center")
-        left.progress(
+        progress, stop = st.columns([4, 1], vertical_alignment="center")
+        progress.progress(
             attack.n_done / attack.n_trials, f"{attack.n_done:,} of {attack.n_trials:,} trials"
         )
-        stopped = st.session_state[_STOPPED]
-        if right.button("Go on" if stopped else "Stop", key="audit_stop", width="stretch"):
-            st.session_state[_STOPPED] = not stopped
+        is_paused = st.session_state[_PAUSED]
+        if stop.button("Continue" if is_paused else "Stop", key="audit_stop"):
+            st.session_state[_PAUSED] = not is_paused
             st.rerun()
     elif was_running:
-        # The whole page once more, so that the fragment stops asking to be run again.
+        # The page is drawn again, because a fragment keeps its interval.
         st.rerun()
-
-
-def _promise_shown(attack: CaseAttack) -> None:
-    """What is promised, the needle at rest, and the button that begins the attack."""
-    case = attack.case
-    _, words = _needle(0.0, case.epsilon)
-    words.markdown(f"## “{case.name}” promises {claim_of(case)}. Is it true?")
-    words.markdown(
-        f"The attack runs {attack.n_trials:,} results with her record and as many without, and "
-        "tries to tell them apart. What it proves moves the needle."
-    )
-    if words.button("Attack", type="primary", key="audit_attack"):
-        st.session_state[_STOPPED] = False
-        st.rerun()
-
-
-def _needle(found: float, claim: float) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """The needle, and the place of the words beside it."""
-    picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
-    picture.image(
-        gauge_svg(found, claim, dark=is_dark()),
-        width="stretch",
-        alt=f"A needle: the attack proves ε ≥ {found:.3g} of a promised {claim:.3g}.",
-    )
-    return picture, words
-
-
-def _holder(case: AuditCase) -> str:
-    """Who holds the rows and is trusted with them; nobody where the aggregator is an adversary."""
-    if Adversary.AGGREGATOR in attackers(slug_of(case.name)):
-        return ""
-    return "first site" if case.covers.endswith(".local") else "trusted holder"
 
 
 def _advance(attack: CaseAttack) -> None:
     stop = time.monotonic() + _SLICE_SECONDS
-    enough = attack.n_done + attack.n_trials / _FRAMES
+    target = attack.n_done + attack.n_trials / _N_FRAMES
     while not attack.finished:
         attack.advance()
-        if attack.n_done >= enough or time.monotonic() > stop:
+        if attack.n_done >= target or time.monotonic() > stop:
             return
 
 
-def _shown(attack: CaseAttack) -> None:
+def _draw_claim(attack: CaseAttack) -> None:
+    case = attack.case
+    words = _draw_needle(0.0, case.epsilon)
+    subject = "A published formula" if case.family == _FLAWED else f"“{case.name}”"
+    words.title(f"{subject} claims {claim_of(case)}. Can you break it?")
+    words.markdown(
+        f"The attack draws {attack.n_trials:,} results with her record and {attack.n_trials:,} "
+        "without, and tries to tell them apart."
+    )
+    if words.button("Attack", type="primary", key="audit_attack"):
+        st.session_state[_PAUSED] = False
+        st.rerun()
+
+
+def _draw_needle(found: float, claim: float) -> DeltaGenerator:
+    """Draw the needle and return the place of the words next to it."""
+    picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
+    picture.image(
+        gauge_svg(found, claim, dark=is_dark()),
+        width="stretch",
+        alt=f"A needle: the attack proves ε ≥ {found:.3g}, where {claim:.3g} is claimed.",
+    )
+    return words
+
+
+def _draw_result(attack: CaseAttack) -> None:
     growth = attack.growth()
     if not growth:
-        st.markdown("## Learning from the first half of the trials what to look at …")
+        _draw_needle(0.0, attack.case.epsilon).title("Learning what to look at …")
         return
     last, case = growth[-1], attack.case
-    found = f"{last.epsilon_exact:.3g}"
-    if attack.finished:
-        said = verdict(last)
-    else:
-        said = f"So far the attack proves ε ≥ {found} of a promised {case.epsilon:.3g}."
-    kind = f"We can be {100 * attack.confidence:g} % sure that ε is above {found}."
-    if last.is_nominal:
-        kind += f" A looser estimate, the jackknife's, is {nominally(last)}."
-    _, words = _needle(last.epsilon_exact, case.epsilon)
-    words.markdown(f"## {said}")
-    words.markdown(kind)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        st.markdown(f"## Seen: {case.sees}")
-        view, holder = (str(case.adversary), case.sees), _holder(case)
+    sentence = _finding(attack)
+    words = _draw_needle(last.epsilon_exact, case.epsilon)
+    words.title(sentence)
+    words.markdown(
+        f"With {100 * attack.confidence:g} % confidence ε is above {last.epsilon_exact:.3g}."
+    )
+    view, growing = st.columns([2, 3], gap="large")
+    with view:
+        st.markdown(f"**The attacker sees** {case.sees}")
+        sight = (str(case.adversary), case.sees)
+        holder = _trusted_holder(case)
         st.image(
-            adversary_view_svg(*view, trusted_holder=holder, dark=is_dark()),
+            adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark()),
             width="stretch",
-            alt=adversary_view_words(*view, trusted_holder=holder),
+            alt=adversary_view_words(*sight, trusted_holder=holder),
         )
-    with right:
-        chart(
-            bound_growth(
-                [
-                    {"trials": r.n_trials, "epsilon_exact": r.epsilon_exact, "epsilon": r.epsilon}
-                    for r in growth
-                ],
-                case.epsilon,
-                attack.n_trials,
-                dark=is_dark(),
-            ),
+    with growing:
+        rows = [
+            {"trials": each.n_trials, "epsilon_exact": each.epsilon_exact, "epsilon": each.epsilon}
+            for each in growth
+        ]
+        show_figure(
+            bound_growth(rows, case.epsilon, attack.n_trials, dark=is_dark()),
             key="audit_growth",
-            alt=said,
+            alt=sentence,
         )
+    if attack.finished:
+        _draw_scores(attack)
+
+
+def _draw_scores(attack: CaseAttack) -> None:
     threshold = attack.threshold()
-    type_one, type_two = attack.errors_at(threshold)
-    left, right = st.columns(2, gap="large")
-    with left:
-        chart(
+    wrong, missed = attack.errors_at(threshold)
+    scores, errors = st.columns(2, gap="large")
+    with scores:
+        show_figure(
             score_histogram(attack.histogram(), threshold, dark=is_dark()),
             key="audit_scores",
-            alt=f"Scores under both data sets; the best threshold has {type_one:.0%} false alarms "
-            f"and misses {type_two:.0%}.",
+            alt=f"Scores for both data sets; the best threshold has {wrong:.0%} false alarms and "
+            f"misses {missed:.0%}.",
         )
-    with right:
-        chart(
-            trade_off_plot(
-                attack.error_rates(),
-                {
-                    "blind": "blind guess",
-                    "approximate": "least the claim allows",
-                    "gaussian": "measured",
-                },
-                (type_one, type_two),
-                dark=is_dark(),
-            ),
+    with errors:
+        labels = {
+            "blind": "blind guess",
+            "approximate": "least that the claim allows",
+            "gaussian": "measured",
+        }
+        show_figure(
+            trade_off_plot(attack.error_rates(), labels, (wrong, missed), dark=is_dark()),
             key="audit_errors",
-            alt="Missed against false alarms as the threshold moves, and the least the claim "
+            alt="Missed against false alarms for each threshold, and the least that the claim "
             "allows.",
         )
 
 
-@page(formulas="audit")
-def show_audit() -> None:
-    """Audit: attack a mechanism, and see whether it keeps its promise."""
-    answer = st.container()
-    family = ask("audit_family")
-    left, right = st.columns(2, vertical_alignment="bottom")
-    # Keys of the family's own, so that each remembers what was looked at.
-    mechanism = ask(f"audit_{key_of(family)}", left)
-    with right:
-        case = attacker(mechanism)
-    with st.expander("Trials, confidence and seed"):
-        trials, confidence, seed = st.columns(3)
-        n_trials = ask(f"audit_trials_{key_of(family)}", trials, value=case.n_trials)
-        level = ask("audit_confidence", confidence)
-        root = ask("audit_seed", seed)
-        st.code(
-            f"python -m dpcore audit --mechanism {mechanism} --adversary {case.adversary} "
-            f"--trials {n_trials} --confidence {level:g} --seed {root}",
-            language="bash",
-            wrap_lines=True,
-        )
-    with answer:
-        live(case, n_trials, level, root)
-    with answer, st.container(border=True):
-        tone = ":green-badge[sound]" if case.is_sound else ":red-badge[flawed, kept for teaching]"
-        st.markdown(f"{tone} **{case.name}**")
-        st.markdown(f"**The two data sets.** {case.neighbours}")
-        if case.flaw:
-            st.markdown(f"**The flaw.** {case.flaw}")
-        st.markdown(f"**The claim.** {claim_of(case)}, {basis_of(case)}.")
+def _finding(attack: CaseAttack) -> str:
+    last, case = attack.growth()[-1], attack.case
+    found = f"ε\u00a0≥\u00a0{last.epsilon_exact:.3g}"
+    if not attack.finished:
+        return f"So far the attack proves {found} of the claimed {case.epsilon:.3g}"
+    if last.proves_breach:
+        return f"Broken: the attack proves {found}, where {claim_of(case)} was claimed"
+    if case.is_sound and not last.breaks_claim:
+        return f"{attack.n_trials:,} attacks, and the guarantee held"
+    return verdict(last)
+
+
+def _trusted_holder(case: AuditCase) -> str:
+    """Return who is trusted with the rows, or nothing if the aggregator is an adversary."""
+    if Adversary.AGGREGATOR in attackers(slug_of(case.name)):
+        return ""
+    return "first site" if case.covers.endswith(".local") else "trusted holder"

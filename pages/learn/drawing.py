@@ -56,10 +56,7 @@ def show(selection: Selection) -> None:
     ledger.record_uncovered(
         DATASET, "Draw yourself in", "exact components, and results compared with exact ones"
     )
-    st.title(
-        f"At ε = {plain(budget.epsilon)} the best attacker is {view['belief']} sure that you are "
-        "in the data"
-    )
+    st.title(f"At ε = {plain(budget.epsilon)} the best attacker is {view['belief']} sure of you")
     navigation.link_to_parts("drawing")
     with st.container(key="drawing_place"):
         draw_drawing(key=_KEY, data=view, on_seated_change=_take_drawing)

@@ -76,8 +76,7 @@ WORDS = {
         "the matrix",
     ),
     "noise": Words(
-        "The site adds noise with σ = {sigma:.3g} to each number. The noise has {noise_share} of "
-        "the matrix. It makes all later steps private.",
+        "Noise with σ = {sigma:.3g}, {noise_share} of the matrix, makes all later steps private.",
         r"\hat A_s = A_s + E_s",
         "–",
         "σ, which is public",
@@ -202,12 +201,11 @@ def show(selection: Selection) -> None:
         st.html(_STYLE + _film(dataset, pictures, found))
     key = next(name for name, text in STEP_TITLES.items() if text == title)
     _show_step(key, spec, dataset, found, pictures, site)
+    notices.mark_not_private("Exact matrices", "and captured energies read rows.")
     _show_knowledge()
-    notices.mark_not_private(
-        "Exact matrices and captured energies", "are computed on the rows without noise."
-    )
-    released = cached.subspaces(spec)["dpdis"]
-    cards.show_card(released.guarantee, reads_rows_first=spec.reads_rows_first)
+    with st.expander("Guarantee of the message"):
+        released = cached.subspaces(spec)["dpdis"]
+        cards.show_card(released.guarantee, reads_rows_first=spec.reads_rows_first)
     notices.explain_computation("pca")
     navigation.link_to_next("how_it_works")
 
@@ -287,7 +285,7 @@ def _matrices_html(step: Step, pictures: StepPictures) -> str:
         if number:
             parts.append(f'<b class="sign">{signs[number]}</b>')
         wide = " class=wide" * (n_columns > 1.5 * n_rows)
-        stays = "" if panel.private else " (stays at the site)"
+        stays = "" if panel.private else ", stays here"
         dark = ' style="filter:invert(1) hue-rotate(180deg)"' if is_dark() else ""
         parts.append(
             f'<figure{wide}><img src="data:image/png;base64,{png}" alt="{alt}"{dark}>'
