@@ -145,3 +145,27 @@ def test_the_memo_marks_no_option_if_none_reaches_the_target(options):
     assert not missed[0].has_reached
     rejected = brief(missed)
     assert not rejected.is_recommended and 'class="best"' not in render_memo(rejected)
+
+
+# ---- all options
+
+
+def test_all_options_lists_the_smallest_epsilon_of_each_algorithm(open_page, monkeypatch):
+    from dpcore.experiments import ranking
+
+    few = {key: ranking.PROTOCOLS[key] for key in ("dpdis", "securesum", "pooled")}
+    monkeypatch.setattr(ranking, "PROTOCOLS", few)
+    at = open_page("decide")
+    at.session_state["decide_all"] = True
+    at.run()
+    (start,) = (each for each in at.button if each.label == "Compare every algorithm")
+    start.click().run()
+    for _ in range(200):
+        assert not at.exception
+        if "fresh runs reach it" in texts(at):
+            break
+        time.sleep(0.3)
+        at.run()
+    assert "fresh runs reach it" in texts(at)
+    table = at.dataframe[0].value
+    assert table["ε"].is_monotonic_increasing and len(set(table["Option"])) == len(table)
