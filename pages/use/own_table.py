@@ -223,7 +223,7 @@ def _draw_component(own: OwnTable, spec: RunSpec) -> None:
     names = cached.feature_names(spec)
     figure = loading_bars(
         {
-            "Exact PCA (not private)": exact[0][strongest],
+            "Exact (not private)": exact[0][strongest],
             PROTOCOLS[_PROTOCOL].title: align_signs(released, exact)[0][strongest],
         },
         tuple(names[index] for index in strongest),
@@ -242,7 +242,7 @@ def _read_sentence(own: OwnTable) -> str:
     rows, columns = own.upload.n_rows, len(own.upload.columns)
     name = "" if own.dictionary is not None else f"**{escape_markdown(own.title)}**: "
     read = f"{name}{counted(rows, 'row')}, {counted(columns, 'column')}."
-    return f"{read} Only you see this simulation."
+    return f"{read} Only you see this."
 
 
 def _use_everywhere(status: DatasetStatus) -> None:
@@ -289,7 +289,7 @@ def _draw_sources(own: OwnTable) -> None:
     else:
         key = own.key("file")
         st.file_uploader(
-            "Your table (CSV, Excel, Parquet)",
+            "Your table (CSV, Excel)",
             key=key,
             max_upload_size=LARGEST_UPLOAD // 10**6,
             on_change=_receive,
