@@ -181,7 +181,7 @@ def test_a_figure_comes_with_its_claims_and_the_published_numbers(tmp_path, caps
     assert {claim["holds"] for claim in document["claims"]} <= {True, None}
     assert document["published"]["points"] == 36
     assert document["published"]["largest"] < 0.03
-    for ending in ("csv", "html", "svg"):
+    for ending in ("csv", "html"):
         assert (out / f"fig1-a.{ending}").stat().st_size > 1000
     assert "cdn" not in (out / "fig1-a.html").read_text()
     with (out / "summary.csv").open(newline="", encoding="utf-8") as file:
@@ -202,9 +202,9 @@ def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     for name in ("fig1-a", "fig1-j"):
         assert name in printed
-        assert (out / f"{name}.svg").exists()
+        assert (out / f"{name}.html").exists()
     assert "fig1-k           skipped" in printed
-    assert not (out / "fig1-k.svg").exists()
+    assert not (out / "fig1-k.html").exists()
     assert (out / "summary.csv").exists()
     assert (out / "plotly.min.js").exists()
 

@@ -68,7 +68,7 @@ def add_commands(commands: Commands) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="write a CSV, an HTML and an SVG a figure, and summary.csv",
+        help="write a CSV and an HTML file per figure, and summary.csv",
     )
     parser.add_argument("--repetitions", type=int, help="instead of the paper's ten")
     parser.add_argument("--seed", type=int, default=0)
@@ -228,13 +228,11 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
     from dpcore.figures.energy import energy_curves
     from dpcore.figures.families import accuracy_dots
     from dpcore.figures.style import look_of
-    from dpcore.figures.svg import accuracy_dots_svg, energy_curves_svg
 
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / f"{figure.name}.csv", rows)
     if isinstance(figure, Figure2012) and figure.field == "task":
         chart = accuracy_dots(rows, figure.published)
-        svg = accuracy_dots_svg(rows, title=figure.title, published=figure.published)
     else:
         # Exact PCA and random subspaces are drawn as levels.
         drawn = [row for row in rows if row["protocol"] not in ("exact", "random")]
@@ -250,18 +248,9 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
                 name=f"{look_of(protocol).label}, published",
                 marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
             )
-        svg = energy_curves_svg(
-            drawn,
-            figure.field,
-            title=figure.title,
-            axis_title=figure.axis,
-            logarithmic=logarithmic,
-            published=points,
-        )
     chart.update_layout(title=figure.title, margin={"t": 90})
     # One copy of the drawing library beside all figures, so that they work without a network.
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
-    (folder / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
 
 
 # `python -m dpcore audit`: attack mechanisms and compare what is found with what they claim.

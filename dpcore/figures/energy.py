@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -219,8 +218,6 @@ def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]
 # One panel of a map of trade-offs: live curves, the same under other choices, published points.
 
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
-_STROKES = ("━━━", "· · ·", "━ ━", "━ ·", "━━ ━━", "━━ ·")
-_GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "pentagon": "⬟"}
 
 
 def energy_panel(
@@ -259,21 +256,6 @@ def energy_panel(
         marker = {"symbol": "circle-open", "size": 11, "color": ink(dark)}
         _add_entry(figure, "published (± 1 sd)", "markers", {"marker": marker})
     return figure
-
-
-def legend_html(protocols: Sequence[str], others: Sequence[str], *, dark: bool = False) -> str:
-    """One legend for panels side by side, which wraps with the page: markers, then dashes."""
-    looks = [look_of(key, dark=dark) for key in protocols]
-    entries = [(_GLYPHS.get(look.symbol, "●"), look.colour, look.label) for look in looks]
-    if others:
-        strokes = zip(_STROKES, ("as chosen", *others), strict=False)
-        entries += [(stroke, ink(dark), name) for stroke, name in strokes]
-    spans = "".join(
-        '<span style="white-space:nowrap;margin-right:1.4em"><span aria-hidden="true" '
-        f'style="color:{colour};font-weight:700">{glyph}</span> {escape(label)}</span> '
-        for glyph, colour, label in entries
-    )
-    return f'<div style="line-height:1.9">{spans}</div>'
 
 
 def _dash(rank: int) -> str:
@@ -341,12 +323,6 @@ _PRECISIONS = {
 }
 # Steps with a label; more would lie over each other on a telephone.
 _LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "as it is"}
-_KNOWLEDGE_LOOKS = (
-    ("#0072B2", "circle", "solid"),
-    ("#D55E00", "square", "dash"),
-    ("#009E73", "diamond", "dot"),
-    ("#CC79A7", "triangle-up", "dashdot"),
-)
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -435,118 +411,7 @@ def _bytes(count: float) -> str:
     return f"{count / 1000**power:,.3g} {_UNITS[power]}"
 
 
-def knowledge_cost_curves(
-    rows: Table, titles: Mapping[str, str], *, dark: bool = False
-) -> go.Figure:
-    """Energy of the exact optimum within a public subspace against its share of the directions.
-
-    rows: With source, percent, energy_ratio.
-    titles: mapping of source to the name of its line
-    """
-    figure = base_figure(320)
-    for source, (colour, symbol, dash) in zip(titles, _KNOWLEDGE_LOOKS, strict=False):
-        own = [row for row in rows if row["source"] == source]
-        shares = [row["percent"] / 100 for row in own], [row["energy_ratio"] for row in own]
-        name, said = titles[source], "%{y:.1%} within %{x:.0%}"
-        look: dict[str, Any] = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}}
-        add_line(figure, *shares, name, said, colour=colour, dash=dash, **look)
-    figure.update_xaxes(range=[0, 1.02], tickformat=".0%", title="share of the directions kept")
-    figure.update_yaxes(**ENERGY_AXIS)
-    figure.update_layout(font={"color": ink(dark)}, showlegend=True)
-    return legend_above(figure)
-
-
 # What a target takes: protocols ranked, a row each with a dot for every way to run it.
-
-_ROW, _FRAME = 34, 96
-
-
-class Dot(Protocol):
-    """A way to run a protocol, as in `dpcore.experiments.ranking.Ranked`."""
-
-    @property
-    def protocol(self) -> str: ...
-    @property
-    def prepared(self) -> str: ...
-    @property
-    def mean(self) -> float: ...
-    @property
-    def energies(self) -> Sequence[float]: ...
-
-
-def dots_by_protocol(ways: Sequence[Dot], floor: float, *, dark: bool = False) -> go.Figure:
-    """Captured energy of every way, one row a protocol, the best protocol on top.
-
-    ways: Best first; a point's custom data is its position here.
-    floor: Energy of a random subspace.
-    """
-    protocols = list(dict.fromkeys(way.protocol for way in ways))
-    height = _FRAME + _ROW * len(protocols)
-    rows = {key: len(protocols) - 1 - number for number, key in enumerate(protocols)}
-    lines = (1.0, ink(dark), "dash", "exact PCA"), (floor, GREY, "dot", "random")
-    return assembled(
-        [_row(key, list(enumerate(ways)), rows[key], dark) for key in protocols],
-        height=height,
-        left=146,
-        dark=dark,
-        xaxis=ENERGY_AXIS,
-        yaxis={
-            "range": [-0.6, len(protocols) - 0.4],
-            "tickvals": list(rows.values()),
-            "ticktext": [look_of(key).label for key in protocols],
-            "showgrid": False,
-            "zeroline": False,
-        },
-        shapes=[vertical(x, colour=colour, dash=dash) for x, colour, dash, _ in lines],
-        annotations=[_named(x, name, dark) for x, _, _, name in lines],
-    )
-
-
-def _row(key: str, ways: list[tuple[int, Dot]], y: int, dark: bool) -> dict[str, object]:
-    own = [(number, way) for number, way in ways if way.protocol == key]
-    look = look_of(key, dark=dark)
-    best = own[0][1]
-    size = len(own)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": look.label,
-        "x": [way.mean for _, way in own],
-        "y": [y] * size,
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [max(best.energies) - best.mean] + [0] * (size - 1),
-            "arrayminus": [best.mean - min(best.energies)] + [0] * (size - 1),
-            "color": look.colour,
-            "thickness": 2,
-            "width": 0,
-        },
-        "marker": {
-            "symbol": look.symbol,
-            "color": [look.colour] + [faded(look.colour, 0.45)] * (size - 1),
-            "size": [14] + [8] * (size - 1),
-        },
-        "customdata": [
-            [number, way.prepared, min(way.energies), max(way.energies), len(way.energies)]
-            for number, way in own
-        ],
-        "hovertemplate": "%{customdata[1]}: %{x:.1%} on average<br>%{customdata[2]:.1%} to "
-        "%{customdata[3]:.1%} over %{customdata[4]} runs<extra>" + look.label + "</extra>",
-    }
-
-
-def _named(x: float, name: str, dark: bool) -> dict[str, object]:
-    return {
-        "x": x,
-        "y": 1,
-        "yref": "paper",
-        "xanchor": "right" if x == 1 else "center",  # whole on a telephone too
-        "yanchor": "bottom",
-        "text": name,
-        "showarrow": False,
-        "font": {"size": 12, "color": ink(dark)},
-    }
 
 
 def rows_needed(
@@ -611,8 +476,3 @@ def rows_needed_figure(
         ends = np.log10([0.8 * min(values), 1.25 * max(values)])
         update(title=title, range=ends, **log_axis(list(values)))
     return legend_above(figure)
-
-
-def _plain(number: float) -> str:
-    """A tick: no exponent where a person would write none."""
-    return f"{number:,.10g}" if number >= 1e-4 else f"10<sup>{round(math.log10(number))}</sup>"

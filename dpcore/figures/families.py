@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.figures.style import (
     ENERGY_AXIS,
     GREY,
@@ -521,10 +521,6 @@ _PIPELINES = {
     "random-private": "random subspace, all of ε for training",
     "private": "everything private",
 }
-_CLASS_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7",
-    "#56B4E9", "#AA4499", "#999933", "#8a8a8a", "#882255",
-)  # fmt: skip
 
 
 def _line_of(pipeline: str, protocol: str, dark: bool) -> Look:
@@ -655,60 +651,6 @@ def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -
     figure.update_xaxes(title="taken for", type="category", side="bottom")
     figure.update_yaxes(title="is", type="category", autorange="reversed")
     return figure
-
-
-def decision_plane(
-    points: FloatArray,
-    classes: IntArray,
-    regions: FloatArray,
-    axes: tuple[FloatArray, FloatArray],
-    names: Sequence[str],
-    *,
-    dark: bool = False,
-) -> go.Figure:
-    """Test people in the plane of two components, and what the classifier says where.
-
-    points: shape (n, 2)
-    classes: ndarray of int of shape (n,). What they are.
-    regions: ndarray of int of shape (n_vertical, n_horizontal). Class predicted at each grid point.
-    axes: (horizontal, vertical). Grid positions.
-    """
-    figure = base_figure(430)
-    count = len(names)
-    colours = [_CLASS_COLOURS[index % len(_CLASS_COLOURS)] for index in range(count)]
-    scale = [
-        (edge / count, faded(colour, 0.22))
-        for index, colour in enumerate(colours)
-        for edge in (index, index + 1)
-    ]
-    figure.add_heatmap(
-        x=axes[0],
-        y=axes[1],
-        z=regions,
-        zmin=-0.5,
-        zmax=count - 0.5,
-        colorscale=scale,
-        showscale=False,
-        hoverinfo="skip",
-    )
-    for index, name in enumerate(names):
-        own = points[classes == index]
-        figure.add_scatter(
-            x=own[:, 0],
-            y=own[:, 1],
-            mode="markers",
-            name=name,
-            marker={
-                "color": colours[index],
-                "size": 7,
-                "symbol": index % 12,
-                "line": {"width": 0.6, "color": "#11151a" if dark else "#ffffff"},
-            },
-            hovertemplate=f"is {name}<extra></extra>",
-        )
-    figure.update_xaxes(title="first component", zeroline=False, range=[axes[0][0], axes[0][-1]])
-    figure.update_yaxes(title="second component", zeroline=False, range=[axes[1][0], axes[1][-1]])
-    return legend_above(figure)
 
 
 def _add_line(

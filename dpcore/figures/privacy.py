@@ -170,15 +170,6 @@ def beliefs(
     return small_legend_above(figure)
 
 
-def icon_array_svg(right: int, blind: int, *, n_icons: int = 100) -> str:
-    """SVG of guesses as dots: right by luck, right because of the release, wrong.
-
-    right, blind: Guesses that are right with the release, and with a coin; of `n_icons`.
-    """
-    told = f"{right} of {n_icons} guesses right, {blind} by luck alone"
-    return _dots_svg([(blind, GREY), (right - blind, FALSE_ALARM)], n_icons, told)
-
-
 def accused_svg(accusing: int, told: str, *, is_in: bool, n_icons: int = 100) -> str:
     """SVG of attackers as dots; so many say that she is in the data. `told` is the alt text."""
     return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, told)
@@ -203,35 +194,6 @@ def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, told: str) -> str
         )
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
     return "".join((*parts, "</svg>"))
-
-
-def draw_between_svg(release: float, mu: float, *, dark: bool = False) -> str:
-    """SVG of one release on a line, under the two laws that it may come from.
-
-    release, mu: In units of the noise; the laws are N(0, 1) without you and N(mu, 1) with you.
-    """
-    low, high = min(-3.5, release - 0.5), max(mu + 3.5, release + 0.5)
-    places = np.linspace(low, high, 121)
-
-    def across(place: float) -> float:
-        return float(480 * (place - low) / (high - low))
-
-    def bell(centre: float, colour: str, dash: str) -> str:
-        heights = 130 - 110 * np.exp(-((places - centre) ** 2) / 2)
-        points = " ".join(f"{across(x):.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
-        return (
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" '
-            f'stroke-dasharray="{dash}"/>'
-        )
-
-    at, line = across(release), ink(dark)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 140" role="img" '
-        f'aria-label="The release is {release:.2f}; without you it is around 0, with you around '
-        f'{mu:.2f}">{bell(0.0, WITHOUT_YOU, "8 6")}{bell(mu, WITH_YOU, "")}'
-        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="4" y2="130" stroke="{line}" stroke-width="3"/>'
-        f'<circle cx="{at:.1f}" cy="130" r="8" fill="{line}"/></svg>'
-    )
 
 
 # How releases add up.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 
 import plotly.graph_objects as go
 import pytest
 
 from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import FREE_LOOKS, PERCENT_RANGE, error_range, faded, log_ticks, look_of
-from dpcore.figures.svg import network_svg
 from dpcore.pca.protocols.register import PROTOCOLS
 
 EPSILONS = (0.1, 1.0, 10.0)
@@ -140,17 +138,6 @@ def test_an_axis_says_where_it_ends():
     assert log_ticks([1_000.0, 9_822.0])[1] == ["1,000", "9,822"]
     assert log_ticks([0.002518354702, 20.0])[1] == ["0.00252", "0.01", "0.1", "1", "10"]
     assert log_ticks([0.09, 100.0])[1] == ["0.1", "1", "10", "100"]
-
-
-@pytest.mark.parametrize(("n_sites", "drawn"), [(1, 1), (5, 5), (12, 12), (13, 11), (60, 11)])
-def test_the_network_draws_sites_and_says_what_they_send(n_sites, drawn):
-    root = ET.fromstring(network_svg(n_sites, "51 kB"))
-    space = "{http://www.w3.org/2000/svg}"
-    assert len(root.findall(f"{space}rect")) == drawn
-    words = " ".join(text.text for text in root.iter(f"{space}text"))
-    assert "51 kB from each" in words
-    assert (f"… {n_sites}" in words) == (n_sites > drawn)
-    assert str(n_sites) in root.get("aria-label")
 
 
 def test_where_k_is_on_the_axis_every_value_has_its_floor():

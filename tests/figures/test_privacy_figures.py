@@ -15,7 +15,6 @@ from dpcore.figures.privacy import (
     adversary_view_words,
     beliefs,
     bound_growth,
-    icon_array_svg,
     running_total,
     score_histogram,
     trade_off_plot,
@@ -40,14 +39,6 @@ def test_the_spectrum_separates_what_is_kept():
     figure = spectrum(np.array([3.0, 1.0, -2.0]), np.array([2.0, 1.0, 0.0]), 2)
     kept, cut, exact = figure.data
     assert (list(kept.y), list(cut.y), list(exact.y)) == ([3, 1], [-2], [2, 1, 0])
-
-
-@pytest.mark.parametrize(("right", "blind"), [(61, 50), (50, 50), (100, 50)])
-def test_icons_are_as_many_as_said(right, blind):
-    svg = icon_array_svg(right, blind)
-    assert svg.count("<circle") == 100
-    assert svg.count('fill="#D55E00"') == right - blind
-    assert svg.count('fill="none"') == 100 - right
 
 
 def test_shaded_errors_meet_at_the_threshold():
