@@ -1,0 +1,210 @@
+"""Explore: what the first screen contains, dragging without the server, one state of ε."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.summaries import percent
+from tests.browser.conftest import pages_of, settle
+
+SLIDER = ".curve input[type=range]"
+CONTROLS = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
+IN_VIEW = """element => {
+    const box = element.getBoundingClientRect()
+    return box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
+        && box.left >= 0 && box.right <= innerWidth
+}"""
+COUNT_SENT = """() => {
+    const send = WebSocket.prototype.send
+    window.sent = 0
+    WebSocket.prototype.send = function (...data) { window.sent += 1; send.apply(this, data) }
+}"""
+
+
+def are_in_view(page, selector: str) -> list[bool]:
+    return [each.evaluate(IN_VIEW) for each in page.locator(selector).all()]
+
+
+def values_shown(page) -> tuple[str, str, str, str, str]:
+    """Return ε, the headline, the marker, a rebuilt row and a private component as shown."""
+    return (
+        page.locator(".control output").inner_text(),
+        page.locator("h1 .number").inner_text(),
+        page.locator(".now > path").first.get_attribute("d"),
+        page.locator(".rows .private canvas").nth(2).evaluate("canvas => canvas.toDataURL()"),
+        page.locator(".components .private canvas").nth(3).evaluate("c => c.toDataURL()"),
+    )
+
+
+@pytest.fixture(scope="module")
+def screens(server, browser):
+    """Return pages at several sizes of the window, light and dark."""
+    with pages_of(browser) as opener:
+        address = f"{server}/?repetitions=2"
+        yield {
+            (width, height, dark): opener(address, width=width, height=height, dark=dark)
+            for width, height, dark in (
+                (1440, 900, False), (1366, 768, False), (1366, 768, True), (390, 844, False),
+            )
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "size", [(1440, 900, False), (1366, 768, False), (1366, 768, True)], ids=str
+)
+def test_the_first_screen_contains_what_was_ordered(screens, size):
+    page, watched = screens[size]
+    for name in CONTROLS:
+        assert are_in_view(page, f".stSidebar .st-key-{name}") == [True], name
+    tops = [page.locator(f".stSidebar .st-key-{name}").bounding_box()["y"] for name in CONTROLS]
+    assert tops == sorted(tops)
+    for block in ("rows", "components"):
+        for kind in ("exact", "private"):
+            assert are_in_view(page, f".{block} .{kind} canvas") == [True] * 10
+            box = page.locator(f".{block} .{kind} canvas").first.bounding_box()
+            assert min(box["width"], box["height"]) >= 48
+    assert are_in_view(page, ".components .foot span") == [True] * 10
+    for selector in ("h1", ".context", ".curve > svg", SLIDER, ".floor-line", ".exact-line"):
+        assert all(are_in_view(page, selector)), selector
+    assert "captured energy at ε" in page.locator("h1").inner_text()
+    assert "With no data at all" in page.locator(".context").inner_text()
+    assert all(are_in_view(page, ".st-key-explore_axis button"))
+    assert all(are_in_view(page, ".st-key-explore_denoise"))
+    watched.assert_quiet()
+
+
+def test_pictures_are_drawn_and_differ_from_each_other(screens):
+    page, _ = screens[1366, 768, False]
+    drawn = page.locator(".tiles canvas").evaluate_all("all => all.map(c => c.toDataURL())")
+    assert len(set(drawn)) == 40
+
+
+def test_a_narrow_screen_has_the_controls_under_the_figure_with_epsilon_first(screens):
+    page, watched = screens[390, 844, False]
+    keys = [f".stMain .st-key-compact_{name}" for name in CONTROLS]
+    tops = {key: page.locator(key).bounding_box()["y"] for key in keys}
+    assert min(tops, key=tops.__getitem__).endswith("epsilon")
+    curve = page.locator(".curve > svg").bounding_box()
+    assert min(tops.values()) > curve["y"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    watched.assert_quiet()
+
+
+def test_epsilon_is_among_the_first_stops_of_the_keyboard_in_the_page(screens):
+    page, _ = screens[1440, 900, False]
+    slider = page.get_by_role("slider", name="Privacy parameter ε")
+    slider.focus()
+    assert slider.evaluate("element => element.getRootNode().activeElement === element")
+
+
+@pytest.fixture
+def explore(server, open_page):
+    """Return a settled page that counts the messages it sends from then on."""
+    page, watched = open_page(f"{server}/?dataset=digits&repetitions=2&seed=41")
+    page.wait_for_timeout(1500)  # the last poll of the job
+    page.evaluate(COUNT_SENT)
+    yield page
+    watched.assert_quiet()
+
+
+def test_everything_follows_the_dragged_line_without_the_server(explore):
+    page = explore
+    box = page.locator(SLIDER).bounding_box()
+    y = box["y"] + box["height"] / 2
+
+    def at(step: int) -> float:
+        return box["x"] + 22 + (box["width"] - 44) * step / 14
+
+    page.mouse.move(at(9), y)
+    page.mouse.down()
+    before = values_shown(page)
+    for step in (8, 6, 4, 12):
+        page.mouse.move(at(step), y)
+        for _ in range(100):
+            now = values_shown(page)
+            if all(map(str.__ne__, now, before)):
+                break
+            page.wait_for_timeout(10)
+        assert all(map(str.__ne__, now, before))
+        before = now
+    assert page.evaluate("window.sent") == 0
+    page.mouse.up()
+    settle(page)
+    # The server returns what the browser showed, and the sidebar has the same ε.
+    assert "epsilon=10" in page.url
+    assert values_shown(page)[:2] == before[:2]
+    assert "10" in page.locator(".stSidebar .st-key-epsilon").inner_text()
+
+
+def test_arrow_keys_move_the_line_and_release_it_once(explore):
+    page = explore
+    slider = page.get_by_role("slider", name="Privacy parameter ε")
+    slider.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    assert slider.get_attribute("aria-valuetext").startswith("ε = 0.1: ")
+    page.wait_for_function("window.sent > 0")
+    settle(page)
+    assert page.evaluate("window.sent") == 1
+    assert "epsilon=0.1" in page.url
+
+
+def test_animate_stops_where_reading_ends_and_comes_back(explore):
+    page = explore
+    before = page.locator(".control output").inner_text()
+    page.get_by_role("button", name="Animate").click()
+    page.get_by_role("button", name="Stop").wait_for()
+    page.get_by_role("button", name="Animate").wait_for()
+    assert page.locator(".control output").inner_text() == before
+
+
+def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(server, open_page):
+    page, watched = open_page(f"{server}/?components=10&repetitions=2")
+
+    def choose(name: str, option: str) -> None:
+        page.locator(f".stSidebar .st-key-{name} input").click()
+        page.get_by_role("option", name=option, exact=True).click()
+        settle(page)
+
+    def move(name: str, key: str, times: int) -> None:
+        page.locator(f".stSidebar .st-key-{name} input[type=range]").focus()
+        for _ in range(times):
+            page.keyboard.press(key)
+        settle(page)
+
+    choose("dataset", "digits")
+    move("epsilon", "ArrowLeft", 1)
+    move("sites", "ArrowRight", 5)
+    spec = RunSpec(
+        dataset="digits", protocols=("dpdis",), epsilon=0.5, delta=1e-5, sites=10,
+        components=10, intermediate_dim=20, repetitions=10,
+    )  # fmt: skip
+    rows = run(spec)
+    mean = sum(row["energy_ratio"] for row in rows) / len(rows)
+    shown = page.locator("h1 .number").inner_text().replace("\u00a0", " ")
+    assert shown == percent(mean)
+    watched.assert_quiet()
+
+
+def test_a_cold_deep_link_opens_its_view(fresh_server, open_page):
+    page, watched = open_page(f"{fresh_server}/?dataset=digits&epsilon=0.5&sites=3&repetitions=1")
+    assert page.locator(".control output").inner_text() == "0.5"
+    assert "3" in page.locator(".stSidebar .st-key-sites").inner_text()
+    watched.assert_quiet()
+
+
+def test_nothing_moves_after_the_first_results(server, browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(f"{server}/?repetitions=2&seed=97")
+    page.locator(".explorer:not(.empty)").wait_for()
+    page.evaluate("""() => {
+        globalThis.shifted = 0
+        new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) if (!entry.hadRecentInput) shifted += entry.value
+        }).observe({ type: "layout-shift" })
+    }""")
+    settle(page)
+    assert page.evaluate("shifted") <= 0.1
+    context.close()
