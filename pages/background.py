@@ -172,11 +172,26 @@ def watch(
     noun: Plural name of what is counted, as in "12 of 40 runs".
     count: Number of them in the results that have arrived.
     """
-    # The page is drawn anew once the job has ended: a fragment keeps its interval for good.
+    poll(job, lambda: _watch(job, draw, noun, count))
+
+
+def poll(job: Job, draw: Callable[[], None]) -> None:
+    """Draw a part of the page again and again while a job is running, and once more at its end.
+
+    A fragment keeps its interval until the whole page is drawn. The page is therefore drawn when
+    the job has ended, also if it ended between two polls.
+    """
+
+    def draw_and_stop() -> None:
+        is_running = job.is_running
+        draw()
+        if not is_running:
+            st.rerun()
+
     if job.is_running:
-        st.fragment(_watch, run_every=_POLL_SECONDS)(job, draw, noun, count)
+        st.fragment(draw_and_stop, run_every=_POLL_SECONDS)()
     else:
-        _watch(job, draw, noun, count)
+        draw()
 
 
 def _watch(
@@ -198,8 +213,6 @@ def _watch(
         elif job.cancelled.is_set():
             st.caption(f"Cancelled after {n_done} {noun}.")
     draw(results)
-    if was_running and not job.is_running:
-        st.rerun()
 
 
 def show_error(error: BaseException) -> None:

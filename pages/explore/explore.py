@@ -33,7 +33,6 @@ TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Ow
 _LARGE_FEATURES = 256
 # Runs of which pictures are sent to the browser, and fewer for large pictures.
 _PICTURED_RUNS, _PICTURED_LARGE_RUNS = 8, 3
-_POLL_SECONDS = 0.5
 # The curve is finished later if a visitor leaves and comes back.
 _SECONDS_UNSEEN = 5.0
 _WIDEST_INTERVAL = 0.9
@@ -83,10 +82,7 @@ def _compute(selection: Selection) -> None:
     job = background.start(
         key, lambda: _runs(specs, is_large=is_large), total, seconds_unseen=_SECONDS_UNSEEN
     )
-    if job.is_running:
-        st.fragment(_hand_over, run_every=_POLL_SECONDS)(selection, job, here, exact)
-    else:
-        _hand_over(selection, job, here, exact)
+    background.poll(job, lambda: _hand_over(selection, job, here, exact))
 
 
 def _hand_over(
@@ -108,8 +104,6 @@ def _hand_over(
     n_done, total = len(job.results), job.total
     count = f"{n_done} of {total} runs" if was_running else ""
     deliver(selection.spec, selection.dataset, frames, exact, count)
-    if was_running and not job.is_running:
-        st.rerun()
 
 
 def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured]:

@@ -114,3 +114,16 @@ def test_finished_jobs_are_bounded(sessions):
     background.start("last", lambda: range(1), 1)
     finished = [job for job in background._jobs.values() if not job.is_running]
     assert len(finished) <= background._MAX_FINISHED + 1
+
+
+def test_polling_stops_also_if_the_job_ends_between_two_polls(sessions, monkeypatch):
+    parts, reruns = [], []
+    monkeypatch.setattr(background.st, "rerun", lambda: reruns.append(1))
+    monkeypatch.setattr(background.st, "fragment", lambda part, **_: parts.append(part) or part)
+    job = background.start("polled", endless)
+    background.poll(job, lambda: None)
+    assert len(parts) == 1 and not reruns
+    job.cancelled.set()
+    wait_for(lambda: not job.is_running)
+    parts[0]()
+    assert reruns == [1]
