@@ -453,7 +453,7 @@ class SiteQuery:
     intermediate_dim: R of what was sent, ranked by value; None where nothing was cut.
     noise: {"triangle", "isometric"}
     n_parts: How many are asked.
-    diagonal_of_average: As in `dpcore.spectra.denoise`. The probes treat it as fixed.
+    diagonal_of_average: Noisy diagonal to which the columns' variances were fitted, if shared.
     """
 
     vectors: FloatArray
@@ -573,7 +573,13 @@ def _probe_responses(
         response: FloatArray = probe
         if query.bases:
             ahead = noisy + noisy.dtype.type(_STEP) * probe
-            response = (_denoised(ahead, part, query) - before) / noisy.dtype.type(_STEP)
+            profile = query.diagonal_of_average
+            if profile is not None:
+                # The noise of a site moves the average by its weight, and with it the answers of
+                # all sites; together they respond about as this site would to all of the change.
+                profile = profile + _STEP * np.diagonal(probe)
+            moved = _denoised(ahead, part, replace(query, diagonal_of_average=profile))
+            response = (moved - before) / noisy.dtype.type(_STEP)
         if cut is None or overlap is None:
             yield leading @ response @ vectors.T, leading @ probe @ vectors.T
         else:

@@ -32,9 +32,10 @@ from scipy.stats import binom
 from dpcore.arrays import FloatArray
 from dpcore.data import load_dataset
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.assessment import NoisyPart, assess_by_probes
+from dpcore.pca.assessment import NoisyPart, assess_by_probes, bases_worth, columns_differ
+from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.privacy import PrivacyBudget, gaussian_sigma
-from dpcore.spectra import COLUMNS, PublicBasis, Spectrum, cosine_basis, denoise
+from dpcore.spectra import COLUMNS_WHERE_BETTER, Spectrum, denoise
 
 TUNED_ON = ("digits", "wine", "synthetic-2012", "insurance", "mnist-7", "power-turned",
             "plateau", "steps", "steps-turned")  # fmt: skip
@@ -173,9 +174,9 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
     budget = PrivacyBudget(epsilon, _DELTA)
     sigma = np.array([gaussian_sigma(budget, 2**0.5 / len(own)) for own in people])
     sigma /= (1 - _MEAN_SHARE) ** 0.5
-    bases: tuple[PublicBasis, ...] = () if asked.raw else (COLUMNS,)
-    if bases and side is not None:
-        bases = (cosine_basis((side, side)), COLUMNS)
+    of_average = float(np.linalg.norm(weights * sigma))
+    settings = "none" if asked.raw else "auto"
+    chosen = bases_to_denoise_in(settings, None if side is None else (side, side))
     n_directions = min(2 * n_components, n_features)
     optimum = float(np.linalg.eigvalsh(pooled)[-n_components:].sum())
     found, seconds = [], 0.0
@@ -184,7 +185,21 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
         noisy = exact + [
             symmetric_gaussian_noise(n_features, each, shape="isometric", rng=rng) for each in sigma
         ]
-        made = denoise(noisy, sigma, bases=bases) if bases else noisy
+        bases, diagonal = chosen, None
+        if bases == (COLUMNS_WHERE_BETTER,):
+            together = np.tensordot(weights, noisy, axes=1)
+            diagonal = np.diagonal(together) if n_sites > 1 else None
+            if not columns_differ(np.diagonal(together), of_average, total=1.0):
+                bases = ()
+            elif n_sites == 1:
+                bases = bases_worth(
+                    Spectrum(together), n_components, sigma=of_average, bases=bases, total=1.0
+                )
+        shared = {"sigma_of_average": of_average, "diagonal_of_average": diagonal}
+        made = noisy
+        if bases:
+            pairs = zip(noisy, sigma, strict=True)
+            made = np.array([denoise(*each, bases=bases, **shared) for each in pairs])
         if n_sites > 1:
             made = np.array([_cut(each, n_directions) for each in made])
         average = Spectrum(np.tensordot(weights, made, axes=1))
@@ -194,9 +209,9 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
         ]
         began = time.process_time()
         own = assess_by_probes(
-            average, n_components, parts, sigma=float(np.linalg.norm(weights * sigma)), bases=bases,
+            average, n_components, parts, sigma=of_average, bases=bases,
             intermediate_dim=n_directions if n_sites > 1 else None, n_parts=n_sites,
-            known_total=None if asked.total_unknown else 1.0,
+            known_total=None if asked.total_unknown else 1.0, diagonal_of_average=diagonal,
         )  # fmt: skip
         seconds += time.process_time() - began
         components = average.leading(n_components)[1]
