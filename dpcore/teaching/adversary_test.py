@@ -422,7 +422,7 @@ def seat_person(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator)
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """Releases with a coin that decides whether the drawing is in.
+    """Releases of a game in which a coin decides whether the data contain the drawing.
 
     is_in: shape (n_rounds,)
     leanings: shape (n_rounds,). x^T (release - moment without) x n: on average 0 without the
