@@ -195,7 +195,7 @@ def test_every_protocol_tells_of_the_very_release(
 def test_those_that_cannot_tell_say_so(moments, settings_with):
     draw = Draw(moments, settings_with(50.0), Repetition(0))
     silent = {key for key, entry in PROTOCOLS.items() if entry.assess(draw) is None}
-    others = {"sequential", "ppca", "wishart", "exact", "random"}
+    others = {"coded", "sequential", "ppca", "wishart", "exact", "random"}
     assert silent == others | {"dpdis"}  # its noise is a triangle here
     for changed, tells in (
         ({}, True),
