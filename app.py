@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages import streamlit_private
+from pages import server_log, streamlit_private
 
 
 def main() -> None:
@@ -39,4 +39,5 @@ else:
     # Streamlit imports this file once when the server starts, because it defines `app`.
     streamlit_private.ignore_pages_folder()
     streamlit_private.skip_external_address_lookup()
+    server_log.limit_malformed_messages()
     app = st.App(__file__)

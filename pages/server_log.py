@@ -1,0 +1,79 @@
+"""Log of the server: one line for a message that no browser sends, and a limit per minute.
+
+Streamlit and its web server log a traceback for each malformed WebSocket message, so that anyone who
+reaches the port could fill the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+_LOGGERS = (
+    "streamlit.web.server.starlette.starlette_websocket",
+    "streamlit.runtime.app_session",
+    "streamlit.web.server.app_session",
+    "uvicorn.error",
+)
+_BEGINNINGS = (
+    "Error deserializing back message",
+    "Error processing back message",
+    "Client tried to ",
+    "Client WebSocket message size ",
+    "Rejecting WebSocket connection ",
+    "No handler for ",
+    "Invalid HTTP request received",
+)
+# Functions of the web server in which a text frame fails that should have been bytes.
+_BYTE_READERS = ("receive_bytes", "_websocket_endpoint")
+_MAX_LINES, _SECONDS, _MAX_LENGTH = 20, 60.0, 200
+
+
+class MalformedMessages(logging.Filter):
+    """Filter that shortens records about malformed messages to one line and limits their number.
+
+    now: Function that returns seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic):
+        super().__init__()
+        self._now, self._lock = now, threading.Lock()
+        self._start, self._n_lines = -_SECONDS, 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged; errors of this app keep their traceback."""
+        message = record.getMessage()
+        error = record.exc_info[1] if record.exc_info else None
+        is_text_frame = _is_text_frame(error)
+        if not message.startswith(_BEGINNINGS) and not is_text_frame:
+            return True
+        with self._lock:
+            if self._now() - self._start >= _SECONDS:
+                self._start, self._n_lines = self._now(), 0
+            self._n_lines += 1
+            n_lines = self._n_lines
+        if n_lines > _MAX_LINES:
+            return False
+        if is_text_frame:
+            message, error = "A client sent text instead of bytes", None
+        line = message if error is None else f"{message.strip()} ({type(error).__name__}: {error})"
+        # A visitor's bytes may contain line breaks and control characters.
+        record.msg = line[:_MAX_LENGTH].encode("unicode_escape").decode("ascii")
+        record.args, record.exc_info, record.exc_text = (), None, None
+        return True
+
+
+def _is_text_frame(error: BaseException | None) -> bool:
+    if not isinstance(error, (KeyError, TypeError)) or error.__traceback__ is None:
+        return False
+    return traceback.extract_tb(error.__traceback__)[-1].name in _BYTE_READERS
+
+
+def limit_malformed_messages() -> None:
+    """Install the filter on the loggers of Streamlit and its web server."""
+    message_filter = MalformedMessages()
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(message_filter)

@@ -1,0 +1,115 @@
+"""All pages: they open whole, survive any link, and charge the private results that they show."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpcore.experiments.charge_keys import compute_charges
+from dpcore.experiments.spec import RECOMMENDED
+from pages import cached, controls
+from pages.navigation import ENTRIES
+from tests.pages.opening import texts, visit
+
+NAMES = [entry.name for entry in ENTRIES]
+ADDRESSES = [address for entry in ENTRIES for address in (entry.name, *entry.former_names)]
+# Quick settings for pages that run the experiments of the sidebar.
+QUICK = {"dataset": "digits", "repetitions": "1", "components": "5"}
+WITH_CONTROLS = ("explore", "tradeoffs", "compare", "how_it_works", "decide")
+HOSTILE = (
+    "![x](http://foreign.example/p.png)",
+    "<img src=x onerror=alert(1)>",
+    "9" * 400,
+    "nan",
+    "-1",
+    "\u202e\u0000",
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_address_opens_a_whole_page(open_page, address):
+    at = open_page(address, **QUICK)
+    assert not at.exception, [each.value for each in at.exception]
+    assert not at.error, [each.value for each in at.error]
+    assert len(at.title) == 1
+    assert texts(at)
+
+
+def test_moving_between_pages_keeps_the_shared_controls(open_page):
+    at = open_page("explore", **QUICK)
+    at.select_slider(key="epsilon").set_value(0.5).run()
+    for name in NAMES:
+        visit(at, name)
+        assert not at.exception, name
+    visit(at, "explore")
+    assert at.select_slider(key="epsilon").value == 0.5
+    assert at.selectbox(key="dataset").value == "digits"
+
+
+@pytest.mark.parametrize("name", controls.ALL)
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_value_gives_a_sentence_and_the_default(open_page, name, value):
+    at = open_page("explore", **(QUICK | {name: value}))
+    assert not at.exception, [each.value for each in at.exception]
+    shown = "\n".join(each.value for each in at.warning)
+    assert "](http" not in shown and "\u202e" not in shown
+
+
+@pytest.mark.parametrize("name", WITH_CONTROLS)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"epsilon": "0.001", "delta": "1e-9", "sites": "1", "components": "1", "intermediate": "1"},
+        {"epsilon": "50", "delta": "0.1", "sites": "100", "components": "64", "intermediate": "64"},
+        {"people": "10", "sites": "2", "components": "10", "intermediate": "1"},
+        {"dropped_sites": "4", "masks": "wide", "algorithm": "cape", "split": "dirichlet"},
+        {"calibration": "published", "noise": "triangle", "truncation": "svd", "denoise": "none"},
+        {"preparation": "published", "calibration": "classic", "epsilon": "5"},
+    ],
+)
+def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
+    at = open_page(name, **(QUICK | setting))
+    assert not at.exception, [each.value for each in at.exception]
+    assert len(at.error) <= 1
+    assert texts(at)
+
+
+@pytest.mark.parametrize("name", ["explore", "tradeoffs", "compare", "decide"])
+def test_absent_data_are_explained(open_page, name):
+    at = open_page(name, dataset="mnist")
+    assert not at.exception
+    assert any("not on this machine" in each.value for each in at.info)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatch, name):
+    """Rows that a page reads are in its ledger, or its curves are recorded as not covered."""
+    found = []
+    original = cached.rows_of_run
+
+    def rows_of_run(spec, repetition):
+        rows = original(spec, repetition)
+        found.extend(rows)
+        return rows
+
+    rows_of_run.peek = original.peek
+    monkeypatch.setattr(cached, "rows_of_run", rows_of_run)
+    at = open_page(name, **QUICK)
+    assert not at.exception
+    accounts = at.session_state["_accountants"] if "_accountants" in at.session_state else {}
+    for charge in compute_charges(found):
+        account = accounts[charge.release.dataset]
+        charged = {each.release.identity for each in account.charges}
+        assert charge.release.identity in charged or account.uncovered, name
+
+
+def test_the_recommended_settings_are_the_defaults():
+    assert {name: controls.DEFAULTS[name] for name in RECOMMENDED} == RECOMMENDED
+
+
+@pytest.mark.parametrize("name", ["own_table", "release", "classroom"])
+def test_a_public_demo_closes_pages_that_take_data(open_page, monkeypatch, name):
+    monkeypatch.setenv("DPCORE_PUBLIC_DEMO", "1")
+    at = open_page(name)
+    assert not at.exception
+    assert "public demo" in texts(at)
+    assert not at.get("file_uploader")
