@@ -32,6 +32,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
+from pages.components import notices
 
 # The six controls of every analysis, in the order of the sidebar.
 MAIN = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
@@ -52,6 +53,7 @@ _LABELS = {
     "intermediate": "Directions R",
     "components": "Components K",
 }
+_LONGEST_SENTENCE = 400
 _LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
 _SELECTION, _UNBOUND = "_selection", "_unbound"
 
@@ -116,7 +118,8 @@ def report_rejected_values() -> None:
             rejected[name] = f"{name} cannot be {', '.join(values)}"
         del link[name]
     for name, sentence in list(rejected.items()):
-        st.warning(f"The link asks for a value that does not exist: {sentence}. {_shown(name)}")
+        plain_sentence = notices.escape_markdown(sentence, _LONGEST_SENTENCE)
+        st.warning(f"The link asks for an unknown value: {plain_sentence}. {_shown(name)}")
     st.session_state[_REJECTED] = {}
 
 

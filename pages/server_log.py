@@ -1,7 +1,7 @@
 """Log of the server: one line for a message that no browser sends, and a limit per minute.
 
-Streamlit and its web server log a traceback for each malformed WebSocket message, so that anyone who
-reaches the port could fill the disk.
+Streamlit and its web server log a traceback for each malformed WebSocket message, so that anyone
+who reaches the port could fill the disk.
 """
 
 from __future__ import annotations

@@ -643,9 +643,10 @@ def _limits_typed(own: OwnTable, name: str, is_date: bool) -> dict[str, Any]:
 def _draw_dictionary_file(own: OwnTable) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = own.key("dictionary")
-        st.file_uploader(
-            "Or a dictionary file (TOML)", "toml", key=key, on_change=_fill, args=(own, key)
-        )
+        if not notices.is_public_demo():
+            st.file_uploader(
+                "Or a dictionary file (TOML)", "toml", key=key, on_change=_fill, args=(own, key)
+            )
         if own.dictionary is not None:
             st.download_button(
                 "Save as a dictionary file",
