@@ -130,7 +130,10 @@ def _spellings(value: Any) -> set[str]:
 
 def _shown(name: str) -> str:
     value = st.session_state.get(name)
-    return f"The default {value} is shown." if value is not None else "The default is shown."
+    if value is None:
+        return "The default is shown."
+    values = value if isinstance(value, list | tuple) else [value]
+    return f"The default {', '.join(map(str, values))} is shown."
 
 
 def accept_link(
