@@ -176,7 +176,7 @@ def watch(
 
 
 def poll(job: Job, draw: Callable[[], None]) -> None:
-    """Draw a part of the page again and again while a job is running, and once more at its end.
+    """Draw a part of the page repeatedly while a job is running, and again at its end.
 
     A fragment keeps its interval until the whole page is drawn. The page is therefore drawn when
     the job has ended, also if it ended between two polls.

@@ -28,7 +28,7 @@ from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites
 from dpcore.pca.protocols.protocol import EVERY_SITE, Kind, Neighbours, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS, SITES_MOMENTS, protocol, register
 from dpcore.privacy import Accountant, Adversary
-from pages.shell.parameters import find, parameters, title_of
+from pages import controls
 
 APP = Path(__file__).parents[1] / "app.py"
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
@@ -131,18 +131,8 @@ def test_the_command_line_runs_it_and_names_it(entry, capsys):
     assert entry.key in " ".join(capsys.readouterr().out.split())
 
 
-def test_controls_and_addresses_offer_it_where_rows_are_at_sites(entry):
-    assert title_of(entry.key) == entry.title
-    for name in ("protocols", "plan_protocol"):
-        parameter = parameters()[name]
-        assert (entry.key in parameter.offers) == entry.has_sites
-        assert (entry.key in parameter.arguments()["options"]) == entry.has_sites
-        if entry.has_sites:
-            assert find(name).read(name, [entry.title.upper()]) == [entry.title]
-            assert find(name).read(name, [entry.key]) == [entry.title]
-        else:
-            with pytest.raises(ParameterError):
-                find(name).read(name, [entry.key])
+def test_the_sidebar_offers_it_where_rows_are_at_sites(entry):
+    assert (entry.key in controls.protocols()) == entry.has_sites
 
 
 def test_the_estimator_takes_it_where_rows_are_at_sites(entry):
@@ -194,7 +184,7 @@ def test_what_is_registered_anew_is_audited_as_long_as_it_is_there(made_up):
 
 def test_nothing_is_left_of_what_is_gone():
     assert "made-up" not in named_cases()
-    assert "made-up" not in parameters()["protocols"].offers
+    assert "made-up" not in controls.protocols()
     with pytest.raises(ParameterError, match="protocol must be one of dpdis, full"):
         protocol("made-up")
 

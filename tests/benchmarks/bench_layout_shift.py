@@ -17,15 +17,13 @@ from playwright import sync_api
 from playwright.sync_api import Browser, Page
 from servers import running_app
 
-from pages.shell.navigation import PAGES
+from pages.navigation import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 0.1
 RUNNING = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
 BUSY = "[data-testid=stProgress], [data-testid=stSkeleton], button:has(:text-is('Stop'))"
-# On Play the curve's own; elsewhere the title's, unless the page has no use for it.
-OUT_OF_SIGHT = ".st-key-controls_out_of_sight *"
-SLIDERS = f".explorer .control input, .st-key-epsilon input:not({OUT_OF_SIGHT})"
+SLIDERS = ".explorer .control input, .stSidebar .st-key-epsilon input"
 WATCH = """
     globalThis.shifts = []
     new PerformanceObserver((list) => {
@@ -82,7 +80,7 @@ def measured(browser: Browser, address: str) -> tuple[tuple[float, str], ...]:
 
 
 def main(names: list[str]) -> None:
-    chosen = {name: PAGES[name] for name in names or PAGES}
+    chosen = names or [entry.name for entry in ENTRIES]
     executable = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with (
         running_app(ROOT / "app.py") as (address, _),
@@ -92,9 +90,9 @@ def main(names: list[str]) -> None:
             executable_path=executable, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         print(f"{'page':<18} {'load':>6} {'ε moves':>8}")
-        for name, place in chosen.items():
-            measured(browser, f"{address}/{place.address}")
-            load, *moved = measured(browser, f"{address}/{place.address}")
+        for name in chosen:
+            measured(browser, f"{address}/{name}")
+            load, *moved = measured(browser, f"{address}/{name}")
             marks = "; ".join(who for value, who in (load, *moved) if value > LIMIT)
             told = f"{moved[0][0]:8.3f}" if moved else f"{'–':>8}"
             print(f"{name:<18} {load[0]:6.3f} {told} {marks}", flush=True)

@@ -404,10 +404,10 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "links-come-alive",
         "foreign text stays text",
-        "pages/widgets/notices.py",
-        "if _MADE_LATER.search(word):",
+        "pages/components/notices.py",
+        "if _LINKED_LATER.search(word):",
         "if False:",
-        ("tests/pages/every_page/test_plainly.py",),
+        ("tests/pages/test_notices.py",),
     ),
 )
 
