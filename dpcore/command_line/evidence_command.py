@@ -225,8 +225,8 @@ def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
 def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
     # Here and not above, because the drawing library takes half a second that most commands
     # have no use for.
+    from dpcore.figures.central import accuracy_dots
     from dpcore.figures.energy import energy_curves
-    from dpcore.figures.families import accuracy_dots
     from dpcore.figures.style import look_of
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,11 @@
-"""Components as pictures, charts and bars; people on two of them."""
+"""Charts of components: eigenvalues by rank, loadings, scores and shares of the variance."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from PIL import Image
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.figures.style import (
@@ -22,8 +20,6 @@ from dpcore.figures.style import (
     named_level,
     small_legend_above,
 )
-
-# Components as charts: eigenvalues by rank, loadings as bars, people on two of them.
 
 _MOST_FEATURES = 15
 # Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
@@ -212,151 +208,6 @@ def spectrum(
     figure.update_yaxes(title="eigenvalue")
     figure.update_layout(bargap=0.1)
     return small_legend_above(figure)
-
-
-# Components and matrices as PNGs of tiles, nearest-neighbour, in symmetric colours.
-
-# Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
-# near white so that zero recedes.
-_RDBU = np.array(
-    [
-        (5, 48, 97),
-        (67, 147, 195),
-        (209, 229, 240),
-        (247, 247, 247),
-        (253, 219, 199),
-        (214, 96, 77),
-        (103, 0, 31),
-    ],
-    dtype=float,
-)
-_GAP = 2
-# Of a matrix, along either side: pixels that a screen has room for beside two more.
-_MOST_ENTRIES = 280
-# Odd, so that one of them is zero; the level after the last is the gap's.
-_LEVELS = 127
-
-
-def diverging(values: FloatArray, limit: float) -> IntArray:
-    """RGB of values in [-limit, limit], blue below zero and red above.
-
-    Returns: ndarray of uint8 with one more axis of length 3
-    """
-    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
-    lower = np.minimum(position.astype(int), len(_RDBU) - 2)
-    share = (position - lower)[..., None]
-    colours: IntArray = np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(
-        np.uint8
-    )
-    return colours
-
-
-def greys(values: FloatArray) -> IntArray:
-    """RGB greys of values in [0, 1]; outside is cut."""
-    level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
-    return np.repeat(level[..., None], 3, axis=-1)
-
-
-def component_strip(
-    components: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
-) -> bytes:
-    """PNG of components side by side, each scaled to its own largest entry.
-
-    components: shape (n_components, n_features)
-    image_shape: (int, int). Height and width, n_features pixels in all.
-    tile_pixels: Width of a tile, about: tiles are magnified by a whole number.
-    """
-    factor = max(1, tile_pixels // image_shape[1])
-    return _sheet(components, image_shape, factor, _GAP * max(1, factor // 4), compress_level=1)
-
-
-def component_sprite(components: FloatArray, image_shape: tuple[int, int]) -> bytes:
-    """PNG like `component_strip`, not magnified: small enough to send many.
-
-    components: shape (n_components, n_features)
-    image_shape: (int, int). Height and width, n_features pixels in all.
-    """
-    return _sheet(components, image_shape, 1, 1)
-
-
-def _sheet(
-    components: FloatArray, image_shape: tuple[int, int], factor: int, gap: int, **options: int
-) -> bytes:
-    """A byte a pixel: of four, as colours take, the encoder would make four times the work."""
-    limits = np.abs(components).max(axis=1, keepdims=True)
-    limits[limits == 0] = 1
-    levels = np.rint((components / limits + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
-    tiles = levels.reshape(len(components), *image_shape)
-    magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
-    framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap)), constant_values=_LEVELS)
-    sheet = Image.fromarray(np.hstack(list(framed))[:, :-gap])
-    ramp = diverging(np.linspace(-1, 1, _LEVELS), 1.0)
-    sheet.putpalette(ramp.tobytes() + bytes(3))
-    buffer = io.BytesIO()
-    sheet.save(buffer, format="PNG", transparency=_LEVELS, **options)
-    return buffer.getvalue()
-
-
-def picture_strip(
-    pictures: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
-) -> bytes:
-    """PNG of grey pictures side by side, values in [0, 1].
-
-    pictures: shape (n_pictures, n_features)
-    """
-    return tile_strip(
-        greys(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
-    )
-
-
-def ink_strip(pictures: FloatArray, image_shape: tuple[int, int], *, dark: bool = False) -> bytes:
-    """PNG of pictures side by side, a pixel an entry: values in [0, 1] as so much ink on paper.
-
-    pictures: shape (n_pictures, n_features)
-    """
-    paper, ink_there = (18, 236) if dark else (255, 20)
-    shares = np.clip(pictures, 0, 1).reshape(len(pictures), *image_shape)
-    levels = np.rint(paper + (ink_there - paper) * shares).astype(np.uint8)
-    return _png(np.pad(levels, ((0, 0), (0, 0), (0, 1)), constant_values=paper))
-
-
-def _png(tiles: IntArray) -> bytes:
-    """Tiles of shape (n, height, width) side by side without the last one's gap, a byte a pixel."""
-    buffer = io.BytesIO()
-    Image.fromarray(np.hstack(list(tiles))[:, :-1]).save(buffer, format="PNG")
-    return buffer.getvalue()
-
-
-def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
-    """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
-    factor = max(1, tile_pixels // tiles.shape[2])
-    opaque = np.concatenate([tiles, np.full_like(tiles[..., :1], 255)], axis=-1)
-    magnified = opaque.repeat(factor, axis=1).repeat(factor, axis=2)
-    gap = _GAP * max(1, factor // 4)
-    framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap), (0, 0)))
-    sheet = np.hstack(list(framed))[:, :-gap]
-    buffer = io.BytesIO()
-    Image.fromarray(sheet).save(buffer, format="PNG", optimize=False, compress_level=1)
-    return buffer.getvalue()
-
-
-def matrix_png(matrix: FloatArray, limit: float) -> bytes:
-    """PNG of a matrix, a pixel an entry; of large ones every second, third, … row and column.
-
-    matrix: shape (rows, columns)
-    limit: Positive. Entries of this size and above have the strongest colours.
-    """
-    step = -(-max(matrix.shape) // _MOST_ENTRIES)
-    shares = np.clip(matrix[::step, ::step] / limit, -1, 1)
-    levels = np.rint((shares + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
-    sheet = Image.fromarray(levels)
-    sheet.putpalette(diverging(np.linspace(-1, 1, _LEVELS), 1.0).tobytes())
-    buffer = io.BytesIO()
-    sheet.save(buffer, format="PNG")
-    return buffer.getvalue()
-
-
-# The energy of each component as a release estimates it, beside the truth.
 
 
 def released_variances(

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.data import load_dataset, prepare
-from dpcore.figures.families import histogram_bars
+from dpcore.figures.statistics import histogram_bars
 from dpcore.pca import AnalyzeGaussPCA
 from dpcore.spectra import captured_energy, leading_eigenpairs, second_moment
 from dpcore.statistics import (

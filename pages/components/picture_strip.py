@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from dpcore.figures.components import ink_strip
+from dpcore.figures.images import ink_strip
 from pages.components.charts import is_dark
 
 

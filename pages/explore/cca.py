@@ -43,8 +43,9 @@ from dpcore.experiments.cca_runs import (
 from dpcore.experiments.spec import GIVEN, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
 from dpcore.experiments.sweep import Points, cost_of_sweeps
-from dpcore.figures.components import component_strip, people_scatter
-from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
+from dpcore.figures.cca import correlation_curves, correlation_dots, direction_bars
+from dpcore.figures.components import people_scatter
+from dpcore.figures.images import component_strip
 from dpcore.params import EPSILONS
 from dpcore.privacy import Guarantee
 from pages import controls, navigation, sweeps

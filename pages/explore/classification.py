@@ -44,8 +44,8 @@ from dpcore.experiments.engine import Row
 from dpcore.experiments.spec import PUBLISHED
 from dpcore.experiments.summaries import mean_in_words, percent
 from dpcore.experiments.sweep import Points
-from dpcore.figures.components import component_strip, picture_strip
-from dpcore.figures.families import confusion, error_curves, share_curve
+from dpcore.figures.classification import confusion, error_curves, share_curve
+from dpcore.figures.images import component_strip, picture_strip
 from dpcore.params import EPSILONS, params
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS

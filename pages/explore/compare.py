@@ -35,9 +35,9 @@ from dpcore.experiments.problem import Problem
 from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.sweep import Points
-from dpcore.figures.components import component_strip
+from dpcore.figures.central import energy_traces, people_needed, running_diagnostic, variant_dots
 from dpcore.figures.energy import energy_curves
-from dpcore.figures.families import energy_traces, people_needed, running_diagnostic, variant_dots
+from dpcore.figures.images import component_strip
 from dpcore.params import EPSILONS, params
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -25,7 +25,7 @@ from dpcore.experiments.statistic_runs import (
     numbers_in,
     usual_bounds,
 )
-from dpcore.figures.families import bounds_figure, error_law_figure, histogram_bars, people_figure
+from dpcore.figures.statistics import bounds_figure, error_law_figure, histogram_bars, people_figure
 from dpcore.params import params
 from dpcore.statistics import PrivateStatistic
 from pages import controls, navigation

@@ -23,12 +23,8 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import as_published
 from dpcore.experiments.summaries import Curves, bytes_in_words, crossing, percent
 from dpcore.experiments.sweep import Sweep
-from dpcore.figures.energy import (
-    energy_frontier,
-    energy_panel,
-    rows_needed,
-    rows_needed_figure,
-)
+from dpcore.figures.energy import energy_panel
+from dpcore.figures.tradeoffs import energy_frontier, rows_needed, rows_needed_figure
 from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE, axes, params
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages import controls, navigation, sweeps

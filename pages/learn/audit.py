@@ -17,14 +17,14 @@ from dpcore.audit_cases.attack import (
     slug_of,
     verdict,
 )
-from dpcore.figures.privacy import (
+from dpcore.figures.audit import (
     adversary_view_svg,
     adversary_view_words,
     bound_growth,
     gauge_svg,
     score_histogram,
-    trade_off_plot,
 )
+from dpcore.figures.privacy import trade_off_plot
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages import navigation

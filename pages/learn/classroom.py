@@ -18,7 +18,7 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.summaries import bytes_in_words, counted, percent
-from dpcore.figures.components import ink_strip
+from dpcore.figures.images import ink_strip
 from dpcore.figures.messages import messages_curve
 from dpcore.figures.style import look_of
 from dpcore.mechanisms import chance_of_truth, randomised_response

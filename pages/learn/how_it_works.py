@@ -16,7 +16,8 @@ from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.rebuilt_rows import INK, rebuild_rows_about
 from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.figures.components import matrix_png, spectrum
+from dpcore.figures.components import spectrum
+from dpcore.figures.images import matrix_png
 from dpcore.teaching.algorithm1 import (
     AT_AGGREGATOR,
     AT_SITE,

@@ -37,7 +37,7 @@ from dpcore.experiments.spec import GIVEN
 from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import bytes_in_words, percent
 from dpcore.experiments.targets import Recommendation, SearchRound, recommend
-from dpcore.figures.components import ink_strip, picture_strip
+from dpcore.figures.images import ink_strip, picture_strip
 from dpcore.figures.privacy import accused_svg
 from dpcore.figures.style import ink, look_of
 from dpcore.pca.protocols.register import PROTOCOLS

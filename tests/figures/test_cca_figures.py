@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpcore.figures.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.components import people_scatter
-from dpcore.figures.families import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.style import PERCENT_RANGE
 
 TITLES = {"pooled": "Pooled", "full": "Full"}

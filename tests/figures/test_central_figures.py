@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.figures.families import (
+from dpcore.figures.central import (
     accuracy_dots,
     energy_traces,
     people_needed,

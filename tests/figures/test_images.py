@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components import (
-    component_sprite,
-    component_strip,
-    diverging,
-    greys,
-    picture_strip,
-)
+from dpcore.figures.images import component_sprite, component_strip, diverging, greys, picture_strip
 
 # Components have 127 levels: at most half a level, of which the steepest is 7 of 255 colours wide.
 HALF_A_LEVEL = 4

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.components import diverging, matrix_png, spectrum
-from dpcore.figures.privacy import (
+from dpcore.figures.audit import (
     adversary_view_svg,
     adversary_view_words,
-    beliefs,
     bound_growth,
-    running_total,
     score_histogram,
-    trade_off_plot,
-    two_densities,
 )
+from dpcore.figures.components import spectrum
+from dpcore.figures.images import diverging, matrix_png
+from dpcore.figures.privacy import beliefs, running_total, trade_off_plot, two_densities
 
 
 def test_a_matrix_is_a_pixel_an_entry():

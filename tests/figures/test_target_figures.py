@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.figures.energy import rows_needed, rows_needed_figure
+from dpcore.figures.tradeoffs import rows_needed, rows_needed_figure
 
 
 def test_rows_needed_are_the_fewest_from_which_on_the_mean_reaches_the_target():

@@ -1,0 +1,231 @@
+"""Figures of private CCA: correlations by pair, curves of the total, weights by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.arrays import FloatArray
+from dpcore.figures.style import (
+    GREY,
+    PERCENT_RANGE,
+    Table,
+    add_line,
+    base_figure,
+    exact_and_random,
+    faded,
+    ink,
+    legend_above,
+    log_ticks,
+    look_of,
+    present_setting,
+    spread,
+    values_by,
+)
+
+_CURVE_HEIGHT = 330
+# Several numbers of people in one colour: the largest is drawn as the protocol is.
+_PEOPLE_DASHES = ("solid", "dash", "dot")
+_MOST_COLUMNS = 12
+_LONGEST_NAME = 24
+
+
+def correlation_dots(
+    exact: FloatArray,
+    measured: FloatArray,
+    claimed: FloatArray,
+    random: FloatArray,
+    *,
+    protocol: str,
+    title: str,
+    dark: bool = False,
+) -> go.Figure:
+    """Canonical correlations pair by pair: every draw, their mean, the exact ones, the floor.
+
+    exact, random: shape (n_components,)
+    measured: shape (n_draws, n_components). What the private directions are worth on the true data.
+    claimed: shape (n_components,). What the private release says they are worth, mean over the
+        draws.
+    protocol, title: Key of the look, and the name in the legend.
+    """
+    look = look_of(protocol, dark=dark)
+    pairs = np.arange(1, len(exact) + 1)
+    figure = base_figure(460)
+    figure.add_bar(
+        x=pairs,
+        y=measured.mean(axis=0),
+        width=0.5,
+        name=f"{title}, on the true data",
+        marker={"color": faded(look.colour, 0.35), "line": {"color": look.colour, "width": 1.5}},
+        hovertemplate=f"%{{y:.2f}}, mean of {len(measured)} runs<extra>pair %{{x}}</extra>",
+    )
+    figure.add_scatter(
+        x=np.tile(pairs, len(measured)),
+        y=measured.ravel(),
+        mode="markers",
+        marker={"color": look.colour, "size": 5},
+        hovertemplate="%{y:.2f} in one run<extra>pair %{x}</extra>",
+        showlegend=False,
+    )
+    level = {"symbol": "line-ew", "size": 46}
+    diamond = {"symbol": "diamond-open", "size": 11, "color": ink(dark)}
+    for values, name, mark in (
+        (exact, "exact", level | {"line": {"color": ink(dark), "width": 3}}),
+        (random, "random directions", level | {"line": {"color": GREY, "width": 2}}),
+        (claimed, "what the release itself says", diamond),
+    ):
+        figure.add_scatter(
+            x=pairs,
+            y=values,
+            mode="markers",
+            name=name,
+            marker=mark,
+            hovertemplate="%{y:.2f}<extra>" + name + ", pair %{x}</extra>",
+        )
+    figure.update_xaxes(title="canonical pair", tickvals=pairs, range=[0.4, len(exact) + 0.6])
+    figure.update_yaxes(title="canonical correlation", range=PERCENT_RANGE)
+    return legend_above(figure)
+
+
+def correlation_curves(
+    rows: Table,
+    field: str,
+    *,
+    titles: Mapping[str, str],
+    axis_title: str,
+    axis_range: tuple[float, float],
+    floor: float,
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Mean share of the total correlation along one field, with the spread of the draws.
+
+    rows: With protocol, samples, correlation_share and `field`; may be incomplete while a run goes
+        on. A line a protocol and, where `field` is not "samples", a number of people.
+    field: {"epsilon", "samples", "delta"}
+    titles: Names of the protocols.
+    axis_range: (float, float). Smallest and largest value of the finished figure.
+    floor: Share that random directions capture.
+    marker: The present setting, drawn as a vertical line.
+    """
+    figure = base_figure(_CURVE_HEIGHT)
+    people = sorted({row["samples"] for row in rows}, reverse=True)
+    tell_people = field != "samples" and len(people) > 1
+    for protocol in dict.fromkeys(row["protocol"] for row in rows):
+        for number, samples in enumerate(people if tell_people else [None]):
+            mine = [
+                row
+                for row in rows
+                if row["protocol"] == protocol and samples in (None, row["samples"])
+            ]
+            name = titles[protocol] + (f", {samples:,} people" if tell_people else "")
+            if mine:
+                _add_curve(figure, mine, field, protocol, name, number, dark)
+    exact_and_random(figure, floor, dark=dark, exact="exact", random="random directions", xshift=-8)
+    present_setting(figure, marker, dark=dark)
+    ticks, labels = _ticks(axis_range)
+    low, high = np.log10(axis_range)
+    margin = 0.03 * (high - low)
+    figure.update_xaxes(
+        type="log",
+        tickvals=ticks,
+        ticktext=labels,
+        title=axis_title,
+        range=[low - margin, high + margin],
+    )
+    figure.update_yaxes(
+        range=PERCENT_RANGE, tickformat=".0%", title="total correlation, share of exact"
+    )
+    # Below, where a longer legend makes the figure longer and the plot no smaller.
+    lines = sum(trace.mode == "lines+markers" for trace in figure.data)
+    figure.update_layout(
+        height=_CURVE_HEIGHT + 20 * lines,
+        showlegend=True,
+        legend={"orientation": "v", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
+        margin={"b": 64 + 20 * lines},
+    )
+    return figure
+
+
+def _ticks(axis_range: tuple[float, float]) -> tuple[list[float], list[str]]:
+    """Plain labels, or every other power of ten where these would have too many zeros."""
+    if axis_range[0] > 1e-4:
+        return log_ticks(list(axis_range))
+    exponents = range(round(np.log10(axis_range[1])), round(np.log10(axis_range[0])) - 1, -2)
+    return [10.0**k for k in exponents], [f"10<sup>{k}</sup>".replace("-", "−") for k in exponents]
+
+
+def _add_curve(
+    figure: go.Figure,
+    rows: Table,
+    field: str,
+    protocol: str,
+    name: str,
+    number: int,
+    dark: bool,
+) -> None:
+    look = look_of(protocol, dark=dark)
+    shares = values_by(rows, field, "correlation_share")
+    values = list(shares)
+    draws = max(len(found) for found in shares.values())
+    if draws > 1 and number == 0:
+        spread(figure, shares, faded(look.colour, 0.15))
+    add_line(
+        figure,
+        values,
+        list(map(fmean, shares.values())),
+        name,
+        f"%{{y:.0%}} at %{{x}}, mean of {draws} runs",
+        colour=look.colour,
+        dash=_PEOPLE_DASHES[number % len(_PEOPLE_DASHES)],
+        width=2.5 if number == 0 else 1.5,
+        mode="lines+markers",
+        marker={"symbol": look.symbol, "size": 8 if number == 0 else 5},
+        customdata=[[v] for v in values],
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def direction_bars(
+    exact: FloatArray,
+    private: FloatArray,
+    names: Sequence[str],
+    *,
+    protocol: str,
+    titles: tuple[str, str],
+    dark: bool = False,
+) -> go.Figure:
+    """One direction by column, exact beside private, each scaled to length 1.
+
+    exact, private: shape (n_features,)
+    names: Columns; the twelve that weigh most in the exact direction are shown.
+    titles: (str, str). Names of the two in the legend.
+    """
+    strongest = np.argsort(-np.abs(exact), kind="stable")[:_MOST_COLUMNS][::-1]
+    figure = base_figure(110 + 26 * len(strongest))
+    # Positions, because shortened names may be alike.
+    places = list(range(len(strongest)))
+    for values, title, colour in (
+        (private, titles[1], look_of(protocol, dark=dark).colour),
+        (exact, titles[0], ink(dark)),
+    ):
+        length = np.sqrt((values**2).sum()) or 1.0
+        figure.add_bar(
+            x=values[strongest] / length,
+            y=places,
+            orientation="h",
+            name=title,
+            marker={"color": colour},
+            customdata=[names[index] for index in strongest],
+            hovertemplate="%{customdata}: %{x:.2f}<extra>" + title + "</extra>",
+        )
+    figure.update_yaxes(tickvals=places, ticktext=[_short(names[index]) for index in strongest])
+    figure.update_xaxes(range=[-1, 1], title="weight, at length 1")
+    figure.update_layout(barmode="group")
+    return legend_above(figure, traceorder="reversed")

@@ -1,0 +1,287 @@
+"""Figures of algorithms that hold all rows: energies, accuracies, rows needed, Markov chains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.arrays import FloatArray
+from dpcore.figures.style import (
+    ENERGY_AXIS,
+    GREY,
+    Look,
+    Table,
+    add_line,
+    base_figure,
+    exact_and_random,
+    faded,
+    ink,
+    legend_above,
+    look_of,
+    present_setting,
+)
+
+_BOUNDS = {
+    "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
+    "theorem 4": ("any algorithm, pure ε: needed (theorem 4)", None, "longdashdot"),
+    "theorem 5": ("MOD-SuLQ: growth (theorem 5)", "modsulq", "dot"),
+}
+_PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
+# Okabe-Ito; no algorithm is drawn in these beside them.
+_STARTS = {
+    "random": ("#0072B2", "solid", "started at random"),
+    "mode": ("#D55E00", "dash", "started at exact PCA"),
+}
+
+
+def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
+    """Every draw as a dot, one line a variant of an algorithm, with the mean marked.
+
+    rows: With label, protocol, energy_ratio, random_ratio; all of one setting.
+    """
+    figure = _lines_of_dots(rows, "label", "energy_ratio", dark=dark)
+    floor = rows[0]["random_ratio"]
+    for level, name, line in (
+        (1.0, "exact", {"color": ink(dark), "dash": "dash", "width": 1.5}),
+        (floor, "random", {"color": GREY, "dash": "dot", "width": 2}),
+    ):
+        figure.add_vline(x=level, line=line)
+        figure.add_annotation(
+            x=level, y=1, yref="paper", text=name, showarrow=False, yshift=12, font={"size": 12}
+        )
+    figure.update_xaxes(**ENERGY_AXIS)
+    figure.update_layout(margin={"t": 26})
+    return figure
+
+
+def accuracy_dots(rows: Table, published: Table = (), *, dark: bool = False) -> go.Figure:
+    """Accuracies of every round, one line a task and algorithm, with the published ones.
+
+    rows: With task, protocol, accuracy (a share).
+    published: With task, protocol, mean and std in percent.
+    """
+    titles = {task: str(number) for number, task in enumerate(_in_order(rows, "task"), start=1)}
+    labelled = [
+        {**row, "label": f"{titles[row['task']]}  {look_of(row['protocol']).label}"} for row in rows
+    ]
+    figure = _lines_of_dots(labelled, "label", "accuracy", dark=dark, digits=2)
+    places = {label: place for place, label in enumerate(_in_order(labelled, "label")[::-1])}
+    printed = [row for row in published if row["task"] in titles]
+    figure.add_scatter(
+        x=[row["mean"] / 100 for row in printed],
+        y=[
+            places[f"{titles[row['task']]}  {look_of(row['protocol']).label}"] + 0.28
+            for row in printed
+        ],
+        error_x={"array": [row["std"] / 100 for row in printed], "color": ink(dark)},
+        mode="markers",
+        marker={"symbol": "line-ns-open", "size": 14, "color": ink(dark), "line": {"width": 3}},
+        name="published",
+        hovertemplate="%{x:.2%} published<extra></extra>",
+    )
+    tasks = "<br>".join(f"{number}: {task}" for task, number in titles.items())
+    figure.update_xaxes(
+        tickformat=".0%", title=f"accuracy of a linear SVM on the rows tested<br>{tasks}"
+    )
+    figure.update_layout(height=figure.layout.height + 22 * len(titles))
+    return figure
+
+
+def _in_order(rows: Table, field: str) -> list[str]:
+    return list(dict.fromkeys(row[field] for row in rows))
+
+
+def _lines_of_dots(
+    rows: Table, group: str, value: str, *, dark: bool, digits: int = 0
+) -> go.Figure:
+    order = _in_order(rows, group)[::-1]
+    figure = base_figure(90 + 44 * len(order))
+    for place, name in enumerate(order):
+        own = [row for row in rows if row[group] == name]
+        _add_requirement(
+            figure, place, name, own, value, look_of(own[0]["protocol"], dark=dark), digits
+        )
+    figure.update_yaxes(
+        tickvals=list(range(len(order))),
+        # Two lines, so that a long name leaves room for the dots on a phone.
+        ticktext=[name.replace(", ", ",<br>", 1) for name in order],
+        range=[-0.6, len(order) - 0.3],
+        zeroline=False,
+        automargin=True,
+    )
+    return figure
+
+
+def _add_requirement(
+    figure: go.Figure,
+    place: int,
+    name: str,
+    rows: Table,
+    value: str,
+    look: Look,
+    digits: int,
+) -> None:
+    shares = [row[value] for row in rows]
+    mean = fmean(shares)
+    figure.add_scatter(
+        x=shares,
+        y=[place] * len(shares),
+        mode="markers",
+        marker={"color": faded(look.colour, 0.35), "size": 9, "symbol": "circle"},
+        hovertemplate=f"%{{x:.{digits + 1}%}} in one run<extra>{name}</extra>",
+    )
+    figure.add_scatter(
+        x=[mean],
+        y=[place],
+        mode="markers",
+        marker={"color": look.colour, "size": 14, "symbol": look.symbol},
+        cliponaxis=False,
+        hovertemplate=f"%{{x:.{digits + 1}%}}, mean of {len(shares)} runs<extra>{name}</extra>",
+    )
+    # Beside the dots, not on them.
+    is_left = mean > 0.5
+    figure.add_scatter(
+        x=[min(shares) if is_left else max(shares)],
+        y=[place],
+        mode="text",
+        text=[f"  {mean:.{digits}%}  "],
+        textposition="middle left" if is_left else "middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+    )
+
+
+def people_needed(
+    measured: Table,
+    bounds: Table,
+    slopes: Mapping[str, float],
+    *,
+    dimensions: tuple[float, float],
+    dark: bool = False,
+) -> go.Figure:
+    """Measured points, and the theorems as lines.
+
+    measured: With protocol, features, samples, mean_correlation; may be incomplete.
+    bounds: With bound, features, samples.
+    slopes: Exponent of the dimension by protocol, where there are points enough.
+    dimensions: (float, float). Smallest and largest of the finished figure.
+    """
+    figure = base_figure(460)
+    for name, (label, protocol, dash) in _BOUNDS.items():
+        points = [row for row in bounds if row["bound"] == name]
+        if points:
+            colour = GREY if protocol is None else look_of(protocol, dark=dark).colour
+            figure.add_scatter(
+                x=[row["features"] for row in points],
+                y=[row["samples"] for row in points],
+                mode="lines",
+                name=label,
+                line={"color": colour, "dash": dash, "width": 2},
+                hovertemplate=f"{label}: %{{y:,.0f}} at d = %{{x}}<extra></extra>",
+            )
+    for protocol in dict.fromkeys(row["protocol"] for row in measured):
+        points = [row for row in measured if row["protocol"] == protocol]
+        look = look_of(protocol, dark=dark)
+        slope = f", grows as d<sup>{slopes[protocol]:.2f}</sup>" if protocol in slopes else ""
+        figure.add_scatter(
+            x=[row["features"] for row in points],
+            y=[row["samples"] for row in points],
+            mode="lines+markers",
+            name=f"{look.label}, measured{slope}",
+            line={"color": look.colour, "width": 3},
+            marker={"symbol": look.symbol, "size": 12},
+            customdata=[row["mean_correlation"] for row in points],
+            hovertemplate="%{y:,} people at d = %{x}, mean correlation %{customdata:.3f}"
+            f"<extra>{look.label}</extra>",
+        )
+    low, high = dimensions
+    ticks = [low * 2**step for step in range(20) if low * 2**step <= high]
+    figure.update_xaxes(
+        type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], title="dimension d"
+    )
+    figure.update_yaxes(
+        type="log", tickvals=_PEOPLE, tickformat=",", title="people needed, n", automargin=True
+    )
+    figure.update_layout(font={"color": ink(dark)})
+    return legend_above(figure)
+
+
+def energy_traces(
+    shares: FloatArray,
+    starts: Sequence[str],
+    random_share: float,
+    *,
+    stopped: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Captured energy of every chain against sweeps, from its start on.
+
+    shares: shape (n_chains, n_sweeps + 1)
+    starts: sequence of {"random", "mode"}
+    stopped: The sweep at which the diagnostics first passed.
+    """
+    figure = base_figure(380)
+    # The start is drawn as 1, which a logarithmic axis has room for.
+    sweeps = np.arange(1, shares.shape[1] + 1)
+    for chain, start in enumerate(starts):
+        colour, dash, name = _STARTS[start]
+        add_line(
+            figure, sweeps, shares[chain], name, "%{y:.1%}", colour=faded(colour, 0.8), dash=dash,
+            width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
+        )  # fmt: skip
+    exact_and_random(figure, random_share, dark=dark)
+    present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
+    figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
+    figure.update_yaxes(**ENERGY_AXIS)
+    return legend_above(figure)
+
+
+def running_diagnostic(
+    rows: Table,
+    field: str,
+    *,
+    title: str,
+    threshold: float,
+    passes: str,
+    ticks: Sequence[float],
+    dark: bool = False,
+) -> go.Figure:
+    """One diagnostic as it would have read after fewer sweeps, with what passes.
+
+    rows: With sweeps and `field`.
+    passes: What is said at the threshold.
+    ticks: Labelled values of the logarithmic axis.
+    """
+    figure = base_figure(250)
+    figure.add_scatter(
+        x=[row["sweeps"] + 1 for row in rows],
+        y=[row[field] for row in rows],
+        mode="lines+markers",
+        line={"color": ink(dark), "width": 2},
+        marker={"size": 6},
+        hovertemplate="%{y:.3g}<extra></extra>",
+    )
+    figure.add_hline(y=threshold, line={"color": "#009E73", "dash": "dash", "width": 2})
+    figure.add_annotation(
+        x=0, xref="paper", xanchor="left", y=np.log10(threshold), yanchor="bottom", text=passes,
+        showarrow=False, font={"size": 12},
+    )  # fmt: skip
+    figure.update_xaxes(title="sweeps", **_log_axis(rows[-1]["sweeps"] + 1))
+    figure.update_yaxes(
+        type="log", title=title, tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
+    )
+    return figure
+
+
+def _log_axis(last: int) -> dict[str, object]:
+    end = np.log10(max(last, 10))
+    ticks = [10**power for power in range(6) if 10**power <= last]
+    return {
+        "type": "log",
+        "range": [-0.03 * end, 1.03 * end],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:,}" for tick in ticks],
+    }

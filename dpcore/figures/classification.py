@@ -1,0 +1,200 @@
+"""Figures of classification: test error along a parameter and confusion matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.arrays import FloatArray
+from dpcore.figures.style import (
+    GREY,
+    Look,
+    Table,
+    base_figure,
+    error_range,
+    faded,
+    ink,
+    legend_above,
+    log_axis,
+    look_of,
+    named_level,
+    present_setting,
+    spread,
+    values_by,
+)
+
+# Colour says how the subspace was found, the line whether the classifier is private too.
+_PIPELINES = {
+    "exact": "nothing private",
+    "random": "random subspace, training not private",
+    "subspace": "private subspace, training not private",
+    "random-private": "random subspace, all of ε for training",
+    "private": "everything private",
+}
+
+
+def _line_of(pipeline: str, protocol: str, dark: bool) -> Look:
+    label = _PIPELINES[pipeline]
+    if pipeline == "exact":
+        return Look(ink(dark), "line-ew-open", "dash", label)
+    if pipeline == "random":
+        return Look(GREY, "x-thin-open", "dot", label)
+    if pipeline == "random-private":
+        return Look(GREY, "x", "dashdot", label)
+    colour = look_of(protocol, dark=dark).colour
+    if pipeline == "subspace":
+        return Look(colour, "circle-open", "dot", label)
+    return Look(colour, "circle", "solid", label)
+
+
+def error_curves(
+    rows: Table,
+    *,
+    protocol: str,
+    chance: float,
+    axis_range: tuple[float, float],
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Test error against the asked epsilon, one line a pipeline, with the spread of the draws.
+
+    Pipelines that do not depend on epsilon are level lines.
+
+    rows: With pipeline, epsilon (infinite for the level ones), test_error.
+    protocol: Whose colour the private subspace takes.
+    chance: Error of always saying the commonest class.
+    axis_range: (float, float)
+    marker: The present epsilon.
+    """
+    figure = base_figure(430)
+    low, high = axis_range
+    for pipeline in _PIPELINES:
+        own = [row for row in rows if row["pipeline"] == pipeline]
+        if not own:
+            continue
+        line = _line_of(pipeline, protocol, dark)
+        level = pipeline in ("exact", "random")
+        errors = values_by(own, "epsilon", "test_error")
+        if level:
+            errors = dict.fromkeys((low, high), next(iter(errors.values())))
+        with_spread = pipeline in ("subspace", "private")
+        _add_line(figure, errors, line, with_spread=with_spread, markers=not level)
+    present_setting(figure, marker, dark=dark)
+    figure.update_xaxes(
+        **log_axis([low, high]),
+        range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
+        title="← more private     asked ε     less private →",
+    )
+    _error_axis(figure, chance, rows)
+    return figure
+
+
+def share_curve(
+    rows: Table,
+    *,
+    protocol: str,
+    chance: float,
+    best: float | None = None,
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Test error against the share of epsilon that PCA gets.
+
+    rows: With pca_share, test_error; may be incomplete.
+    best, marker: The best share, marked; the chosen one, a vertical line.
+    """
+    figure = base_figure(400)
+    errors = values_by(rows, "pca_share", "test_error")
+    line = _line_of("private", protocol, dark)
+    _add_line(figure, errors, line, with_spread=True, markers=True)
+    if best is not None:
+        figure.add_scatter(
+            x=[best],
+            y=[fmean(errors[best])],
+            mode="markers+text",
+            marker={"symbol": "star", "size": 18, "color": ink(dark)},
+            text=[f"best: {best:.0%} for PCA"],
+            textposition="bottom right" if best < 0.3 else "bottom center",
+            hovertemplate="%{y:.1%} at %{x:.0%}<extra>best</extra>",
+            name="best",
+            showlegend=False,
+        )
+    present_setting(figure, marker, dark=dark)
+    figure.update_xaxes(
+        range=[-0.03, 1.0],
+        tickformat=".0%",
+        title="share of ε for PCA; 0 % is a random subspace",
+    )
+    _error_axis(figure, chance, rows)
+    figure.update_layout(showlegend=False)
+    return figure
+
+
+def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
+    """Shares of each class that were taken for each class, in percent.
+
+    matrix: ndarray of int of shape (n_classes, n_classes). Rows are what people are, columns what
+        was predicted.
+    """
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    size = len(names)
+    figure = base_figure(min(520, 150 + 42 * size))
+    ground = "#1b2129" if dark else "#ffffff"
+    figure.add_heatmap(
+        z=shares,
+        x=list(names),
+        y=list(names),
+        colorscale=[[0, ground], [1, "#0072B2"]],
+        zmin=0,
+        zmax=1,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        text=[
+            [f"{share:.0%}" if count else "" for share, count in zip(*pair, strict=True)]
+            for pair in zip(shares, matrix, strict=True)
+        ],
+        texttemplate="%{text}",
+        customdata=matrix,
+        hovertemplate="%{customdata} that are %{y} were taken for %{x}<extra></extra>",
+    )
+    figure.update_xaxes(title="taken for", type="category", side="bottom")
+    figure.update_yaxes(title="is", type="category", autorange="reversed")
+    return figure
+
+
+def _add_line(
+    figure: go.Figure,
+    errors: dict[float, list[float]],
+    line: Look,
+    *,
+    with_spread: bool,
+    markers: bool,
+) -> None:
+    draws = max(map(len, errors.values()), default=0)
+    if with_spread and draws > 1:
+        spread(figure, errors, faded(line.colour, 0.12))
+    figure.add_scatter(
+        x=list(errors),
+        y=[fmean(found) for found in errors.values()],
+        name=line.label,
+        mode="lines+markers" if markers else "lines",
+        line={"color": line.colour, "dash": line.dash, "width": 2.5},
+        marker={"symbol": line.symbol, "size": 9},
+        hovertemplate=f"%{{y:.1%}} at %{{x}}, mean of {draws} runs<extra>{line.label}</extra>",
+    )
+
+
+def _error_axis(figure: go.Figure, chance: float, rows: Table) -> None:
+    line = {"color": GREY, "width": 1}
+    named_level(figure, chance, "always the commonest class", line=line)
+    figure.update_yaxes(
+        range=error_range(chance, rows),
+        tickformat=".0%",
+        title="test error",
+        zeroline=False,
+    )
+    legend_above(figure)

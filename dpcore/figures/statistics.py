@@ -1,0 +1,175 @@
+"""Figures of private statistics: errors, histograms, bounds and the rows needed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dpcore.arrays import AnyArray, FloatArray
+from dpcore.figures.style import (
+    GREY,
+    Table,
+    add_line,
+    base_figure,
+    faded,
+    ink,
+    legend_above,
+    log_axis,
+    named_level,
+    present_setting,
+)
+
+PRIVATE_COLOUR = "#D55E00"
+NOISE_COLOUR = "#0072B2"
+BIAS_COLOUR = "#E69F00"
+
+
+def error_law_figure(
+    errors: FloatArray,
+    density: FloatArray,
+    unit: str,
+    *,
+    marker: float | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """Errors of many draws as a histogram, the theoretical density over it.
+
+    errors: shape (n,)
+    density: shape (points, 2). Error and density; its ends fix the horizontal axis.
+    unit: What the error is measured in.
+    marker: The error of the release that is shown.
+    """
+    low, high = density[0, 0], density[-1, 0]
+    counts, edges = np.histogram(errors, bins=48, range=(low, high))
+    heights = counts / (len(errors) * np.diff(edges))
+    figure = base_figure(340)
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=heights,
+        width=np.diff(edges),
+        marker={"color": faded(PRIVATE_COLOUR, 0.45), "line": {"width": 0}},
+        name=f"{len(errors):,} live errors",
+        hovertemplate="error %{x:.3g}<extra></extra>",
+    )
+    add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
+    if marker is not None:
+        figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
+    figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
+    figure.update_yaxes(
+        range=[0, 1.25 * float(density[:, 1].max())],
+        title="share of runs per unit",
+        showticklabels=False,
+    )
+    return legend_above(figure).update_layout(bargap=0)
+
+
+def histogram_bars(
+    edges: AnyArray, exact: AnyArray, private: AnyArray, *, dark: bool = False
+) -> go.Figure:
+    """True and private counts over the same edges.
+
+    edges: shape (n_bins + 1,)
+    exact, private: shape (n_bins,)
+    """
+    figure = base_figure(380)
+    centres, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+    labels = [f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)]
+    figure.add_bar(
+        x=centres,
+        y=private,
+        width=0.92 * widths,
+        name="private",
+        marker={"color": faded(PRIVATE_COLOUR, 0.75), "line": {"width": 0}},
+        customdata=labels,
+        hovertemplate="%{customdata}: %{y:.1f} rows<extra>private</extra>",
+    )
+    corners = np.repeat(edges, 2)[1:-1], np.repeat(exact, 2)
+    add_line(figure, *corners, "true, not private", colour=ink(dark), dash="dash")
+    figure.update_xaxes(title="value", zeroline=False)
+    figure.update_yaxes(title="rows")
+    return legend_above(figure).update_layout(bargap=0)
+
+
+def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
+    """Bias, noise and both against the upper bound.
+
+    rows: With high, bias, noise, error.
+    marker: The chosen upper bound.
+    """
+    figure = base_figure(340)
+    x = [row["high"] for row in rows]
+    for field, name, colour, dash in (
+        ("bias", "bias of moving values", BIAS_COLOUR, "dash"),
+        ("noise", "noise", NOISE_COLOUR, "dot"),
+        ("error", "error to expect", ink(dark), "solid"),
+    ):
+        figure.add_scatter(
+            x=x,
+            y=[row[field] for row in rows],
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 3 if field == "error" else 2},
+            hovertemplate=f"{name} %{{y:.3g}} at an upper bound of %{{x:.4g}}<extra></extra>",
+        )
+    best = min(rows, key=lambda row: row["error"])
+    figure.add_scatter(
+        x=[best["high"]],
+        y=[best["error"]],
+        mode="markers",
+        marker={"symbol": "star", "size": 15, "color": ink(dark)},
+        name="least",
+        hovertemplate="least at %{x:.4g}<extra></extra>",
+    )
+    present_setting(figure, marker, dark=dark)
+    figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
+    # Bias falls to nothing, which a logarithmic axis cannot show: it leaves the figure below.
+    low, high = (
+        edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
+    )
+    figure.update_yaxes(title=unit, range=np.log10([low, high]), **log_axis([low, high]))
+    return legend_above(figure)
+
+
+def people_figure(
+    rows: Table,
+    unit: str,
+    *,
+    wanted: tuple[float, int],
+    present: int,
+    many: str = "people",
+) -> go.Figure:
+    """People needed against the error one can live with.
+
+    rows: With error, people.
+    wanted: (float, int). The error asked about and the people it takes.
+    present: People there are.
+    many: What they are called.
+    """
+    figure = base_figure(340)
+    errors, people = [row["error"] for row in rows], [row["people"] for row in rows]
+    figure.add_scatter(
+        x=errors,
+        y=people,
+        mode="lines",
+        line={"color": NOISE_COLOUR, "width": 3},
+        hovertemplate="%{y:,} for an error of %{x:.3g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[wanted[0]],
+        y=[wanted[1]],
+        mode="markers+text",
+        marker={"size": 13, "color": PRIVATE_COLOUR},
+        text=[f"{wanted[1]:,}"],
+        textposition="top right",
+        hoverinfo="skip",
+    )
+    line = {"color": GREY, "dash": "dot", "width": 2}
+    named_level(figure, present, f"the {present:,} here", line=line, at=np.log10(present))
+    for axis, values, title in (
+        (figure.update_xaxes, errors, f"acceptable error ({unit})"),
+        (figure.update_yaxes, people, f"{many} needed"),
+    ):
+        axis(title=title, **log_axis(values))
+    return figure
