@@ -198,8 +198,8 @@ def _range(energies: Sequence[float]) -> str:
 
 def _floor_in_words(spec: RunSpec, floor: str) -> str:
     if spec.denoise == "none":
-        source = "noise alone gives"
+        source = "noise gives"
     else:
         many = unit_of(spec.dataset).many
-        source = f"prior knowledge about {many} alone gives"
+        source = f"prior knowledge about {many} gives"
     return f"With no data at all, {source} {floor}. Exact PCA gives 100 %."
