@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from servers import running_server
-from visitors import Shown, visitor
 
 import dpcore
+from tests.benchmarks.servers import running_server
+from tests.benchmarks.visitors import Shown, visitor
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from planted_bugs import BUGS, REPOSITORY
+
+from tests.benchmarks.planted_bugs import BUGS, REPOSITORY
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)

@@ -1,6 +1,6 @@
 """How often the interval that a denoised or cut release states about itself holds the truth.
 
-    python tests/benchmarks/bench_assessment.py [--draws 300] [--datasets wine,fashion-7]
+    python -m tests.benchmarks.bench_assessment [--draws 300] [--datasets wine,fashion-7]
         [--sites 1,5] [--epsilons 0.3,1,3] [--raw] [--total-unknown]
 
 Rows at length 1 around their exact mean, split among sites; at one site its denoised matrix is

@@ -1,6 +1,6 @@
 """Times that a visitor waits, compared with a trivial slider-and-chart app in the same run.
 
-    python tests/benchmarks/bench_browser.py [--moves 16] [--rounds 3] [--only-mnist]
+    python -m tests.benchmarks.bench_browser [--moves 16] [--rounds 3] [--only-mnist]
 
 Print the time from the release of the slider of ε to the last change on the page, from the start of
 the server to the first result, each with its ratio to the trivial app; the time from a step of the
@@ -24,7 +24,8 @@ from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
-from servers import processor_seconds, resident_mb, running_app
+
+from tests.benchmarks.servers import processor_seconds, resident_mb, running_app
 
 ROOT = Path(__file__).parents[2]
 TRIVIAL_APP = """\

@@ -1,6 +1,6 @@
 """What denoising keeps, beside what is kept without it, on the same draws of noise.
 
-    python tests/benchmarks/bench_denoise.py [--datasets digits,insurance] [--runs 10] [--sites 5]
+    python -m tests.benchmarks.bench_denoise [--datasets digits,insurance] [--runs 10] [--sites 5]
         [--protocols dpdis,pooled,full,securesum] [--views] [--epsilons 0.1,0.3,1,3] [--seconds 60]
 
 With --views the same of halves of pictures: the share of the exact correlation that three private

@@ -1,6 +1,6 @@
 """Fifty visitors at once, without and with a hostile one among them: does anybody notice?
 
-    DPCORE_DATA=... python tests/benchmarks/bench_hostile.py [--minutes 10] [--sessions 50]
+    DPCORE_DATA=... python -m tests.benchmarks.bench_hostile [--minutes 10] [--sessions 50]
 
 Most move sliders; some run sweeps and watch them to their end; some open planning pages, reload and
 leave. The hostile one empties Streamlit's caches, starts large sweeps and leaves them, opens many
@@ -23,9 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from servers import resident_mb, running_app
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from visitors import visitor
+
+from tests.benchmarks.servers import resident_mb, running_app
+from tests.benchmarks.visitors import visitor
 
 ROOT = Path(__file__).parents[2]
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)

@@ -1,6 +1,6 @@
 """How far what stands on a page moves by itself: as it loads, and when ε moves.
 
-    python tests/benchmarks/bench_layout_shift.py [page …]
+    python -m tests.benchmarks.bench_layout_shift [page …]
 
 Chromium's layout shift, 1440 × 900, each page in a tab of its own on a server that has drawn all of
 them once. What moves within half a second of a key counts too once ε has moved: the visitor asked
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from playwright import sync_api
 from playwright.sync_api import Browser, Page
-from servers import running_app
 
 from pages.navigation import ENTRIES
+from tests.benchmarks.servers import running_app
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 0.1

@@ -1,6 +1,6 @@
 """How often the interval a release states about itself holds the truth.
 
-    python tests/benchmarks/bench_own_estimate.py [--draws 200] [--datasets digits,mnist]
+    python -m tests.benchmarks.bench_own_estimate [--draws 200] [--datasets digits,mnist]
         [--preparations published,private,sphere] [--protocols pooled,dpdis] [--sharing 10]
 
 On the sphere every draw has a mean of its own, and moments around it that take longer than all the

@@ -1,6 +1,6 @@
 """What a release of a folder of Parquet costs by rows, columns and Dask workers.
 
-    python tests/benchmarks/bench_partitions.py --rows 2e6 --columns 256 --workers 1 2
+    python -m tests.benchmarks.bench_partitions --rows 2e6 --columns 256 --workers 1 2
 
 Writes the folder once (uniform numbers in eight files), starts a scheduler and so many workers of
 one thread each in processes of their own, and times exact sum and second moment, which are all of

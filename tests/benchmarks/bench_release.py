@@ -1,6 +1,6 @@
 """An exact release at D = 784 from 60,000 rows: its noise, the whole command, and what it gives up.
 
-    OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/bench_release.py [--dataset mnist]
+    OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_release [--dataset mnist]
 
 The laboratory beside it is the same mechanism at the same mu on real numbers. Both get one draw of
 the centre and of the noise, whose laws are the same, so that the difference in energy is what whole

@@ -1,6 +1,6 @@
 """Visitors at once on digits: how long until each sees the answer to a slider that was let go.
 
-    python tests/benchmarks/bench_sessions.py [--sessions 20] [--moves 10] [--every 0] [--unseen]
+    python -m tests.benchmarks.bench_sessions [--sessions 20] [--moves 10] [--every 0] [--unseen]
                                               [--whole-page] [--servers 1] [--rounds 3]
 
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from servers import processor_seconds, resident_mb, running_app
-from visitors import Visitor, visitor
+from tests.benchmarks.servers import processor_seconds, resident_mb, running_app
+from tests.benchmarks.visitors import Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
 # Of the slider's steps, all but the one that it stands at as the page is opened.

@@ -1,6 +1,6 @@
 """Sweeps against a plain transliteration of Algorithm 1, one worker against two, and memory.
 
-    DPCORE_DATA=../shared/datasets PYTHONPATH=. python tests/benchmarks/bench_sweep.py [draws]
+    DPCORE_DATA=... python -m tests.benchmarks.bench_sweep [draws]
 
 The baseline does what the paper prints, in float64 with `numpy.linalg.svd`, one cell after the
 other, with as many BLAS threads as there are processors. It is given the site moments. Both run
@@ -29,6 +29,7 @@ from dpcore.experiments.problem import Problem, local_problem
 from dpcore.experiments.sweep import collect
 from dpcore.papers.dpdispca import PaperFigure, paper_figure
 
+ROOT = Path(__file__).parents[2]
 ROUNDS = 2
 
 
@@ -117,7 +118,11 @@ def _in_process(unit: Unit) -> tuple:
 def memory(name: str) -> None:
     """Peak of a process that runs a panel, over what it has after its imports."""
     done = subprocess.run(
-        [sys.executable, __file__, "--memory", name], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tests.benchmarks.bench_sweep", "--memory", name],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
     )
     print(done.stdout.strip())
 

@@ -1,6 +1,6 @@
 """Bugs put back one at a time: which of them do the tests catch?
 
-    DPCORE_DATA=... OPENBLAS_NUM_THREADS=1 python tests/benchmarks/planted_bugs.py [name ...]
+    DPCORE_DATA=... OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.planted_bugs [name ...]
 
 Each bug is one replacement in one file of a copy of the tree, in which the tests that guard that
 place are then run as CI runs them, up to the first that fails. A test checks that every text to

@@ -138,7 +138,7 @@ def test_a_jackknife_bound_is_called_nominal_and_proves_nothing():
 @pytest.mark.parametrize("shape", NOISE_SHAPES)
 @pytest.mark.parametrize("delta", [0.01, 1e-5])
 def test_the_bound_reaches_nine_tenths_of_the_exact_epsilon(shape, delta):
-    """One audit lands around 0.98 with a standard deviation of 0.01 (bench_audit.py): that one
+    """One audit lands around 0.98 with a standard deviation of 0.01: that one
     falls below 0.9, eight of them away, is rarer than 1e-9."""
     case = second_moment_case("analytic", shape, budget=PrivacyBudget(1.0, delta))
     result = audit(case, n_trials=10_000, rng=np.random.default_rng())

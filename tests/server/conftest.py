@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers import running_app
+
+from tests.benchmarks.servers import running_app
 
 APP = Path(__file__).parents[2] / "app.py"
 

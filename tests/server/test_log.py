@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import websockets
-from servers import running_app
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from pages.server_log import MalformedMessages
+from tests.benchmarks.servers import running_app
 from tests.server.conftest import APP
 
 
