@@ -1,8 +1,8 @@
-"""Parameters: declared once on a spec's field, and their limits.
+"""Declaration of the fields of specs, with their titles, texts, limits and controls.
 
-`param` on a field of a spec is all that says of it what it is called, what it does and what it may
-be. The spec's check, the options of the command line, the controls and the addresses of the pages,
-the axes of sweeps and the table in the documentation read it there.
+A field of a spec is declared once, by `param`. The validation of specs, the options of the command
+line, the controls and addresses of the pages, the axes of sweeps and the table in the documentation
+read that declaration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpcore.errors import ParameterError, require_one_of
 EPSILONS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0,
 )  # fmt: skip
-# Of a data set with at most 10,000 rows (`usual_delta`).
+# Default for data sets with at most 10,000 rows (`usual_delta`).
 USUAL_DELTA = 1e-5
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 PEOPLE_PER_SITE = (
@@ -28,9 +28,9 @@ PEOPLE_PER_SITE = (
 )  # fmt: skip
 MOST_REPETITIONS = 50
 LARGEST_SEED = 2**31 - 1
-# Of a public bound on a column, in the column's own units.
+# Largest public bound on a column, in the column's own units.
 LARGEST_BOUND = 1e12
-# Of people, sites, repetitions: more than there are data for, and exact as a float.
+# Largest number of rows, sites or repetitions; exact as a float.
 LARGEST_COUNT = 10**9
 SMALLEST_CONCENTRATION, LARGEST_CONCENTRATION = 1e-3, 1e6
 _KEY = "param"
@@ -38,7 +38,7 @@ _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def largest_delta(n_rows: int) -> float:
-    """The largest power of ten that is at most 1 / (10 n).
+    """Return the largest power of ten that is at most 1 / (10 n).
 
     Raises `ParameterError` if the controls have none.
     """
@@ -49,9 +49,9 @@ def largest_delta(n_rows: int) -> float:
 
 
 def usual_delta(n_rows: int) -> float:
-    """A data set's delta until one is chosen: at most 1 / (10 n), and never above 1e-5.
+    """Return the default delta of a data set: at most 1 / (10 n) and at most 1e-5.
 
-    Beyond the steps of its control, the smallest of them.
+    Very large data sets get the smallest step of the control.
     """
     most = min(USUAL_DELTA, 1 / (10 * n_rows))
     return next((delta for delta in DELTAS if delta <= most), DELTAS[-1])
@@ -59,9 +59,9 @@ def usual_delta(n_rows: int) -> float:
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that a page may vary: how it is called, written and drawn; values to begin with.
+    """Parameter that a page may vary: its names, the text of one value and the first values.
 
-    name: Of the field that a sweep varies, where that is not the parameter's own.
+    name: Name of the varied field, if it differs from the parameter's own.
     """
 
     title: str
@@ -74,8 +74,8 @@ class Axis:
     grows: bool = True
     least: float = math.ulp(0.0)
 
-    def told(self, value: float) -> str:
-        """A value with its name."""
+    def describe(self, value: float) -> str:
+        """Return a value with its name, such as "4 sites"."""
         words = self.at.format(value)
         if value == 1:
             words = words.replace(" sites", " site").replace(" rows", " row")
@@ -88,22 +88,22 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Param:
-    """What a field of a spec is, for everything that asks for it, checks it or explains it.
+    """Declaration of a spec's field: names, texts, limits, control and axis.
 
-    title, help: In a page's words; `note` is what only the command line and the documentation add.
-    low, high: Limits of a number; `constraint` words them where "from low to high" does not.
-    choices: All values there are; `renamed` has what some were called before.
-    place: Group of controls that it is drawn in; "" for what has none.
-    address: Its name in an address, where that is not the field's.
-    control: Streamlit's, where choices, steps or limits do not say.
-    usual: What its control stands at first, where that is not the spec's default.
-    steps, up_to, offered: Values that its control stops at; its largest; those of the choices, or
-        examples, that it shows. `label` words them.
-    words: What an address may ask for, where the control does not say.
-    axis: Along which it varies.
-    compared: What several of its choices are called where a page compares them; "" if none does.
-    after_noise: It is what is done with the noise once that is drawn: in families that share draws,
-        specs that differ in nothing else share one.
+    title, help: Texts for pages. `note` is added on the command line and in the documentation.
+    low, high: Limits of a number. `constraint` replaces the text "from low to high".
+    choices: All allowed values. `renamed` maps former names to present ones.
+    place: Group of controls that contains the parameter; "" for none.
+    address: Name in an address, if it differs from the field's name.
+    control: Streamlit control, if choices, steps and limits do not determine it.
+    usual: Initial value of the control, if it differs from the spec's default.
+    steps, up_to, offered: Values at which the control stops; its largest value; the choices or
+        examples that it offers. `label` formats them.
+    words: Text of the values that an address may contain, if the control does not determine it.
+    axis: Axis along which the parameter may be varied.
+    compared: Title of a comparison of several choices; "" if pages do not compare them.
+    after_noise: Whether the field only affects the processing of drawn noise. In families that
+        share draws, specs that differ only in such fields share one draw.
     """
 
     title: str
@@ -129,18 +129,15 @@ class Param:
 
     @property
     def explained(self) -> str:
-        """All that is said of it, in one line."""
+        """Return title, help and note in one line."""
         return ". ".join(each.rstrip(".") for each in (self.title, self.help, self.note) if each)
 
     def present(self, choice: str) -> str:
-        """A choice by its present name."""
+        """Return the present name of a choice."""
         return self.renamed.get(choice, choice)
 
     def check(self, name: str, value: Any, kind: type) -> None:
-        """Refuse a value that the parameter cannot have.
-
-        Raises `ParameterError` naming it and what it may be.
-        """
+        """Raise `ParameterError` if the parameter cannot have this value."""
         if self.choices:
             require_one_of(name, value, self.choices)
         if self.low is None:
@@ -152,31 +149,31 @@ class Param:
             if int(value) > high:
                 raise ParameterError(name, f"at most {high:,}", value)
         elif not isinstance(value, Real) or not self.low <= float(value) <= high:
-            told = self.constraint or f"from {self.low:g} to {high:g}"
-            raise ParameterError(name, told, value)
+            constraint = self.constraint or f"from {self.low:g} to {high:g}"
+            raise ParameterError(name, constraint, value)
 
 
 def param(default: Any, title: str, help: str = "", **more: Any) -> Any:
-    """A field of a spec, declared with all that is said of it (`Param`)."""
+    """Declare a field of a spec (`Param`)."""
     declared = Param(title=title, help=help, **more)
     return field(default=default, metadata={_KEY: declared})
 
 
 def again(spec: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
-    """A field as another spec declares it, but for its default or some changes."""
-    known = next(each for each in fields(spec) if each.name == name)
-    declared = replace(known.metadata[_KEY], **changes)
-    usual = known.default if default is MISSING else default
+    """Return the declaration of another spec's field, with another default or other changes."""
+    original = next(each for each in fields(spec) if each.name == name)
+    declared = replace(original.metadata[_KEY], **changes)
+    usual = original.default if default is MISSING else default
     return field(default=usual, metadata={_KEY: declared})
 
 
 def params(spec: type) -> dict[str, Param]:
-    """The declared fields of a spec's type, in the order of its fields."""
+    """Return the declared fields of a spec's type, in the order of its fields."""
     return {each.name: each.metadata[_KEY] for each in fields(spec) if _KEY in each.metadata}
 
 
 def kind_of(spec: type, name: str) -> type:
-    """The type of a field; of "int | None" that is int."""
+    """Return the type of a field; int for "int | None"."""
     hinted = _hints(spec)[name]
     if isinstance(hinted, UnionType):
         hinted = next(each for each in hinted.__args__ if each is not type(None))
@@ -185,10 +182,11 @@ def kind_of(spec: type, name: str) -> type:
 
 
 def check_params(spec: Any) -> None:
-    """Refuse a spec with a value that its field's declaration does not allow; None is allowed where
-    it is the default. A choice under a former name gets its present one.
+    """Validate every declared field of a spec, and replace former names of choices.
 
-    Raises `ParameterError` naming the first of them.
+    None is allowed where it is the default.
+
+    Raises `ParameterError` for the first field with an invalid value.
     """
     kinds = type(spec)
     for each in fields(kinds):
@@ -204,18 +202,18 @@ def check_params(spec: Any) -> None:
 
 
 def after_noise(spec: type) -> tuple[str, ...]:
-    """Fields of what is done with the noise once it is drawn."""
+    """Return the fields that only affect the processing of drawn noise."""
     return tuple(name for name, declared in params(spec).items() if declared.after_noise)
 
 
 def axes(spec: type) -> dict[str, Axis]:
-    """What a page may vary, by the name that a sweep has for it."""
+    """Return the axes that a page may vary, by the field name that a sweep uses."""
     found = ((name, declared.axis) for name, declared in params(spec).items())
     return {axis.name or name: axis for name, axis in found if axis is not None}
 
 
 def params_in_markdown(spec: type) -> str:
-    """A table of a spec's parameters: name, default, what it may be, what it does."""
+    """Return a Markdown table of a spec's parameters: name, default, allowed values, meaning."""
     lines = ["| parameter | default | may be | |", "| --- | --- | --- | --- |"]
     for each in fields(spec):
         declared: Param | None = each.metadata.get(_KEY)

@@ -49,26 +49,25 @@ from dpcore.privacy import Charge, Guarantee
 from dpcore.spectra import captured_energy
 from dpcore.streams import Purpose, Repetition, stream
 
-# R is at most the number of features, and that in the thousands.
+# R is at most the number of features, which is in the thousands.
 _LARGEST_RATIO = 100_000
-# Seconds, measured on one core of 2.8 GHz from digits (D = 64) to MNIST (D = 784), within a factor
-# of two: what a draw takes at each site, and what moments take for each person.
+# Seconds of a draw at each site, and of the moments of each row. Measured on one core of 2.8 GHz
+# from digits (D = 64) to MNIST (D = 784), within a factor of two.
 _A_DRAW, _A_DRAW_OF_SQUARED_FEATURES = 5e-4, 4.5e-8
 _A_MOMENT_OF_SQUARED_FEATURES = 3e-11
 
 
 @dataclass(frozen=True)
 class RunSpec(ReleaseSpec, Spec):
-    """One cell of an experiment; `published` and `recommended` name the two worlds.
+    """Cell of a PCA experiment; `published` and `recommended` return the two standard settings.
 
     protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
-    denoise: Public bases in which noise is taken out of a noisy matrix before it is decomposed
+    denoise: Public bases in which noise is removed from a noisy matrix before its decomposition
         (`dpcore.pca.settings.bases_to_denoise_in`).
-    preparation: Energy is measured on the centred second moment of the rows: on the sphere of
-        those that are neither clipped nor at length 1 yet.
-    limits: Energy is that of rows within them.
-    knowledge: Energy is measured against the exact optimum without it.
-    The other fields say of themselves what they are, and so do these.
+    preparation: Energy is measured on the centred second moment of the rows; on the sphere, of the
+        rows before they are clipped and scaled to length 1.
+    limits: Energy is measured on rows within these limits.
+    knowledge: Energy is measured against the exact optimum without public knowledge.
     """
 
     derived_fields = ("intermediate_ratio", "people_per_site")
@@ -87,15 +86,15 @@ class RunSpec(ReleaseSpec, Spec):
         "",
         "Limits of columns",
         "Public limits in place of the catalogue's.",
-        note="As in 'pixels=0:16', or in a TOML file as for 'release'",
+        note="Write 'pixels=0:16', or name a TOML file in the format of 'release'",
     )
     knowledge: str = param(
         NO_KNOWLEDGE,
         "Public knowledge",
-        "A public subspace that pictures are projected onto before noise is added: the lowest "
-        "frequencies (dct), or the leading directions of another data set, with their share. What "
-        "it leaves out is lost at every ε.",
-        note="As none, dct:P (the lowest P percent of frequencies) or DATASET:P",
+        "Images are projected onto a public subspace before noise is added. It contains the "
+        "lowest frequencies (dct) or the leading directions of another data set. "
+        "The projection loses the rest of the image at every ε.",
+        note="none, dct:P (the lowest P percent of frequencies) or DATASET:P",
         place="advanced",
         control="selectbox",
         offered=CHOICES,
@@ -103,16 +102,16 @@ class RunSpec(ReleaseSpec, Spec):
     )
     encoding: str = param(
         NATIVE,
-        "How messages travel",
-        note=f"As {', '.join((NATIVE, *PRECISIONS))}, or for whole matrices {ROUNDED}K with a step "
+        "Encoding of messages",
+        note=f"{', '.join((NATIVE, *PRECISIONS))}, or for whole matrices {ROUNDED}K with a step "
         "of K sigma",
         after_noise=True,
     )
     dropped_sites: int = param(
         0,
         "Sites that drop out",
-        "So many never answer; which ones is drawn. A chain loses what they were handed; "
-        "a secure sum allows for so many with more noise.",
+        "Number of randomly drawn sites that never answer. A chain loses the messages sent to "
+        "them. A secure sum tolerates this number with more noise.",
         low=0,
         place="advanced",
         control="number_input",
@@ -124,12 +123,11 @@ class RunSpec(ReleaseSpec, Spec):
     )  # fmt: skip
     reference: str = param(
         "sites",
-        "Whose second moment the energy is measured on",
-        "The people at the sites, or the whole data set they were drawn from, as the DPdisPCA "
-        "authors do.",
+        "Rows on which captured energy is measured",
+        "The rows at the sites, or the whole data set, as in the DPdisPCA paper.",
         choices=REFERENCES,
     )
-    resample: bool = param(False, "Draw the people anew in every repetition")
+    resample: bool = param(False, "Draw new rows in every repetition")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,7 +188,7 @@ class RunSpec(ReleaseSpec, Spec):
         return run_repetitions(specs, problem, repetition, threads=threads, checkpoint=checkpoint)
 
     def with_values(self, values: dict[str, Any]) -> Self:
-        """Fields that a person thinks in, R = ratio K and N = people S, come after the others."""
+        """Return the spec with these values; R = ratio K and N = people S are derived last."""
         ratio = values.pop("intermediate_ratio", None)
         people = values.pop("people_per_site", None)
         if people is not None:
@@ -211,7 +209,7 @@ class RunSpec(ReleaseSpec, Spec):
     def draw_seconds(self) -> float:
         features = count_directions(self.knowledge, dataset_status(self.dataset).n_features)
         at_a_site = _A_DRAW + _A_DRAW_OF_SQUARED_FEATURES * features**2
-        # Every site decomposes its own matrix where it sends proxies; elsewhere it adds noise.
+        # Sites decompose their own matrix only if they send proxies; otherwise they add noise.
         sites = sum(
             self.sites if protocol(key).wants_proxies else 1 + self.sites / 12
             for key in self.protocols
@@ -225,11 +223,10 @@ class RunSpec(ReleaseSpec, Spec):
         return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
 
     def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
-        """The release settings, with K and R filled in for this many features, and no more of
-        either than the public subspace has dimensions.
+        """Return the release settings, with K and R filled in and limited to the public subspace.
 
-        Raises `ParameterError` if K or R is not in [1, n_features], or K is left to a data set that
-            has no default.
+        Raises `ParameterError` if K or R is not in [1, n_features], or if K is None and the data
+            set has no default.
         """
         n_features = count_directions(self.knowledge, n_features)
         components = default_components if self.components is None else self.components
@@ -245,10 +242,10 @@ class RunSpec(ReleaseSpec, Spec):
         return release_settings(self, components, intermediate, self._image_shape, **more)
 
     def promise(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
-        """The guarantee that a protocol's first draw would come with, no row being read.
+        """Return the guarantee of a protocol's first draw, without reading rows.
 
-        dataset: What is known of the data set, where it is at hand.
-        Raises `ParameterError` if it cannot run.
+        dataset: Status of the data set, if the caller has it.
+        Raises `ParameterError` if the spec cannot run.
         """
         dataset = dataset or dataset_status(self.dataset)
         n_samples = dataset.n_samples if self.samples is None else self.samples
@@ -280,7 +277,7 @@ class RunSpec(ReleaseSpec, Spec):
         draws: int | None = None,
         what: tuple[str, ...] = (COMPONENTS,),
     ) -> list[Charge]:
-        """As of every family; `what` says what was released."""
+        """Return one charge for each noise; `what` names the released quantities."""
         status = dataset_status(self.dataset)
         cell = vars(self) | {
             "samples": status.n_samples if self.samples is None else self.samples,
@@ -295,7 +292,7 @@ class RunSpec(ReleaseSpec, Spec):
 
     @property
     def _image_shape(self) -> tuple[int, int] | None:
-        # Rows that were projected are coordinates, and no pictures any more.
+        # Projected rows are coordinates, not images.
         is_known = self.dataset in CATALOG or is_held(self.dataset)
         if self.knowledge != NO_KNOWLEDGE or not is_known:
             return None
@@ -303,14 +300,13 @@ class RunSpec(ReleaseSpec, Spec):
 
 
 class PcaRow(ReleaseRow):
-    """One protocol in one repetition: the whole spec, what came out, and what it promises.
+    """Row of one protocol in one repetition: the spec, the measured values and the guarantee.
 
     energy: Captured energy of the components on the reference.
     energy_ratio: `energy` divided by the captured energy of exact PCA.
     random_ratio: Expected ratio of a uniformly random subspace.
     floor: Mean ratio of the same pipeline without data (`dpcore.experiments.floor`).
-    seconds: Duration of the draw, all its protocols together, divided by the number of specs that
-        shared it.
+    seconds: Duration of the draw of all protocols, divided by the number of specs that shared it.
     """
 
     encoding: str
@@ -353,13 +349,15 @@ def draw_subspaces(
     checkpoint: Callable[[], None] = lambda: None,
     each_site: Callable[[SiteAtWork], None] = lambda _: None,
 ) -> list[dict[str, Subspace]]:
-    """Subspaces of several specs on one draw of the noise, the same as each alone gives.
+    """Draw the subspaces of several specs with the same noise.
 
-    specs: Equal but for K, R, truncation, encoding and denoising.
-    threads: Sites worked on at the same time; one a processor by default, and protocols too.
-    checkpoint: Called before each site and each block of everybody's rows; what it raises ends the
-        draw.
-    each_site: Called as each site is done, by the thread that did it.
+    Each spec gets the same subspaces as in a draw of its own.
+
+    specs: Specs that differ only in K, R, truncation, encoding and denoising.
+    threads: Number of sites, and of protocols, processed concurrently; one per processor by
+        default.
+    checkpoint: Called before each site and each block of rows; an exception ends the draw.
+    each_site: Called with each finished site, in the thread that processed it.
     """
     return draw_releases(
         [protocol(key) for key in specs[0].protocols],
@@ -407,9 +405,9 @@ def run_repetitions(
     watch: Callable[[list[dict[str, Subspace]]], object] = lambda _: None,
     **options: Any,
 ) -> list[list[PcaRow]]:
-    """Rows of one repetition of several specs, as `draw_subspaces` takes them.
+    """Run one repetition of several specs, as accepted by `draw_subspaces`, and return its rows.
 
-    `watch` is called with the subspaces that the rows are about.
+    watch: Called with the drawn subspaces.
     """
     started = time.perf_counter()
     with one_blas_thread():
@@ -438,19 +436,19 @@ def run_repetitions(
 
 
 class _Energies:
-    """Captured energies; specs that share a decomposition share its components in memory."""
+    """Cache of captured energies for specs that share the memory of their components."""
 
     def __init__(self, reference: FloatArray):
         self._reference = reference
-        self._known: dict[Hashable, tuple[float, Subspace]] = {}
+        self._by_memory: dict[Hashable, tuple[float, Subspace]] = {}
 
     def of(self, subspace: Subspace) -> float:
         components = subspace.components
         key = components.ctypes.data, components.shape, components.strides
-        if key not in self._known:
-            # The subspace is kept, or its memory might come to hold another.
-            self._known[key] = captured_energy(components, self._reference), subspace
-        return self._known[key][0]
+        if key not in self._by_memory:
+            # The reference to the subspace prevents the reuse of its memory, and so of the key.
+            self._by_memory[key] = captured_energy(components, self._reference), subspace
+        return self._by_memory[key][0]
 
 
 def row_of(
@@ -463,7 +461,7 @@ def row_of(
     seconds: float,
     floor: float,
 ) -> PcaRow:
-    """The tidy row of one protocol's subspace."""
+    """Return the tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
     guarantee, optimum = subspace.guarantee, float(problem.optimum[settings.n_components - 1])
     return row_from(
@@ -493,37 +491,27 @@ def row_of(
 
 
 def reference_bytes(spec: RunSpec, problem: Problem) -> tuple[int, int]:
-    """Bytes of all whole matrices, and of all raw rows, sent as they are; nothing is drawn."""
+    """Return the bytes of all whole matrices and of all raw rows, without drawing noise."""
     settings = spec.settings(problem.n_features, problem.default_components)
     draw = Draw(problem.moments, settings, Repetition(spec.seed))
     return int(whole_matrix_bytes(draw).sum()), int(raw_row_bytes(draw).sum())
 
 
 def run(spec: RunSpec, problems: ProblemSource = local_problem) -> Iterator[PcaRow]:
-    """Rows of a spec, as they are finished.
+    """Yield the rows of a spec as they are finished.
 
-    Raises `ParameterError` if the spec cannot run on its data set; before anything is drawn.
-    Raises `DataUnavailable` if the data set's files are not there.
+    Raises `ParameterError` before any draw if the spec cannot run on its data set.
+    Raises `DataUnavailable` if the data set's files are absent.
     """
     for repetition in range(spec.repetitions):
         problem = problems(spec.problem_key(repetition))
         yield from run_repetitions([spec], problem, repetition)[0]
 
 
-# PCA as a family of the engine: what a sweep of `RunSpec` may vary, cannot run, and takes.
-
-# R is at most the number of features, and that in the thousands.
-_LARGEST_RATIO = 100_000
-# Seconds, measured on one core of 2.8 GHz from digits (D = 64) to MNIST (D = 784), within a factor
-# of two: what a draw takes at each site, and what moments take for each person.
-_A_DRAW, _A_DRAW_OF_SQUARED_FEATURES = 5e-4, 4.5e-8
-_A_MOMENT_OF_SQUARED_FEATURES = 3e-11
-
-
 def check_feasible(spec: RunSpec) -> None:
-    """Refuse, without reading any data, a spec that its data set cannot serve.
+    """Validate a spec against its data set without reading rows.
 
-    Raises `ParameterError`: saying what is wrong with which parameter.
+    Raises `ParameterError` naming the invalid parameter.
     """
     status = dataset_status(spec.dataset)
     if spec.samples is not None and spec.samples > status.n_samples:

@@ -1,4 +1,4 @@
-"""Fields and settings that the specs and rows of all families have in common."""
+"""Fields and settings that the specs and rows of all families share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from dpcore.pca import MASKS, TRUNCATIONS, ReleaseSettings
 from dpcore.pca.settings import DENOISING, bases_to_denoise_in
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 
-# Those that centre by a private mean.
+# Preparations that centre by a private mean.
 PRIVATE_MEAN_MODES = ("sphere", "bounded")
-# As the table's own site column says: of the catalogue's data sets none has one.
+# Split by the table's own site column, which no data set of the catalogue has.
 GIVEN = "given"
 SPLITS = ("equal", "random", "dirichlet", GIVEN)
 REFERENCES = ("sites", "all")
-# Algorithm 1 as printed, whose noise does not keep every promise (docs), and the choices that keep
-# it, with less noise and no mistaken directions.
+# Algorithm 1 as printed, whose guarantee does not always hold (see the documentation), and choices
+# with a valid guarantee, less noise and no spurious directions.
 PUBLISHED: dict[str, Any] = {
     "calibration": "published",
     "noise": "triangle",
@@ -46,43 +46,45 @@ RECOMMENDED: dict[str, Any] = {
     "truncation": "psd",
     "denoise": "auto",
 }
-# With the rows prepared as printed, or privately.
+# The same choices with the rows prepared as printed, or privately.
 ALL_PRINTED = PUBLISHED | {"preparation": "published"}
 ALL_RECOMMENDED = RECOMMENDED | {"preparation": "sphere"}
 
 
 class Prepares:
-    """What follows from the preparation of a spec or of a key of its data side."""
+    """Mixin with properties that follow from the field `preparation`."""
 
     preparation: str
 
     @property
     def reads_rows_first(self) -> bool:
-        """Whether centring and scaling read every row before any promise starts."""
+        """Return whether centring and scaling read every row before any guarantee applies."""
         return self.preparation == "published"
 
     @property
     def on_sphere(self) -> bool:
-        """Whether every row is brought to length 1 around a centre."""
+        """Return whether every row is scaled to length 1 around a centre."""
         return self.preparation == "sphere"
 
     @property
     def may_buy_mean(self) -> bool:
-        """Whether rows are centred by a private mean, where a rule finds that worth its price."""
+        """Return whether rows may be centred by a private mean; a rule decides whether it pays."""
         return self.preparation in PRIVATE_MEAN_MODES
 
     @property
     def data_preparation(self) -> str:
-        """As the data side knows it: what is not centred is bounded all the same, and measured as
-        if it were."""
+        """Return the preparation of the data side.
+
+        "none" is prepared and measured like "bounded".
+        """
         return "bounded" if self.preparation == "none" else self.preparation
 
 
 @dataclass(frozen=True)
 class ProblemKey(Prepares):
-    """Everything that fixes the data side: which people, at which sites, prepared how.
+    """Key of the data side: rows, sites and preparation.
 
-    Two specs with the same key share their site moments whatever their budget.
+    Specs with the same key share their site moments at every budget.
     """
 
     dataset: str
@@ -100,47 +102,47 @@ class ProblemKey(Prepares):
 
     @property
     def data(self) -> tuple[str, str, float | None, str]:
-        """What fixes the prepared rows, whoever of them takes part."""
+        """Return the fields that determine the prepared rows, before rows are drawn."""
         return self.dataset, self.preparation, self.norm_bound, self.limits
 
 
 @dataclass(frozen=True)
 class PrivateSpec(Prepares):
-    """What specs of everything private have in common: the budget, the people, the noise.
+    """Fields of all private specs: the budget, the rows and the noise.
 
-    epsilon, delta: Asked of each protocol, under replace-one.
+    epsilon, delta: Requested budget of each protocol, under replace-one.
     """
 
     epsilon: float = param(
-        1.0, "Privacy parameter ε (smaller is more private)", note="As inf there is no noise",
+        1.0, "Privacy parameter ε (smaller is more private)", note="inf adds no noise",
         place="first", steps=EPSILONS,
         axis=Axis(
-            "ε", "← more private     asked ε     less private →", "ε = {:g}",
+            "ε", "← more private     requested ε     less private →", "ε = {:g}",
             "0.01, 0.05, 0.1, 0.5, 1, 5, 10"
         ),
     )  # fmt: skip
     delta: float = param(
         0.01,
-        "δ: how far the promise may fail (keep below 1 in the number of people)",
-        "A conclusion may become likelier by a factor of e^ε, plus δ. It is not the chance "
-        "that the odds move further: under Gaussian noise they do more often.",
+        "δ (failure probability; keep it below 1 / number of rows)",
+        "One row can raise the probability of a conclusion by a factor of e^ε, plus δ. "
+        "Under Gaussian noise, a privacy loss above ε is more frequent than δ.",
         place="first",
         usual=USUAL_DELTA,
         steps=DELTAS,
         axis=Axis(
-            "δ", "← more private     asked δ     less private →", "δ = {:g}",
+            "δ", "← more private     requested δ     less private →", "δ = {:g}",
             "0.000001, 0.00001, 0.0001, 0.001, 0.01, 0.1"
         ),
     )  # fmt: skip
     sites: int = param(
         5, "Sites S", low=1, place="first", up_to=MOST_SITES,
         axis=Axis(
-            "sites S", "sites S, with the people in all held", "{:g} sites",
+            "sites S", "sites S, total number of rows fixed", "{:g} sites",
             "1, 2, 4, 8, 16, 32", whole=True, grows=False
         ),
     )  # fmt: skip
     samples: int | None = param(
-        None, "People in all sites together, N", note="Default: everybody",
+        None, "Rows in all sites together, N", note="Default: all rows",
         low=1, place="first", address="people",
         axis=Axis(
             "rows per site", "rows at each site", "{:,g} rows a site",
@@ -160,8 +162,9 @@ class PrivateSpec(Prepares):
     calibration: str = param(
         RECOMMENDED["calibration"],
         "Noise calibration",
-        "Analytic keeps the asked ε exactly. Classic is proven up to ε = 1. Published is the "
-        "paper's formula: generous at small ε, broken above about 2.",
+        "Analytic calibration meets the requested ε exactly. Classic is proven up to ε = 1. "
+        "Published is the paper's formula. It adds too much noise at small ε. "
+        "Its guarantee fails above about ε = 2.",
         choices=CALIBRATIONS[::-1],
         place="advanced",
         compared="Calibrations",
@@ -169,7 +172,7 @@ class PrivateSpec(Prepares):
     noise: str = param(
         RECOMMENDED["noise"],
         "Noise shape",
-        "Triangle is as published. Isometric keeps the same promise with less noise.",
+        "Triangle is the published shape. Isometric has the same guarantee with less noise.",
         choices=NOISE_SHAPES[::-1],
         place="advanced",
         compared="Noise shapes",
@@ -177,7 +180,7 @@ class PrivateSpec(Prepares):
     truncation: str = param(
         RECOMMENDED["truncation"],
         "Truncation",
-        "svd is as published and lets strongly negative noise in; psd cuts it.",
+        "svd is the published truncation and keeps strongly negative noise. psd removes it.",
         choices=TRUNCATIONS[::-1],
         place="advanced",
         compared="Truncations",
@@ -186,9 +189,10 @@ class PrivateSpec(Prepares):
     denoise: str = param(
         RECOMMENDED["denoise"],
         "Denoising",
-        "Auto takes noise out of a noisy matrix before it is decomposed: in cosines for "
-        "pictures, in columns for tables. It costs no ε. None leaves the matrix as it came; the "
-        "private mean of pictures is denoised with either. As printed, nothing is.",
+        "Auto removes noise from a noisy matrix before the decomposition. It uses cosines for "
+        "images and columns for tables, and costs no ε. None does not change the matrix. The "
+        "private mean of images is denoised with both. Rows prepared as published are never "
+        "denoised.",
         choices=DENOISING,
         place="advanced",
         offered=("auto", "none"),
@@ -197,9 +201,9 @@ class PrivateSpec(Prepares):
     preparation: str = param(
         "sphere",
         "Preparation",
-        "Sphere brings every row to length 1 around a private mean. Bounded clips rows to a "
-        "public bound and centres by a private mean; none only clips. Published centring and "
-        "scaling read everybody's rows and are not private.",
+        "Sphere scales every row to length 1 around a private mean. Bounded clips rows to a "
+        "public bound and centres by a private mean. None only clips. Published centring and "
+        "scaling read all rows and are not private.",
         choices=MODES,
         renamed=RENAMED,
         place="advanced",
@@ -215,24 +219,26 @@ class PrivateSpec(Prepares):
 
     @classmethod
     def bounded(cls, **fields: Any) -> Self:
-        """A spec of rows clipped to the public bound and centred by a private mean."""
+        """Return a spec with rows clipped to the public bound and centred by a private mean."""
         return cls(**{"preparation": "bounded"} | fields)
 
     @classmethod
     def published(cls, **fields: Any) -> Self:
-        """A spec with the paper's noise, truncation and preparation: its numbers, not always its
-        promise."""
+        """Return a spec with the paper's noise, truncation and preparation.
+
+        It reproduces the paper's numbers; its guarantee does not always hold.
+        """
         return cls(**ALL_PRINTED | fields)
 
     @classmethod
     def recommended(cls, **fields: Any) -> Self:
-        """A spec that keeps what it promises, at every epsilon: the default by its name."""
+        """Return a spec with the defaults, whose guarantee holds at every epsilon."""
         return cls(**fields)
 
 
 @dataclass(frozen=True)
 class ReleaseSpec(PrivateSpec):
-    """What specs of private releases at sites have beside: protocols, splits, masks, the mean."""
+    """Further fields of private releases at sites: protocols, splits, masks and the mean."""
 
     protocols: tuple[str, ...] = ()
     intermediate_dim: int | None = param(
@@ -246,7 +252,7 @@ class ReleaseSpec(PrivateSpec):
         words="a whole number from 1 to the number of features",
         axis=Axis(
             "directions each site sends",
-            "directions a site sends for each one wanted, R : K", "R = {:g} K",
+            "directions a site sends per component, R : K", "R = {:g} K",
             "0.5, 1, 1.5, 2, 3, 4", "intermediate_ratio", logarithmic=False
         ),
         after_noise=True,
@@ -254,7 +260,7 @@ class ReleaseSpec(PrivateSpec):
     split: str = param(
         "equal",
         "People over sites",
-        "Dirichlet gives each site its own mix of labels. Given: as the table itself says.",
+        "Dirichlet gives each site its own mix of labels. Given uses the table's own site column.",
         choices=SPLITS,
         place="advanced",
     )
@@ -269,24 +275,24 @@ class ReleaseSpec(PrivateSpec):
     masks: str = param(
         "published",
         "CAPE's masks",
-        "Wide ones stand for secure aggregation. All sites but one are counted on.",
+        "Wide masks model secure aggregation. All sites but one are assumed honest.",
         choices=MASKS,
         place="advanced",
     )
     honest_sites: int | None = param(
         None,
-        "Sites that CAPE counts on to keep their noise to themselves",
+        "Sites that CAPE assumes to keep their noise secret",
         note="Default: all but one",
     )
     mean_share: float | None = param(
         None,
         "Share of the budget (in mu squared) for the private mean",
-        note="Default: a rule that reads public numbers alone finds it",
+        note="Default: chosen by a rule that reads only public numbers",
     )
 
 
 def same_fields(spec: ReleaseSpec, other: type[PrivateSpec]) -> dict[str, Any]:
-    """The values of a spec's fields that another kind of spec declares alike."""
+    """Return the values of a spec's fields that another kind of spec declares identically."""
     ours, theirs = type(spec).__dataclass_fields__, other.__dataclass_fields__
     return {
         name: getattr(spec, name)
@@ -296,9 +302,9 @@ def same_fields(spec: ReleaseSpec, other: type[PrivateSpec]) -> dict[str, Any]:
 
 
 def noise_settings(spec: PrivateSpec, image_shape: tuple[int, int] | None) -> dict[str, Any]:
-    """The settings of noise, and of what is done against it."""
+    """Return the settings of the noise, the truncation and the denoising."""
     noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
-    # As printed throughout, where the rows are prepared as printed.
+    # Rows prepared as printed are not denoised, to reproduce the paper.
     as_printed = spec.denoise == "auto" and spec.reads_rows_first
     bases = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
     return noise | {"bases": bases}
@@ -311,9 +317,9 @@ def release_settings(
     image_shape: tuple[int, int] | None = None,
     **more: Any,
 ) -> ReleaseSettings:
-    """The settings that specs of private releases have in common.
+    """Return the settings that specs of private releases share.
 
-    image_shape: Where the columns are the pixels of pictures.
+    image_shape: Height and width of the images whose pixels are the columns, if they are images.
     """
     return ReleaseSettings(
         budget=PrivacyBudget(spec.epsilon, spec.delta),
@@ -332,12 +338,12 @@ S = TypeVar("S", bound=PrivateSpec)
 
 
 def as_published(spec: S) -> S:
-    """The same question with the noise and truncation of Algorithm 1 as printed."""
+    """Return the spec with the noise and truncation of Algorithm 1 as printed."""
     return replace(spec, **PUBLISHED)
 
 
 class PrivateRow(TypedDict):
-    """What rows of everything private begin with."""
+    """First fields of all private rows."""
 
     dataset: str
     protocol: str
@@ -353,6 +359,6 @@ class PrivateRow(TypedDict):
 
 
 class ReleaseRow(PrivateRow):
-    """What rows of private releases at sites begin with."""
+    """First fields of the rows of private releases at sites."""
 
     intermediate_dim: int

@@ -289,8 +289,8 @@ def describe(sides: Sides, field: str, others: Sequence[str] = ()) -> str:
     title = PROTOCOLS[lead].title
     sentence = (
         f"**{title}** captures **{percent(curves.mean(lead, last))}** of the energy at "
-        f"{unit.name_in(axis.told(last))}, and {percent(curves.mean(lead, first))} at "
-        f"{unit.name_in(axis.told(first))}."
+        f"{unit.name_in(axis.describe(last))}, and {percent(curves.mean(lead, first))} at "
+        f"{unit.name_in(axis.describe(first))}."
     )
     reached = crossing(curves.means(lead), _TARGET) if axis.grows else None
     if reached is not None and reached > first:
@@ -309,7 +309,7 @@ def _difference(name: str, ours: Curves, theirs: Curves, lead: str, field: str) 
     at = max(gains, key=lambda value: abs(gains[value]))
     return (
         f" The largest difference to {name} is **{100 * gains[at]:+.0f} points**, at "
-        f"{AXES[field].told(at)}."
+        f"{AXES[field].describe(at)}."
     )
 
 
