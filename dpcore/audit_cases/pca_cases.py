@@ -244,7 +244,7 @@ def untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
 def settings_of(entry: Protocol) -> ReleaseSettings:
     """The audit's settings, as a protocol wants them to be attacked at its worst."""
     asked = entry.neighbours.epsilon or BUDGET.epsilon
-    changes: dict[str, Any] = dict(entry.neighbours.settings)
+    changes = dict(entry.neighbours.settings)
     return replace(SETTINGS, budget=PrivacyBudget(asked, BUDGET.delta), **changes)
 
 
@@ -360,7 +360,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
         adversary,
         sees="every site's message" if by_aggregator else RESULT_AND_OWN_NOISE,
         statistic=of_the_first_site,
-        is_gaussian=True,
+        is_gaussian=is_gaussian(entry),
         neighbours="One person's row at the first site turns from the first axis to the second.",
     )
 
@@ -464,16 +464,24 @@ def rebuilt(subspace: Subspace) -> FloatArray:
 # Private PCA that buys a mean, to be audited: a person is in two releases under one budget.
 
 SHARE, _D_WITH_MEAN = 0.1, 3
-_BOUNDED = replace(SETTINGS, mean_share=SHARE)
 # On the sphere columns are pixels, since only the mean of pictures is denoised.
 PICTURE = (1, _D_WITH_MEAN)
 DENOISED = (COLUMNS,)
-WITH_MEAN = replace(_BOUNDED, on_sphere=True, bases=DENOISED)
 TURN_FROM_MEAN = "One person's row turns around, at a right angle to everybody else's mean."
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 # Matrices, the centres they are taken around and the noisy means -> log-likelihood ratios, up to
 # scale.
 Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+
+def with_mean(entry: Protocol) -> ReleaseSettings:
+    """Return the audit's settings for a protocol that also releases a mean."""
+    return replace(settings_of(entry), mean_share=SHARE)
+
+
+def with_mean_on_sphere(entry: Protocol) -> ReleaseSettings:
+    """Return the audit's settings for rows of length 1 around a released mean."""
+    return replace(with_mean(entry), on_sphere=True, bases=DENOISED)
 
 
 def private_mean_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
@@ -518,7 +526,7 @@ def seen_by_a_second_site(entry: Protocol) -> AuditCase:
 
     return protocol_case(
         entry,
-        _BOUNDED,
+        with_mean(entry),
         pair,
         view,
         Adversary.SITE,
@@ -526,7 +534,7 @@ def seen_by_a_second_site(entry: Protocol) -> AuditCase:
         sees="the result, the means that come back, its own rows and its own noise",
         centring=PRIVATE_MEAN,
         statistic=likelihood_ratio,
-        is_gaussian=True,
+        is_gaussian=is_gaussian(entry),
         neighbours="One person's row at the first site turns by a little more than a right angle.",
     )
 
@@ -562,12 +570,12 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
         around_zero = centred + means[:, :, None] * means[:, None, :]
         return moment_score(around_zero) + mean_score(means)
 
-    guarantee = entry.release(drawn(entry, pair[0], _BOUNDED, Repetition(0))).guarantee
+    guarantee = entry.release(drawn(entry, pair[0], with_mean(entry), Repetition(0))).guarantee
     # Of one site, whose noise nobody else's hides, the result is the message.
     is_read = n_sites == 1 and Adversary.AGGREGATOR in untrusted(guarantee)
     return protocol_case(
         entry,
-        _BOUNDED,
+        with_mean(entry),
         pair,
         view,
         Adversary.AGGREGATOR if is_read else Adversary.OUTSIDER,
@@ -620,7 +628,7 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
 
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=True, mean_share=SHARE, bases=DENOISED),
+        with_mean_on_sphere(entry),
         pair,
         view,
         name=_named(entry),
@@ -642,7 +650,8 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
     """
     pair = worst_on_sphere(2, parts)
     weights, score = pair[0].weights, likelihood_ratio(pair, 0)
-    scales = [noise_scales(int(n), WITH_MEAN).mean for n in pair[0].n_samples]
+    settings = with_mean_on_sphere(entry)
+    scales = [noise_scales(int(n), settings).mean for n in pair[0].n_samples]
     left = float(np.linalg.norm(weights * scales))
 
     def view(draw: Draw) -> FloatArray:
@@ -663,7 +672,7 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
 
     return protocol_case(
         entry,
-        WITH_MEAN,
+        settings,
         pair,
         view,
         Adversary.SITE,
@@ -671,7 +680,7 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
         sees="the result, the mean that comes back, its own rows and its own noise",
         centring=SPHERE,
         statistic=of_the_first_site,
-        is_gaussian=True,
+        is_gaussian=is_gaussian(entry),
         neighbours=TURN_FROM_MEAN,
     )
 

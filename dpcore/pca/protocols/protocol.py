@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -241,19 +242,24 @@ class Look:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Where an audit attacks a protocol: on how many sites, and under which settings.
+    """Options of the audit of a protocol.
 
-    epsilon: Asked, where the audit's own would leave nothing to be found.
+    The audit attacks a release with K = R = D = 3. The result then determines the matrix that the
+    aggregator averaged, and the attacks of an outsider, of another site and of the aggregator are
+    generated. A protocol whose result or message is no such matrix sets `settings` and `message`.
+
+    n_sites: Number of sites in the attack by an outsider.
+    epsilon: Requested epsilon. The audit's own by default.
     settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
-    noisy_mean: Draw -> the private mean that is seen beside the matrix, for protocols that buy one.
-    message: (Draw, site) -> matrix that the site's message decodes to, if it is neither its noisy
-        matrix nor its proxy.
-    has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
+    noisy_mean: Draw -> private mean that is released with the matrix, for protocols with a mean.
+    message: (Draw, site) -> matrix that the site's message determines, if it is neither the noisy
+        matrix nor the proxy. The result must be the weighted average of these matrices.
+    has_own_cases: Whether attacks by sites and aggregators are written for this protocol.
     """
 
     n_sites: int = 1
     epsilon: float | None = None
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, Any], ...] = ()
     noisy_mean: Callable[[Draw], FloatArray] | None = None
     message: Callable[[Draw, int], FloatArray] | None = None
     has_own_cases: bool = False
