@@ -20,13 +20,13 @@ from dpcore.figures.style import (
     small_legend_above,
 )
 
-_ATTACK, _KEPT = "#D55E00", "#009E73"
-# Narrow, so that words can be read where a phone shrinks it.
+_VIOLATED, _HOLDS = "#D55E00", "#009E73"
+# Narrow, so that the text stays readable on a phone.
 _WIDTH, _HEIGHT = 420, 232
 _BOX_WIDTH, _BOX_HEIGHT = 112, 42
 _LEFT, _MIDDLE, _RIGHT = 4, 154, 304
 _TOP, _CENTRE, _BOTTOM = 8, 72, 136
-_SEEN = "#D55E00"
+_VISIBLE = "#D55E00"
 _NAMES = {
     "outsider": "an outsider with the result",
     "aggregator": "the aggregator",
@@ -39,16 +39,16 @@ _HATCH = (
     + "".join(
         f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="{size}" '
         f'markerHeight="{size}" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker>'
-        for name, size, colour in (("sight", 4, _SEEN), ("unseen", 6, GREY))
+        for name, size, colour in (("view", 4, _VISIBLE), ("hidden", 6, GREY))
     )
 )
 
 
 def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
-    """SVG of a needle: how much ε an attack has proved, against the ε that is promised.
+    """Return an SVG of a needle: the ε that an attack has proved, against the claimed ε.
 
-    The promise stands upright, and the needle at found / (found + claim) of the way round, so that
-    every ε has its place and what breaks the promise lies to its right.
+    The claim points straight up. The needle is at found / (found + claim) of the half circle, so
+    every ε has a position and violations are on the right.
     """
     share = found / (found + claim) if found > 0 else 0.0
     line = ink(dark)
@@ -65,17 +65,17 @@ def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
         )
 
     (x, y), (x1, y1), (x2, y2) = at(share, 136), at(0.5, 128), at(0.5, 172)
-    needle = _ATTACK if found > claim else line
+    needle = _VIOLATED if found > claim else line
     text = f'font-family="sans-serif" fill="{line}"'
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 228">'
-        f"{arc(0, 0.5, _KEPT)}{arc(0.5, 1, _ATTACK)}"
+        f"{arc(0, 0.5, _HOLDS)}{arc(0.5, 1, _VIOLATED)}"
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{line}" '
         'stroke-width="4"/>'
         f'<text x="200" y="14" text-anchor="middle" font-size="15" font-weight="600" {text}>'
-        f"promised: ε = {claim:.3g}</text>"
-        f'<text x="50" y="212" text-anchor="middle" font-size="15" {text}>kept</text>'
-        f'<text x="350" y="212" text-anchor="middle" font-size="15" {text}>broken</text>'
+        f"claimed: ε = {claim:.3g}</text>"
+        f'<text x="50" y="212" text-anchor="middle" font-size="15" {text}>holds</text>'
+        f'<text x="350" y="212" text-anchor="middle" font-size="15" {text}>violated</text>'
         f'<line x1="200" y1="190" x2="{x:.1f}" y2="{y:.1f}" stroke="{needle}" stroke-width="6" '
         f'stroke-linecap="round"/><circle cx="200" cy="190" r="10" fill="{needle}"/>'
         f'<text x="200" y="222" text-anchor="middle" font-size="20" font-weight="700" {text}>'
@@ -84,18 +84,20 @@ def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
 
 
 def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False) -> go.Figure:
-    """Lower bounds on epsilon against the number of trials, and the line of the claim.
+    """Draw lower bounds on epsilon against the number of trials, and the claim as a level.
 
-    rows: With "trials", "epsilon_exact" and "epsilon", in order; the latter is drawn where it is
-        another, nominal bound somewhere.
-    claim: The promised epsilon.
-    n_trials: Where the axis ends, so that the figure stands still while it fills in.
+    rows: Rows in order, with "trials", "epsilon_exact" and "epsilon". The nominal bound "epsilon"
+        is drawn if it differs from the exact one.
+    claim: Claimed epsilon.
+    n_trials: Fixed end of the axis.
     """
     figure = base_figure(360)
     highest = max([claim, *(max(row["epsilon"], row["epsilon_exact"]) for row in rows)])
-    figure.add_hrect(y0=claim, y1=1.25 * highest, fillcolor=faded(_ATTACK, 0.10), line={"width": 0})
+    figure.add_hrect(
+        y0=claim, y1=1.25 * highest, fillcolor=faded(_VIOLATED, 0.10), line={"width": 0}
+    )
     line = {"color": ink(dark), "dash": "dash", "width": 2}
-    named_level(figure, claim, f"promised: ε = {claim:.3g}", line=line)
+    named_level(figure, claim, f"claimed: ε = {claim:.3g}", line=line)
     bounds: list[tuple[str, str, dict[str, object]]] = [
         ("epsilon_exact", "exact limit", {"width": 3})
     ]
@@ -107,7 +109,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
             y=[row[column] for row in rows],
             name=name,
             mode="lines+markers",
-            line={"color": _ATTACK, **line},
+            line={"color": _VIOLATED, **line},
             marker={"size": 7 if column == "epsilon_exact" else 4},
             hovertemplate="ε ≥ %{y:.3g} after %{x:,} trials<extra>" + name + "</extra>",
         )
@@ -120,7 +122,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
 def score_histogram(
     columns: Mapping[str, FloatArray], threshold: float, *, dark: bool = False
 ) -> go.Figure:
-    """Scores under both data sets, with the threshold that separates them best.
+    """Draw the scores under both data sets, with the best threshold between them.
 
     columns: "centre", "width", "with_you" and "without_you", arrays of shape (n_bars,).
     """
@@ -145,12 +147,12 @@ def score_histogram(
 
 
 def adversary_view_words(adversary: str, sees: str, *, trusted_holder: str = "") -> str:
-    """The picture in two sentences.
+    """Describe the adversary's view in two sentences.
 
     adversary: {"outsider", "aggregator", "site"}
-    sees: Its view, in words that fit after "sees".
-    trusted_holder: Who holds everybody's rows and adds the noise; empty where every site sends a
-        message to an aggregator whom nobody trusts.
+    sees: View of the adversary, in words that fit after "sees".
+    trusted_holder: Party that holds all rows and adds the noise; "" if sites send messages to an
+        untrusted aggregator.
     """
     trusts = f"the {trusted_holder}" if trusted_holder else "your own site"
     return f"{_NAMES[adversary].capitalize()} sees {sees}. Trusted with your row: {trusts}."
@@ -159,34 +161,35 @@ def adversary_view_words(adversary: str, sees: str, *, trusted_holder: str = "")
 def adversary_view_svg(
     adversary: str, sees: str, *, trusted_holder: str = "", dark: bool = False
 ) -> str:
-    """SVG of one adversary's view: seen parts filled, parts trusted with raw rows hatched.
+    """Return an SVG of one adversary's view: visible parts filled, parts trusted with raw rows
+    hatched.
 
     adversary: {"outsider", "aggregator", "site"}. Drawn with a thick outline.
-    sees, trusted_holder: As for `adversary_view_words`.
+    sees, trusted_holder: Parameters of `adversary_view_words`.
     """
     by_site, by_aggregator = adversary == "site", adversary == "aggregator"
-    own, hub = ("your row", trusted_holder) if trusted_holder else ("your site", "aggregator")
+    own, holder = ("your row", trusted_holder) if trusted_holder else ("your site", "aggregator")
     other = "another site" if by_site or not trusted_holder else "other rows"
     words = adversary_view_words(adversary, sees, trusted_holder=trusted_holder)
     drawing = _Drawing(ink(dark))
-    drawing.arrow(_LEFT + _BOX_WIDTH, _TOP + 21, _MIDDLE, _CENTRE + 12, seen=by_aggregator)
+    drawing.arrow(_LEFT + _BOX_WIDTH, _TOP + 21, _MIDDLE, _CENTRE + 12, is_visible=by_aggregator)
     drawing.arrow(
-        _LEFT + _BOX_WIDTH, _BOTTOM + 21, _MIDDLE, _CENTRE + 30, seen=by_aggregator or by_site
+        _LEFT + _BOX_WIDTH, _BOTTOM + 21, _MIDDLE, _CENTRE + 30, is_visible=by_aggregator or by_site
     )
-    drawing.arrow(_MIDDLE + _BOX_WIDTH, _CENTRE + 21, _RIGHT, _CENTRE + 21, seen=True)
+    drawing.arrow(_MIDDLE + _BOX_WIDTH, _CENTRE + 21, _RIGHT, _CENTRE + 21, is_visible=True)
     drawing.box(_LEFT, _TOP, own, "trusted")
-    drawing.box(_LEFT, _BOTTOM, other, "seen" if by_site else "unseen", looks=by_site)
-    hub_state = "trusted" if trusted_holder else "seen" if by_aggregator else "unseen"
-    drawing.box(_MIDDLE, _CENTRE, hub, hub_state, looks=by_aggregator)
-    drawing.box(_RIGHT, _CENTRE, "result", "seen")
+    drawing.box(_LEFT, _BOTTOM, other, "visible" if by_site else "hidden", is_adversary=by_site)
+    holder_state = "trusted" if trusted_holder else "visible" if by_aggregator else "hidden"
+    drawing.box(_MIDDLE, _CENTRE, holder, holder_state, is_adversary=by_aggregator)
+    drawing.box(_RIGHT, _CENTRE, "result", "visible")
     if by_site:
         below = _RIGHT + _BOX_WIDTH / 2
         drawing.path(f"M{below},{_CENTRE + _BOX_HEIGHT} V{_BOTTOM + 24} H{_LEFT + _BOX_WIDTH + 2}")
     if adversary == "outsider":
         below = _RIGHT + _BOX_WIDTH / 2
-        drawing.arrow(below, _CENTRE + _BOX_HEIGHT, below, _BOTTOM, seen=True)
-        drawing.box(_RIGHT, _BOTTOM, "outsider", "unseen", looks=True)
-    drawing.legend(who=_NAMES[adversary])
+        drawing.arrow(below, _CENTRE + _BOX_HEIGHT, below, _BOTTOM, is_visible=True)
+        drawing.box(_RIGHT, _BOTTOM, "outsider", "hidden", is_adversary=True)
+    drawing.legend(adversary=_NAMES[adversary])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'font-family="sans-serif" aria-label={quoteattr(words)}>'
@@ -195,17 +198,19 @@ def adversary_view_svg(
 
 
 class _Drawing:
-    """Boxes and arrows, as they are put down."""
+    """Boxes and arrows of an SVG, collected in `parts`."""
 
     def __init__(self, ink: str):
         self.ink = ink
         self.parts: list[str] = []
 
-    def box(self, x: float, y: float, label: str, state: str, *, looks: bool = False) -> None:
-        """A labelled box; `looks` for the adversary's own."""
-        self._swatch(x, y, _BOX_WIDTH, _BOX_HEIGHT, state, 4 if looks else 1.5)
+    def box(
+        self, x: float, y: float, label: str, state: str, *, is_adversary: bool = False
+    ) -> None:
+        """Add a labelled box, with a thick outline for the adversary."""
+        self._swatch(x, y, _BOX_WIDTH, _BOX_HEIGHT, state, 4 if is_adversary else 1.5)
         middle = x + _BOX_WIDTH / 2
-        weight = ' font-weight="700"' if looks else ""
+        weight = ' font-weight="700"' if is_adversary else ""
         lines = label.split(" ", 1) if len(label) > 12 else [label]
         for line, text in enumerate(lines):
             height = y + 26 + 17 * line - 8 * (len(lines) - 1)
@@ -214,19 +219,23 @@ class _Drawing:
                 f'fill="{self.ink}"{weight}>{escape(text)}</text>'
             )
 
-    def arrow(self, x: float, y: float, to_x: float, to_y: float, *, seen: bool) -> None:
-        self.path(f"M{x},{y} L{to_x},{to_y}", seen=seen)
+    def arrow(self, x: float, y: float, to_x: float, to_y: float, *, is_visible: bool) -> None:
+        self.path(f"M{x},{y} L{to_x},{to_y}", is_visible=is_visible)
 
-    def path(self, way: str, *, seen: bool = True) -> None:
-        colour, width, head = (_SEEN, 3.5, "sight") if seen else (GREY, 1.5, "unseen")
+    def path(self, data: str, *, is_visible: bool = True) -> None:
+        colour, width, head = (_VISIBLE, 3.5, "view") if is_visible else (GREY, 1.5, "hidden")
         self.parts.append(
-            f'<path d="{way}" fill="none" stroke="{colour}" stroke-width="{width}" '
+            f'<path d="{data}" fill="none" stroke="{colour}" stroke-width="{width}" '
             f'marker-end="url(#{head})"/>'
         )
 
-    def legend(self, *, who: str) -> None:
-        for x, state, label in ((4, "seen", "seen"), (84, "trusted", "trusted"), (184, "", who)):
-            self._swatch(x, 202, 18, 18, state or "unseen", 1.5 if state else 4)
+    def legend(self, *, adversary: str) -> None:
+        for x, state, label in (
+            (4, "visible", "visible"),
+            (84, "trusted", "trusted"),
+            (184, "", adversary),
+        ):
+            self._swatch(x, 202, 18, 18, state or "hidden", 1.5 if state else 4)
             self.parts.append(
                 f'<text x="{x + 25}" y="216" font-size="14" fill="{self.ink}">'
                 f"{escape(label)}</text>"
@@ -235,8 +244,10 @@ class _Drawing:
     def _swatch(
         self, x: float, y: float, width: float, height: float, state: str, outline: float
     ) -> None:
-        fill = {"seen": faded(_SEEN, 0.28), "trusted": "url(#trusted)", "unseen": "none"}[state]
-        line = self.ink if outline > 2 else _SEEN if state == "seen" else GREY
+        fill = {"visible": faded(_VISIBLE, 0.28), "trusted": "url(#trusted)", "hidden": "none"}[
+            state
+        ]
+        line = self.ink if outline > 2 else _VISIBLE if state == "visible" else GREY
         self.parts.append(
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{fill}" '
             f'stroke="{line}" stroke-width="{outline}"/>'

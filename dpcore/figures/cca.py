@@ -15,7 +15,7 @@ from dpcore.figures.style import (
     Table,
     add_line,
     base_figure,
-    exact_and_random,
+    exact_and_floor,
     faded,
     ink,
     legend_above,
@@ -27,7 +27,7 @@ from dpcore.figures.style import (
 )
 
 _CURVE_HEIGHT = 330
-# Several numbers of people in one colour: the largest is drawn as the protocol is.
+# Dashes of the curves of one protocol, one per number of people, the largest first.
 _PEOPLE_DASHES = ("solid", "dash", "dot")
 _MOST_COLUMNS = 12
 _LONGEST_NAME = 24
@@ -43,13 +43,13 @@ def correlation_dots(
     title: str,
     dark: bool = False,
 ) -> go.Figure:
-    """Canonical correlations pair by pair: every draw, their mean, the exact ones, the floor.
+    """Draw canonical correlations by pair: every draw, their mean, the exact values and the floor.
 
-    exact, random: shape (n_components,)
-    measured: shape (n_draws, n_components). What the private directions are worth on the true data.
-    claimed: shape (n_components,). What the private release says they are worth, mean over the
-        draws.
-    protocol, title: Key of the look, and the name in the legend.
+    exact, random: shape (n_components,). Exact correlations and those of random directions.
+    measured: shape (n_draws, n_components). Correlations of the private directions on the true
+        data.
+    claimed: shape (n_components,). Private estimates of the correlations, mean over the draws.
+    protocol, title: Key of the look, and name in the legend.
     """
     look = look_of(protocol, dark=dark)
     pairs = np.arange(1, len(exact) + 1)
@@ -74,8 +74,8 @@ def correlation_dots(
     diamond = {"symbol": "diamond-open", "size": 11, "color": ink(dark)}
     for values, name, mark in (
         (exact, "exact", level | {"line": {"color": ink(dark), "width": 3}}),
-        (random, "random directions", level | {"line": {"color": GREY, "width": 2}}),
-        (claimed, "what the release itself says", diamond),
+        (random, "floor", level | {"line": {"color": GREY, "width": 2}}),
+        (claimed, "private estimate", diamond),
     ):
         figure.add_scatter(
             x=pairs,
@@ -101,30 +101,32 @@ def correlation_curves(
     marker: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Mean share of the total correlation along one field, with the spread of the draws.
+    """Draw the mean share of the total correlation along one field, with a band over the draws.
 
-    rows: With protocol, samples, correlation_share and `field`; may be incomplete while a run goes
-        on. A line a protocol and, where `field` is not "samples", a number of people.
+    Draws one line per protocol and, unless `field` is "samples", number of people.
+
+    rows: Rows with protocol, samples, correlation_share and `field`; may be incomplete during a
+        run.
     field: {"epsilon", "samples", "delta"}
     titles: Names of the protocols.
     axis_range: (float, float). Smallest and largest value of the finished figure.
-    floor: Share that random directions capture.
-    marker: The present setting, drawn as a vertical line.
+    floor: Share captured by random directions.
+    marker: Current setting, drawn as a vertical line.
     """
     figure = base_figure(_CURVE_HEIGHT)
     people = sorted({row["samples"] for row in rows}, reverse=True)
-    tell_people = field != "samples" and len(people) > 1
+    names_people = field != "samples" and len(people) > 1
     for protocol in dict.fromkeys(row["protocol"] for row in rows):
-        for number, samples in enumerate(people if tell_people else [None]):
+        for number, samples in enumerate(people if names_people else [None]):
             mine = [
                 row
                 for row in rows
                 if row["protocol"] == protocol and samples in (None, row["samples"])
             ]
-            name = titles[protocol] + (f", {samples:,} people" if tell_people else "")
+            name = titles[protocol] + (f", {samples:,} people" if names_people else "")
             if mine:
                 _add_curve(figure, mine, field, protocol, name, number, dark)
-    exact_and_random(figure, floor, dark=dark, exact="exact", random="random directions", xshift=-8)
+    exact_and_floor(figure, floor, dark=dark, exact="exact", xshift=-8)
     present_setting(figure, marker, dark=dark)
     ticks, labels = _ticks(axis_range)
     low, high = np.log10(axis_range)
@@ -139,7 +141,7 @@ def correlation_curves(
     figure.update_yaxes(
         range=PERCENT_RANGE, tickformat=".0%", title="total correlation, share of exact"
     )
-    # Below, where a longer legend makes the figure longer and the plot no smaller.
+    # A legend below the plot extends the figure and keeps the height of the plot.
     lines = sum(trace.mode == "lines+markers" for trace in figure.data)
     figure.update_layout(
         height=_CURVE_HEIGHT + 20 * lines,
@@ -151,7 +153,7 @@ def correlation_curves(
 
 
 def _ticks(axis_range: tuple[float, float]) -> tuple[list[float], list[str]]:
-    """Plain labels, or every other power of ten where these would have too many zeros."""
+    """Return plain labels, or every other power of ten if plain labels have too many zeros."""
     if axis_range[0] > 1e-4:
         return log_ticks(list(axis_range))
     exponents = range(round(np.log10(axis_range[1])), round(np.log10(axis_range[0])) - 1, -2)
@@ -201,15 +203,15 @@ def direction_bars(
     titles: tuple[str, str],
     dark: bool = False,
 ) -> go.Figure:
-    """One direction by column, exact beside private, each scaled to length 1.
+    """Draw an exact and a private direction by column, each scaled to length 1.
 
     exact, private: shape (n_features,)
-    names: Columns; the twelve that weigh most in the exact direction are shown.
+    names: Names of the columns. The twelve with the largest exact weights are drawn.
     titles: (str, str). Names of the two in the legend.
     """
     strongest = np.argsort(-np.abs(exact), kind="stable")[:_MOST_COLUMNS][::-1]
     figure = base_figure(110 + 26 * len(strongest))
-    # Positions, because shortened names may be alike.
+    # Positions, because shortened names may be equal.
     places = list(range(len(strongest)))
     for values, title, colour in (
         (private, titles[1], look_of(protocol, dark=dark).colour),

@@ -16,7 +16,7 @@ from dpcore.figures.style import (
     Table,
     add_line,
     base_figure,
-    exact_and_random,
+    exact_and_floor,
     faded,
     ink,
     legend_above,
@@ -25,12 +25,12 @@ from dpcore.figures.style import (
 )
 
 _BOUNDS = {
-    "theorem 3": ("PPCA: enough (theorem 3)", "ppca", "dash"),
-    "theorem 4": ("any algorithm, pure ε: needed (theorem 4)", None, "longdashdot"),
+    "theorem 3": ("PPCA: sufficient (theorem 3)", "ppca", "dash"),
+    "theorem 4": ("any algorithm, pure ε: necessary (theorem 4)", None, "longdashdot"),
     "theorem 5": ("MOD-SuLQ: growth (theorem 5)", "modsulq", "dot"),
 }
 _PEOPLE = [step * 10**power for power in range(1, 10) for step in (1, 3)]
-# Okabe-Ito; no algorithm is drawn in these beside them.
+# Okabe and Ito's colours; no other algorithm of these figures has them.
 _STARTS = {
     "random": ("#0072B2", "solid", "started at random"),
     "mode": ("#D55E00", "dash", "started at exact PCA"),
@@ -38,15 +38,15 @@ _STARTS = {
 
 
 def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
-    """Every draw as a dot, one line a variant of an algorithm, with the mean marked.
+    """Draw every repetition as a dot and the mean as a marker, one line per variant.
 
-    rows: With label, protocol, energy_ratio, random_ratio; all of one setting.
+    rows: Rows of one setting, with label, protocol, energy_ratio and random_ratio.
     """
     figure = _lines_of_dots(rows, "label", "energy_ratio", dark=dark)
     floor = rows[0]["random_ratio"]
     for level, name, line in (
         (1.0, "exact", {"color": ink(dark), "dash": "dash", "width": 1.5}),
-        (floor, "random", {"color": GREY, "dash": "dot", "width": 2}),
+        (floor, "floor", {"color": GREY, "dash": "dot", "width": 2}),
     ):
         figure.add_vline(x=level, line=line)
         figure.add_annotation(
@@ -58,10 +58,10 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
 
 
 def accuracy_dots(rows: Table, published: Table = (), *, dark: bool = False) -> go.Figure:
-    """Accuracies of every round, one line a task and algorithm, with the published ones.
+    """Draw the accuracies of every round with the published ones, one line per task and algorithm.
 
-    rows: With task, protocol, accuracy (a share).
-    published: With task, protocol, mean and std in percent.
+    rows: Rows with task, protocol and accuracy (a share).
+    published: Rows with task, protocol, and mean and std in percent.
     """
     titles = {task: str(number) for number, task in enumerate(_in_order(rows, "task"), start=1)}
     labelled = [
@@ -101,12 +101,10 @@ def _lines_of_dots(
     figure = base_figure(90 + 44 * len(order))
     for place, name in enumerate(order):
         own = [row for row in rows if row[group] == name]
-        _add_requirement(
-            figure, place, name, own, value, look_of(own[0]["protocol"], dark=dark), digits
-        )
+        _add_dots(figure, place, name, own, value, look_of(own[0]["protocol"], dark=dark), digits)
     figure.update_yaxes(
         tickvals=list(range(len(order))),
-        # Two lines, so that a long name leaves room for the dots on a phone.
+        # Two lines, because long names leave no space for the dots on a phone.
         ticktext=[name.replace(", ", ",<br>", 1) for name in order],
         range=[-0.6, len(order) - 0.3],
         zeroline=False,
@@ -115,7 +113,7 @@ def _lines_of_dots(
     return figure
 
 
-def _add_requirement(
+def _add_dots(
     figure: go.Figure,
     place: int,
     name: str,
@@ -141,7 +139,7 @@ def _add_requirement(
         cliponaxis=False,
         hovertemplate=f"%{{x:.{digits + 1}%}}, mean of {len(shares)} runs<extra>{name}</extra>",
     )
-    # Beside the dots, not on them.
+    # The text is outside the range of the dots.
     is_left = mean > 0.5
     figure.add_scatter(
         x=[min(shares) if is_left else max(shares)],
@@ -162,12 +160,14 @@ def people_needed(
     dimensions: tuple[float, float],
     dark: bool = False,
 ) -> go.Figure:
-    """Measured points, and the theorems as lines.
+    """Draw the measured numbers of rows against the dimension, and the theorems as lines.
 
-    measured: With protocol, features, samples, mean_correlation; may be incomplete.
-    bounds: With bound, features, samples.
-    slopes: Exponent of the dimension by protocol, where there are points enough.
-    dimensions: (float, float). Smallest and largest of the finished figure.
+    Both axes are logarithmic, so that a power of the dimension is a straight line.
+
+    measured: Rows with protocol, features, samples and mean_correlation; may be incomplete.
+    bounds: Rows with bound, features and samples.
+    slopes: Exponent of the dimension by protocol, if there are enough points.
+    dimensions: (float, float). Smallest and largest dimension of the finished figure.
     """
     figure = base_figure(460)
     for name, (label, protocol, dash) in _BOUNDS.items():
@@ -194,7 +194,7 @@ def people_needed(
             line={"color": look.colour, "width": 3},
             marker={"symbol": look.symbol, "size": 12},
             customdata=[row["mean_correlation"] for row in points],
-            hovertemplate="%{y:,} people at d = %{x}, mean correlation %{customdata:.3f}"
+            hovertemplate="%{y:,} rows at d = %{x}, mean correlation %{customdata:.3f}"
             f"<extra>{look.label}</extra>",
         )
     low, high = dimensions
@@ -203,7 +203,7 @@ def people_needed(
         type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], title="dimension d"
     )
     figure.update_yaxes(
-        type="log", tickvals=_PEOPLE, tickformat=",", title="people needed, n", automargin=True
+        type="log", tickvals=_PEOPLE, tickformat=",", title="rows needed, n", automargin=True
     )
     figure.update_layout(font={"color": ink(dark)})
     return legend_above(figure)
@@ -217,14 +217,14 @@ def energy_traces(
     stopped: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Captured energy of every chain against sweeps, from its start on.
+    """Draw the captured energy of every Markov chain against sweeps, from its start.
 
     shares: shape (n_chains, n_sweeps + 1)
     starts: sequence of {"random", "mode"}
-    stopped: The sweep at which the diagnostics first passed.
+    stopped: First sweep at which the diagnostics passed.
     """
     figure = base_figure(380)
-    # The start is drawn as 1, which a logarithmic axis has room for.
+    # A logarithmic axis has no 0, so the start is drawn at 1.
     sweeps = np.arange(1, shares.shape[1] + 1)
     for chain, start in enumerate(starts):
         colour, dash, name = _STARTS[start]
@@ -232,7 +232,7 @@ def energy_traces(
             figure, sweeps, shares[chain], name, "%{y:.1%}", colour=faded(colour, 0.8), dash=dash,
             width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
         )  # fmt: skip
-    exact_and_random(figure, random_share, dark=dark)
+    exact_and_floor(figure, random_share, dark=dark)
     present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
     figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
     figure.update_yaxes(**ENERGY_AXIS)
@@ -249,10 +249,10 @@ def running_diagnostic(
     ticks: Sequence[float],
     dark: bool = False,
 ) -> go.Figure:
-    """One diagnostic as it would have read after fewer sweeps, with what passes.
+    """Draw one diagnostic as a function of the number of sweeps, with its threshold.
 
-    rows: With sweeps and `field`.
-    passes: What is said at the threshold.
+    rows: Rows with sweeps and `field`.
+    passes: Text at the threshold.
     ticks: Labelled values of the logarithmic axis.
     """
     figure = base_figure(250)

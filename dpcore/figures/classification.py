@@ -26,7 +26,7 @@ from dpcore.figures.style import (
     values_by,
 )
 
-# Colour says how the subspace was found, the line whether the classifier is private too.
+# The colour shows the kind of subspace, the dash whether the classifier is private too.
 _PIPELINES = {
     "exact": "nothing private",
     "random": "random subspace, training not private",
@@ -59,15 +59,16 @@ def error_curves(
     marker: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Test error against the asked epsilon, one line a pipeline, with the spread of the draws.
+    """Draw test error against the requested epsilon, one line per pipeline, with a band over the
+    draws.
 
-    Pipelines that do not depend on epsilon are level lines.
+    Pipelines that do not depend on epsilon are horizontal lines.
 
-    rows: With pipeline, epsilon (infinite for the level ones), test_error.
-    protocol: Whose colour the private subspace takes.
-    chance: Error of always saying the commonest class.
+    rows: Rows with pipeline, epsilon (infinite for horizontal lines) and test_error.
+    protocol: Protocol whose colour the private subspace has.
+    chance: Error of always predicting the most frequent class.
     axis_range: (float, float)
-    marker: The present epsilon.
+    marker: Current epsilon.
     """
     figure = base_figure(430)
     low, high = axis_range
@@ -86,7 +87,7 @@ def error_curves(
     figure.update_xaxes(
         **log_axis([low, high]),
         range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
-        title="← more private     asked ε     less private →",
+        title="← more private     requested ε     less private →",
     )
     _error_axis(figure, chance, rows)
     return figure
@@ -101,10 +102,10 @@ def share_curve(
     marker: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Test error against the share of epsilon that PCA gets.
+    """Draw test error against the share of epsilon spent on PCA.
 
-    rows: With pca_share, test_error; may be incomplete.
-    best, marker: The best share, marked; the chosen one, a vertical line.
+    rows: Rows with pca_share and test_error; may be incomplete.
+    best, marker: Best share, drawn as a star; current share, drawn as a vertical line.
     """
     figure = base_figure(400)
     errors = values_by(rows, "pca_share", "test_error")
@@ -126,7 +127,7 @@ def share_curve(
     figure.update_xaxes(
         range=[-0.03, 1.0],
         tickformat=".0%",
-        title="share of ε for PCA; 0 % is a random subspace",
+        title="share of ε for PCA (0 %: random subspace)",
     )
     _error_axis(figure, chance, rows)
     figure.update_layout(showlegend=False)
@@ -134,10 +135,10 @@ def share_curve(
 
 
 def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
-    """Shares of each class that were taken for each class, in percent.
+    """Draw a confusion matrix with the shares of each class in percent.
 
-    matrix: ndarray of int of shape (n_classes, n_classes). Rows are what people are, columns what
-        was predicted.
+    matrix: ndarray of int of shape (n_classes, n_classes). Rows are true classes, columns predicted
+        ones.
     """
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     size = len(names)
@@ -159,10 +160,10 @@ def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -
         ],
         texttemplate="%{text}",
         customdata=matrix,
-        hovertemplate="%{customdata} that are %{y} were taken for %{x}<extra></extra>",
+        hovertemplate="%{customdata} of true class %{y}, predicted %{x}<extra></extra>",
     )
-    figure.update_xaxes(title="taken for", type="category", side="bottom")
-    figure.update_yaxes(title="is", type="category", autorange="reversed")
+    figure.update_xaxes(title="predicted class", type="category", side="bottom")
+    figure.update_yaxes(title="true class", type="category", autorange="reversed")
     return figure
 
 
@@ -190,7 +191,7 @@ def _add_line(
 
 def _error_axis(figure: go.Figure, chance: float, rows: Table) -> None:
     line = {"color": GREY, "width": 1}
-    named_level(figure, chance, "always the commonest class", line=line)
+    named_level(figure, chance, "most frequent class", line=line)
     figure.update_yaxes(
         range=error_range(chance, rows),
         tickformat=".0%",

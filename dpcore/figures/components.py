@@ -22,7 +22,7 @@ from dpcore.figures.style import (
 )
 
 _MOST_FEATURES = 15
-# Tol's muted colours, in the order that keeps neighbours apart; none of them means a protocol.
+# Tol's muted colours, ordered so that neighbours differ. No protocol has one of them.
 _ON_LIGHT = (
     "#332288", "#cc6677", "#117733", "#ddaa33", "#4aa3d0",
     "#882255", "#44aa99", "#999933", "#aa4499", "#6b6b6b",
@@ -44,13 +44,13 @@ def scree(
     protocol: str,
     dark: bool = False,
 ) -> go.Figure:
-    """Scree plot: eigenvalue by rank.
+    """Draw a scree plot: eigenvalue by rank.
 
     exact: shape (n,). Leading exact eigenvalues, descending.
-    private: mapping of str to shape (up to n,). Private eigenvalues by label, strongest promise
-        last.
+    private: mapping of str to shape (up to n,). Private eigenvalues by label, the strongest
+        guarantee last.
     edge: Edge of the spectrum of pure noise for the last of them.
-    protocol: Whose colour the last of them takes; the others' differ from it and from each other.
+    protocol: Protocol whose colour the last spectrum has. Other spectra have other colours.
     """
     figure = base_figure(380)
     exact_look, look = look_of("exact", dark=dark), look_of(protocol, dark=dark)
@@ -63,7 +63,8 @@ def scree(
         line={"color": exact_look.colour, "dash": exact_look.dash, "width": 2},
         hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>exact</extra>",
     )
-    # One hue would not tell them apart: the protocol's own for the strongest promise alone.
+    # Shades of one hue are hard to distinguish, so only the strongest guarantee has the
+    # protocol's colour.
     shades = (look.colour, *(_ON_DARK if dark else _ON_LIGHT))
     for number, (label, eigenvalues) in enumerate(list(private.items())[::-1]):
         figure.add_scatter(
@@ -90,13 +91,14 @@ def loading_bars(
     protocol: str = "exact",
     dark: bool = False,
 ) -> go.Figure:
-    """Loadings of one component, one group of bars a feature.
+    """Draw the loadings of one component, one group of bars per feature.
 
-    loadings: mapping of str to shape (n_features,). By title, the exact component first, with signs
-        aligned. The title of a protocol takes its colour; others, as the same protocol at several
-        ε, share that of `protocol`.
-    protocol: Whose colour those others take, palest first.
-    Returns: The fifteen features that weigh most in the first component given.
+    Shows the fifteen features with the largest loadings in the first component.
+
+    loadings: mapping of str to shape (n_features,). Loadings by title, the exact component first,
+        with aligned signs. A protocol's title has its colour; other titles, such as values of ε,
+        share the colour of `protocol`.
+    protocol: Protocol whose colour other titles share, palest first.
     """
     leading = next(iter(loadings.values()))
     strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
@@ -138,10 +140,10 @@ def people_scatter(
     axis_titles: tuple[str, str],
     dark: bool = False,
 ) -> go.Figure:
-    """Standardised scores of people as a square cloud, one colour a group.
+    """Draw standardised scores of rows as a square cloud, one colour per group.
 
-    horizontal, vertical: shape (n_people,). Mean 0, standard deviation 1: the axes reach 3.6
-        deviations and stand still.
+    horizontal, vertical: shape (n_people,). Scores with mean 0 and standard deviation 1. The axes
+        always cover 3.6 deviations.
     labels: ndarray of int, shape (n_people,), or None. Positions in `label_names`.
     axis_titles: (str, str)
     """
@@ -180,19 +182,20 @@ def spectrum(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Eigenvalues of a noisy matrix as bars, in the order they are ranked, those kept in colour.
+    """Draw the eigenvalues of a noisy matrix as bars in ranked order, with the selected ones in
+    colour.
 
     eigenvalues: shape (n,)
-    exact: shape (n,). Without the noise, descending.
-    n_kept: How many of the first are kept; None colours all.
+    exact: shape (n,). Eigenvalues without noise, descending.
+    n_kept: Number of leading eigenvalues in colour; None for all.
     """
     figure = base_figure(320)
     ranks = np.arange(1, len(eigenvalues) + 1)
-    kept = ranks <= (len(ranks) if n_kept is None else n_kept)
+    is_selected = ranks <= (len(ranks) if n_kept is None else n_kept)
     colour = look_of("dpdis").colour
     for name, chosen, shade in (
-        ("kept" if n_kept is not None else "noisy", kept, colour),
-        ("cut away", ~kept, GREY),
+        ("selected" if n_kept is not None else "noisy", is_selected, colour),
+        ("discarded", ~is_selected, GREY),
     ):
         if chosen.any():
             figure.add_bar(
@@ -213,9 +216,10 @@ def spectrum(
 def released_variances(
     shares: FloatArray, intervals: FloatArray, *, dark: bool = False
 ) -> go.Figure:
-    """What each released component explains, with its interval; nothing where noise hides it.
+    """Draw the share of the variance of each released component, with its interval.
 
-    shares: shape (n_components,). Of all variation; NaN where it cannot be told from noise.
+    shares: shape (n_components,). Share of the total variance; NaN if it is indistinguishable from
+        noise.
     intervals: shape (2, n_components)
     """
     figure = base_figure(300)
@@ -234,5 +238,5 @@ def released_variances(
         showlegend=False,
     )
     figure.update_xaxes(title="component", dtick=1, range=[0.4, len(shares) + 0.6])
-    figure.update_yaxes(title="share of the variation", tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(title="share of the variance", tickformat=".0%", rangemode="tozero")
     return figure

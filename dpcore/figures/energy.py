@@ -26,23 +26,23 @@ from dpcore.figures.style import (
 
 _ROOM_BELOW = 0.12
 _SAME_FLOOR = 0.005
-# Width of a letter of a label, on the generous side.
+# Upper estimate of the width of a letter.
 _LABEL_PIXELS = 6
 _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
 
 
 def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
-    """Every repetition as a dot, one line a protocol, with the mean marked.
+    """Draw each repetition as a dot and the mean as a marker, one line per protocol.
 
-    rows: With protocol, energy_ratio, random_ratio; all of one setting.
+    rows: Rows of one setting, with protocol, energy_ratio and random_ratio.
     """
     order = list(dict.fromkeys(row["protocol"] for row in rows))[::-1]
     floor = rows[0]["random_ratio"]
     draws = [(row["energy_ratio"], order.index(row["protocol"])) for row in rows]
     looks = [look_of(key, dark=dark) for key in order]
     means = [fmean(x for x, where in draws if where == place) for place in range(len(order))]
-    # Two traces whatever the number of protocols: each costs the browser milliseconds.
-    every_draw = {
+    # Two traces for all protocols, because each trace costs the browser milliseconds.
+    all_draws = {
         "type": "scatter",
         "x": [x for x, _ in draws],
         "y": [place for _, place in draws],
@@ -70,15 +70,15 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         "<extra>%{customdata}</extra>",
     }
     return assembled(
-        [every_draw, middle],
+        [all_draws, middle],
         height=90 + 46 * len(order),
-        left=24 + _LABEL_PIXELS * max(len(look.label) for look in looks),
+        axis_width=24 + _LABEL_PIXELS * max(len(look.label) for look in looks),
         dark=dark,
         shapes=[
             vertical(1, colour=ink(dark), dash="dash"),
             vertical(floor, colour=GREY, dash="dot", width=2),
         ],
-        annotations=[_above(floor, "random"), _above(1, "exact")],
+        annotations=[_level_name(floor, "floor"), _level_name(1, "exact")],
         xaxis=ENERGY_AXIS,
         yaxis={
             "tickvals": list(range(len(order))),
@@ -89,7 +89,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     )
 
 
-def _above(x: float, text: str) -> dict[str, Any]:
+def _level_name(x: float, text: str) -> dict[str, Any]:
     where = {"x": x, "y": 1, "yref": "paper", "yshift": 12}
     return where | {"text": text, "showarrow": False, "font": {"size": 12}}
 
@@ -105,14 +105,14 @@ def energy_curves(
     height: int = 380,
     dark: bool = False,
 ) -> go.Figure:
-    """Mean captured energy along one field, one line a protocol, with the spread of the draws.
+    """Draw mean captured energy along one field, one line per protocol, with a band over the draws.
 
-    rows: With protocol, energy_ratio, random_ratio and `field`; may be incomplete while a run goes
-        on, and empty before it starts if `axis_range` is given.
+    rows: Rows with protocol, energy_ratio, random_ratio and `field`. May be incomplete during a
+        run, and empty if `axis_range` is given.
     field: Column on the horizontal axis.
-    axis_range: (float, float). Smallest and largest value of the finished figure, so that it stands
-        still while it fills in.
-    marker: The present setting, drawn as a vertical line.
+    axis_range: (float, float). Smallest and largest value of the finished figure. It keeps the axis
+        fixed while rows arrive.
+    marker: Current setting, drawn as a vertical line.
     """
     values = sorted({float(row[field]) for row in rows})
     low, high = axis_range or (values[0], values[-1])
@@ -120,17 +120,17 @@ def energy_curves(
     for key in dict.fromkeys(row["protocol"] for row in rows):
         traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)
     shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
-    # Each label stands at the end of its line that curves keep away from.
-    annotations = [_along(1.0, "exact PCA", 0)]
+    # Curves rise from the floor to the exact level, so these ends of the lines are free.
+    annotations = [_line_name(1.0, "exact PCA", 0)]
     floors = {v: fmean(found) for v, found in values_by(rows, field, "random_ratio").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
         shapes.append(horizontal(floor, colour=GREY, dash="dot"))
-        # Curves are above their floor, or near it.
+        # Curves are at or above the floor, so its name goes below if there is space.
         below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
-        annotations.append(_along(floor, "random subspace", 1) | below)
+        annotations.append(_line_name(floor, "floor", 1) | below)
     elif floors:
-        # K on the axis: every value has a floor of its own.
+        # The floor depends on K, so a figure over K has one floor per value.
         traces.append(_floor_curve(floors, dark))
     if marker is not None:
         shapes.append(vertical(marker, colour=ink(dark), width=1))
@@ -138,7 +138,7 @@ def energy_curves(
     return assembled(
         traces,
         height=height,
-        left=72,
+        axis_width=72,
         dark=dark,
         shapes=shapes,
         annotations=annotations,
@@ -155,8 +155,8 @@ def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
         "x": list(floors),
         "y": list(floors.values()),
         "mode": "lines+text",
-        "name": "Random subspace",
-        "text": [""] * (len(floors) - 1) + ["random subspace"],
+        "name": "Floor",
+        "text": [""] * (len(floors) - 1) + ["floor"],
         "textposition": "bottom left",
         "textfont": {"size": 12, "color": ink(dark)},
         "line": {"color": GREY, "dash": "dot", "width": 2},
@@ -165,13 +165,13 @@ def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
     }
 
 
-def _along(y: float, text: str, end: int) -> dict[str, Any]:
+def _line_name(y: float, text: str, end: int) -> dict[str, Any]:
     where = {"x": end, "xref": "paper", "xanchor": ("left", "right")[end], "y": y}
     return where | {"yanchor": "bottom", "text": text, "showarrow": False, "font": {"size": 12}}
 
 
 def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
-    """Ends of an axis from low to high, in the units Plotly wants: exponents on a log axis."""
+    """Return the ends of an axis with a margin, as exponents on a logarithmic axis."""
     if logarithmic:
         low, high = math.log10(low), math.log10(high)
     margin = 0.03 * (high - low) if high > low else 0.5
@@ -179,7 +179,7 @@ def _with_margin(low: float, high: float, logarithmic: bool) -> list[float]:
 
 
 def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]]:
-    """The spread of the draws, where there are several, and the line of their means."""
+    """Return the line of means and, with several draws, the band around it."""
     look = look_of(key, dark=dark)
     ratios = values_by(rows, field, "energy_ratio")
     values = list(ratios)
@@ -218,16 +218,17 @@ def energy_panel(
     dark: bool = False,
     **options: Any,
 ) -> go.Figure:
-    """Live curves with what they are compared with, on the scale that all panels share.
+    """Draw live curves with comparison curves and published points, on the scale of all panels.
 
-    rows: As for `dpcore.figures.energy.energy_curves`.
-    others: mapping of name to sequence of dict. The same under other choices, drawn thin in the
-        same colours, each with a dash.
+    Points carry [value, protocol] as customdata. Points of other choices also carry the number of
+    the choice, from 1.
+
+    rows: Rows for `energy_curves`.
+    others: mapping of name to sequence of dict. Rows under other choices, drawn as thin dashed
+        lines in the same colours.
     published: sequence of (protocol, value, mean, standard deviation). Drawn as hollow markers with
-        bars.
-    **options: As for `energy_curves`.
-    Points carry [value, protocol] as customdata, and those of other choices the number of
-        these choices, from 1.
+        error bars.
+    **options: Options of `energy_curves`.
     """
     figure = energy_curves(rows, field, dark=dark, **options)
     others = others or {}
@@ -238,7 +239,7 @@ def energy_panel(
     for key in dict.fromkeys(point[0] for point in published):
         points = [point for point in published if point[0] == key]
         _add_published(figure, points, key, is_named=not rows)
-    # One entry each: the colours are told by the live curves already, where there are any.
+    # One legend entry per choice: the live curves already explain the colours.
     for rank, name in enumerate(others, start=1):
         _add_entry(figure, name, "lines", {"line": {"dash": _dash(rank), "color": ink(dark)}})
     if published:

@@ -9,8 +9,7 @@ from PIL import Image
 
 from dpcore.arrays import FloatArray, IntArray
 
-# Blue-white-red of ColorBrewer's RdBu, readable with red-green colour blindness; the middle is
-# near white so that zero recedes.
+# ColorBrewer's RdBu, readable with red-green colour blindness, from blue to red.
 _RDBU = np.array(
     [
         (5, 48, 97),
@@ -24,14 +23,14 @@ _RDBU = np.array(
     dtype=float,
 )
 _GAP = 2
-# Of a matrix, along either side: pixels that a screen has room for beside two more.
+# Most rows and columns of a matrix, so that three matrices fit side by side on a screen.
 _MOST_ENTRIES = 280
-# Odd, so that one of them is zero; the level after the last is the gap's.
+# Odd, so that one level is exactly zero. The level after the last is the gap.
 _LEVELS = 127
 
 
 def diverging(values: FloatArray, limit: float) -> IntArray:
-    """RGB of values in [-limit, limit], blue below zero and red above.
+    """Return the RGB colours of values in [-limit, limit], blue below zero and red above.
 
     Returns: ndarray of uint8 with one more axis of length 3
     """
@@ -45,7 +44,7 @@ def diverging(values: FloatArray, limit: float) -> IntArray:
 
 
 def greys(values: FloatArray) -> IntArray:
-    """RGB greys of values in [0, 1]; outside is cut."""
+    """Return the RGB greys of values clipped to [0, 1]."""
     level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return np.repeat(level[..., None], 3, axis=-1)
 
@@ -53,29 +52,20 @@ def greys(values: FloatArray) -> IntArray:
 def component_strip(
     components: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
 ) -> bytes:
-    """PNG of components side by side, each scaled to its own largest entry.
+    """Return a PNG of components side by side, each scaled to its own largest entry.
 
     components: shape (n_components, n_features)
-    image_shape: (int, int). Height and width, n_features pixels in all.
-    tile_pixels: Width of a tile, about: tiles are magnified by a whole number.
+    image_shape: (int, int). Height and width, n_features pixels in total.
+    tile_pixels: Approximate width of a tile; tiles are magnified by an integer.
     """
     factor = max(1, tile_pixels // image_shape[1])
     return _sheet(components, image_shape, factor, _GAP * max(1, factor // 4), compress_level=1)
 
 
-def component_sprite(components: FloatArray, image_shape: tuple[int, int]) -> bytes:
-    """PNG like `component_strip`, not magnified: small enough to send many.
-
-    components: shape (n_components, n_features)
-    image_shape: (int, int). Height and width, n_features pixels in all.
-    """
-    return _sheet(components, image_shape, 1, 1)
-
-
 def _sheet(
     components: FloatArray, image_shape: tuple[int, int], factor: int, gap: int, **options: int
 ) -> bytes:
-    """A byte a pixel: of four, as colours take, the encoder would make four times the work."""
+    """Return a PNG of scaled tiles with a palette, which takes a quarter of the time of RGBA."""
     limits = np.abs(components).max(axis=1, keepdims=True)
     limits[limits == 0] = 1
     levels = np.rint((components / limits + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
@@ -93,7 +83,7 @@ def _sheet(
 def picture_strip(
     pictures: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
 ) -> bytes:
-    """PNG of grey pictures side by side, values in [0, 1].
+    """Return a PNG of grey pictures side by side, values in [0, 1].
 
     pictures: shape (n_pictures, n_features)
     """
@@ -103,7 +93,7 @@ def picture_strip(
 
 
 def ink_strip(pictures: FloatArray, image_shape: tuple[int, int], *, dark: bool = False) -> bytes:
-    """PNG of pictures side by side, a pixel an entry: values in [0, 1] as so much ink on paper.
+    """Return a PNG of pictures side by side, with values in [0, 1] as shares of ink.
 
     pictures: shape (n_pictures, n_features)
     """
@@ -114,14 +104,14 @@ def ink_strip(pictures: FloatArray, image_shape: tuple[int, int], *, dark: bool 
 
 
 def _png(tiles: IntArray) -> bytes:
-    """Tiles of shape (n, height, width) side by side without the last one's gap, a byte a pixel."""
+    """Return a PNG of grey tiles of shape (n, height, width), without the last gap."""
     buffer = io.BytesIO()
     Image.fromarray(np.hstack(list(tiles))[:, :-1]).save(buffer, format="PNG")
     return buffer.getvalue()
 
 
 def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
-    """PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
+    """Return a PNG of RGB tiles of shape (n, height, width, 3) with transparent gaps."""
     factor = max(1, tile_pixels // tiles.shape[2])
     opaque = np.concatenate([tiles, np.full_like(tiles[..., :1], 255)], axis=-1)
     magnified = opaque.repeat(factor, axis=1).repeat(factor, axis=2)
@@ -134,10 +124,10 @@ def tile_strip(tiles: IntArray, *, tile_pixels: int) -> bytes:
 
 
 def matrix_png(matrix: FloatArray, limit: float) -> bytes:
-    """PNG of a matrix, a pixel an entry; of large ones every second, third, … row and column.
+    """Return a PNG of a matrix, one pixel per entry; large matrices are thinned evenly.
 
     matrix: shape (rows, columns)
-    limit: Positive. Entries of this size and above have the strongest colours.
+    limit: Positive. Absolute values of `limit` and above have the strongest colours.
     """
     step = -(-max(matrix.shape) // _MOST_ENTRIES)
     shares = np.clip(matrix[::step, ::step] / limit, -1, 1)

@@ -15,11 +15,11 @@ def messages_curve(
     """Draw captured energy over the number of messages, on axes that do not change.
 
     energies: Captured energy after each message, relative to exact PCA.
-    floor: Captured energy of a random subspace.
+    floor: Floor of the captured energy.
     n_sites: Number of sites that may send.
     """
     exact, random, look = (look_of(key, dark=dark) for key in ("exact", "random", "dpdis"))
-    levels = ((1.0, exact, "exact PCA"), (floor, random, "random subspace"))
+    levels = ((1.0, exact, "exact PCA"), (floor, random, "floor"))
     notes = [
         {
             "x": 1,
@@ -44,7 +44,7 @@ def messages_curve(
     figure = assembled(
         [line],
         height=320,
-        left=64,
+        axis_width=64,
         dark=dark,
         xaxis={"title": "messages received", "range": [0.5, n_sites + 0.5], "zeroline": False},
         yaxis={"title": "captured energy", "range": [0, 1.12], "tickformat": ".0%", "dtick": 0.5},

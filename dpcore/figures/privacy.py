@@ -28,10 +28,10 @@ _DASHES = {"blind": "dot", "pure": "dashdot", "approximate": "dash", "gaussian":
 def two_densities(
     columns: Mapping[str, FloatArray], threshold: float, *, dark: bool = False
 ) -> go.Figure:
-    """Law of a release with you and without you, with both errors of a threshold shaded.
+    """Draw the densities of a release with and without you, with both errors of a threshold shaded.
 
     columns: "release", "with_you" and "without_you", arrays of shape (n_points,).
-    threshold: In units of the noise.
+    threshold: Threshold in units of the noise.
     """
     figure = base_figure(340)
     release = columns["release"]
@@ -53,8 +53,8 @@ def two_densities(
         ("without you (D′)", "without_you", WITHOUT_YOU, "dash"),
         ("with you (D)", "with_you", WITH_YOU, "solid"),
     ):
-        said = "density %{y:.3f} at %{x:.2f} σ"
-        add_line(figure, release, columns[column], name, said, colour=colour, dash=dash, width=2.5)
+        hover = "density %{y:.3f} at %{x:.2f} σ"
+        add_line(figure, release, columns[column], name, hover, colour=colour, dash=dash, width=2.5)
     figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
     figure.add_annotation(
         x=threshold,
@@ -67,7 +67,7 @@ def two_densities(
         font={"size": 13},
     )
     figure.update_xaxes(
-        title="what is released, in units of the noise σ",
+        title="released value, in units of the noise σ",
         range=[release[0], release[-1]],
         zeroline=False,
     )
@@ -82,11 +82,11 @@ def trade_off_plot(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Type II against type I error of every promise, and the present test as a point.
+    """Draw type II against type I error of every guarantee, and the current test as a point.
 
-    rows: One a curve, with "curve", "type_one" and "type_two" (arrays).
-    labels: mapping of curve to str. Curves that are not named are left out.
-    point: (float, float). The two errors of the present threshold.
+    rows: One row per curve, with "curve", "type_one" and "type_two" (arrays).
+    labels: mapping of curve to str. Curves without a label are omitted.
+    point: (float, float). Errors of the current threshold.
     """
     figure = base_figure(340)
     colours = {"blind": GREY, "pure": ink(dark), "approximate": ink(dark), "gaussian": WITH_YOU}
@@ -94,12 +94,12 @@ def trade_off_plot(
         curve = row["curve"]
         if curve not in labels:
             continue
-        errors, said = (
+        errors, hover = (
             (row["type_one"], row["type_two"]),
             "misses %{y:.1%} at %{x:.1%} false alarms",
         )
         dash = _DASHES[curve]
-        add_line(figure, *errors, labels[curve], said, colour=colours[curve], dash=dash)
+        add_line(figure, *errors, labels[curve], hover, colour=colours[curve], dash=dash)
     figure.add_scatter(
         x=[point[0]],
         y=[point[1]],
@@ -119,10 +119,10 @@ def trade_off_plot(
 def beliefs(
     columns: Mapping[str, FloatArray], prior: float, *, pure_label: str, dark: bool = False
 ) -> go.Figure:
-    """Belief after against belief before.
+    """Draw the belief after a release against the belief before it.
 
-    columns: "prior", "least", "greatest", "low", "median", "high", arrays of shape (n_points,).
-    prior: The present one, marked.
+    columns: "prior", "least", "greatest", "low", "median" and "high", arrays of shape (n_points,).
+    prior: Current prior, drawn as a vertical line.
     pure_label: Name of the band between "least" and "greatest".
     """
     figure = base_figure(340)
@@ -144,7 +144,7 @@ def beliefs(
     figure.add_scatter(
         x=before,
         y=columns["median"],
-        name="its median",
+        name="median of the noise used",
         mode="lines",
         line={"color": WITH_YOU, "width": 2.5},
         hovertemplate="%{x:.0%} before, %{y:.0%} after<extra>median</extra>",
@@ -152,7 +152,7 @@ def beliefs(
     figure.add_scatter(
         x=[0, 1],
         y=[0, 1],
-        name="nothing learnt",
+        name="no information",
         mode="lines",
         line={"color": GREY, "dash": "dot"},
         hoverinfo="skip",
@@ -165,18 +165,22 @@ def beliefs(
     return small_legend_above(figure)
 
 
-def accused_svg(accusing: int, told: str, *, is_in: bool, n_icons: int = 100) -> str:
-    """SVG of attackers as dots; so many say that she is in the data. `told` is the alt text."""
-    return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, told)
+def accused_svg(accusing: int, alt: str, *, is_in: bool, n_icons: int = 100) -> str:
+    """Return an SVG of attackers as dots, with those who say that the person is in the data filled.
+
+    accusing: Number of filled dots.
+    alt: Alternative text.
+    """
+    return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, alt)
 
 
-def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, told: str) -> str:
+def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, alt: str) -> str:
     columns, step = 20, 22
     rows = -(-n_icons // columns)
     fills = [colour for count, colour in groups for _ in range(count)]
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
-        f'role="img" aria-label="{told}">'
+        f'role="img" aria-label="{alt}">'
     )
     parts = [opening]
     for icon in range(n_icons):
@@ -192,9 +196,9 @@ def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, told: str) -> str
 
 
 def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
-    """Epsilon after each entry of a ledger.
+    """Draw epsilon after each entry of a ledger.
 
-    rows: With draws, total_epsilon, sum_of_epsilons and released, in order.
+    rows: Rows in order, with draws, total_epsilon, sum_of_epsilons and released.
     """
     figure = base_figure(320)
     releases, count = [0], 0
@@ -204,7 +208,7 @@ def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
     names = ["nothing yet", *(row["released"] for row in rows)]
     for name, field, colour, dash in (
         ("plain sum", "sum_of_epsilons", GREY, "dot"),
-        ("as a plan", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
+        ("composed", "total_epsilon", look_of("pooled", dark=dark).colour, "solid"),
     ):
         figure.add_scatter(
             x=releases,
@@ -216,5 +220,5 @@ def running_total(rows: Table, *, dark: bool = False) -> go.Figure:
             hovertemplate="ε = %{y:.3g} after %{x} releases<br>%{customdata}<extra></extra>",
         )
     figure.update_xaxes(title="releases so far", rangemode="tozero")
-    figure.update_yaxes(title="ε of one person", rangemode="tozero")
+    figure.update_yaxes(title="total ε", rangemode="tozero")
     return legend_above(figure)

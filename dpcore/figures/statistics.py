@@ -34,12 +34,13 @@ def error_law_figure(
     marker: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Errors of many draws as a histogram, the theoretical density over it.
+    """Draw the errors of many draws as a histogram, with the theoretical density.
 
     errors: shape (n,)
-    density: shape (points, 2). Error and density; its ends fix the horizontal axis.
-    unit: What the error is measured in.
-    marker: The error of the release that is shown.
+    density: shape (points, 2). Error and density. The first and last error are the ends of the
+        axis.
+    unit: Unit of the error.
+    marker: Error of the displayed release.
     """
     low, high = density[0, 0], density[-1, 0]
     counts, edges = np.histogram(errors, bins=48, range=(low, high))
@@ -50,7 +51,7 @@ def error_law_figure(
         y=heights,
         width=np.diff(edges),
         marker={"color": faded(PRIVATE_COLOUR, 0.45), "line": {"width": 0}},
-        name=f"{len(errors):,} live errors",
+        name=f"{len(errors):,} simulated errors",
         hovertemplate="error %{x:.3g}<extra></extra>",
     )
     add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
@@ -68,7 +69,7 @@ def error_law_figure(
 def histogram_bars(
     edges: AnyArray, exact: AnyArray, private: AnyArray, *, dark: bool = False
 ) -> go.Figure:
-    """True and private counts over the same edges.
+    """Draw true and private counts over the same edges.
 
     edges: shape (n_bins + 1,)
     exact, private: shape (n_bins,)
@@ -93,17 +94,17 @@ def histogram_bars(
 
 
 def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) -> go.Figure:
-    """Bias, noise and both against the upper bound.
+    """Draw bias, noise and total error against the upper bound.
 
-    rows: With high, bias, noise, error.
-    marker: The chosen upper bound.
+    rows: Rows with high, bias, noise and error.
+    marker: Current upper bound.
     """
     figure = base_figure(340)
     x = [row["high"] for row in rows]
     for field, name, colour, dash in (
-        ("bias", "bias of moving values", BIAS_COLOUR, "dash"),
+        ("bias", "bias of clipping", BIAS_COLOUR, "dash"),
         ("noise", "noise", NOISE_COLOUR, "dot"),
-        ("error", "error to expect", ink(dark), "solid"),
+        ("error", "expected error", ink(dark), "solid"),
     ):
         figure.add_scatter(
             x=x,
@@ -119,12 +120,12 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
         y=[best["error"]],
         mode="markers",
         marker={"symbol": "star", "size": 15, "color": ink(dark)},
-        name="least",
-        hovertemplate="least at %{x:.4g}<extra></extra>",
+        name="minimum",
+        hovertemplate="minimum at %{x:.4g}<extra></extra>",
     )
     present_setting(figure, marker, dark=dark)
     figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
-    # Bias falls to nothing, which a logarithmic axis cannot show: it leaves the figure below.
+    # The bias falls to 0, which a logarithmic axis cannot show. The axis cuts it off.
     low, high = (
         edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
     )
@@ -136,16 +137,16 @@ def people_figure(
     rows: Table,
     unit: str,
     *,
-    wanted: tuple[float, int],
+    selected: tuple[float, int],
     present: int,
     many: str = "people",
 ) -> go.Figure:
-    """People needed against the error one can live with.
+    """Draw the number of rows needed against the acceptable error.
 
-    rows: With error, people.
-    wanted: (float, int). The error asked about and the people it takes.
-    present: People there are.
-    many: What they are called.
+    rows: Rows with error and people.
+    selected: (float, int). Selected error and the number of rows that it needs.
+    present: Number of rows of the data set.
+    many: Plural noun for rows, for example "people".
     """
     figure = base_figure(340)
     errors, people = [row["error"] for row in rows], [row["people"] for row in rows]
@@ -157,16 +158,16 @@ def people_figure(
         hovertemplate="%{y:,} for an error of %{x:.3g}<extra></extra>",
     )
     figure.add_scatter(
-        x=[wanted[0]],
-        y=[wanted[1]],
+        x=[selected[0]],
+        y=[selected[1]],
         mode="markers+text",
         marker={"size": 13, "color": PRIVATE_COLOUR},
-        text=[f"{wanted[1]:,}"],
+        text=[f"{selected[1]:,}"],
         textposition="top right",
         hoverinfo="skip",
     )
     line = {"color": GREY, "dash": "dot", "width": 2}
-    named_level(figure, present, f"the {present:,} here", line=line, at=np.log10(present))
+    named_level(figure, present, f"{present:,} available", line=line, at=np.log10(present))
     for axis, values, title in (
         (figure.update_xaxes, errors, f"acceptable error ({unit})"),
         (figure.update_yaxes, people, f"{many} needed"),

@@ -1,5 +1,7 @@
-"""What charts have in common: one meaning a colour (Okabe-Ito first, two of Tol's where those run
-out), tidy rows, axes, a legend above, named levels, the spread of draws."""
+"""Shared parts of the figures: colours, axes, legends, named levels and bands.
+
+A colour has one meaning on all pages. Colours are Okabe and Ito's, then two of Tol's.
+"""
 
 from __future__ import annotations
 
@@ -13,50 +15,50 @@ import plotly.io
 
 from dpcore.arrays import AnyArray
 
-# The register is a table too: of protocols, with how each is drawn.
+# Titles and looks of the protocols; figures read nothing else from the register.
 from dpcore.pca.protocols.protocol import Look
 from dpcore.pca.protocols.register import PROTOCOLS
 
-# Handed on; all else is of this file.
+# Re-exported names.
 __all__ = ["PROTOCOLS", "Look"]
 
 INK_LIGHT, INK_DARK = "#1a1a1a", "#f2f2f2"
 GREY = "#8a8a8a"
 _KINDS = ("scatter", "bar")
 _NOT_DRAWN = ("geo", "mapbox", "polar", "ternary", "scene", "coloraxis", "colorscale")
-# Pixels under a plot for tick labels and a title.
+# Height in pixels of tick labels and axis title.
 _AXIS_ROOM = 56
-# The least between two labels, as a part of their axis.
+# Smallest distance of two labels, as a share of the axis.
 _BETWEEN_LABELS = 0.12
-# For protocols that bring no look of their own, in the order in which they are registered: the
-# colours that are left of Tol's muted ones, under markers that nobody else has.
+# Looks of protocols without their own, in the order of registration: the unused colours of
+# Tol's muted palette with unused markers.
 FREE_LOOKS = tuple(
     Look(colour, symbol)
     for symbol in ("hexagram", "star-square", "hexagon2")
     for colour in ("#332288", "#117733")
 )
-# Shares of an exact result, with room for the markers of those that reach it.
+# Range of shares of an exact result, with space for markers at 1.
 PERCENT_RANGE = (0.0, 1.06)
 ENERGY_AXIS: dict[str, Any] = {
     "range": list(PERCENT_RANGE),
     "tickformat": ".0%",
-    "title": "survives, share of exact PCA",
+    "title": "captured energy",
 }
 
 Row = Mapping[str, Any]
-"""One row: the name of each column, and its value."""
+"""Row of a table: mapping of column name to value."""
 Table = Sequence[Row]
-"""Rows of one kind."""
+"""Sequence of rows."""
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
 
 
 def ink(dark: bool) -> str:
-    """Colour of lines that have to stand out from the page: exact results, markers."""
+    """Return the colour of prominent lines, such as exact results and markers."""
     return INK_DARK if dark else INK_LIGHT
 
 
 def look_of(key: str, *, dark: bool = False) -> Look:
-    """The look of an algorithm, in ink for the one that is drawn in it."""
+    """Return the look of a protocol, with its title and, on dark pages, a light ink."""
     entry = PROTOCOLS[key]
     without = [other.key for other in PROTOCOLS.values() if other.look is None]
     look = entry.look or FREE_LOOKS[without.index(key) % len(FREE_LOOKS)]
@@ -65,49 +67,50 @@ def look_of(key: str, *, dark: bool = False) -> Look:
 
 
 def faded(colour: str, opacity: float) -> str:
-    """A hex colour as rgba with this opacity."""
+    """Return a hex colour as rgba with the given opacity."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
 
 def base_figure(height: int) -> go.Figure:
-    """An empty figure with the margins, fonts and hover every chart shares."""
-    return _checked_later({"layout": _base_layout(height)})
+    """Return an empty figure with the margins, fonts and hover that all charts share."""
+    return _build_unchecked({"layout": _base_layout(height)})
 
 
 def assembled(
     traces: list[dict[str, Any]],
     *,
     height: int,
-    left: int,
+    axis_width: int,
     dark: bool,
     xaxis: dict[str, Any],
     yaxis: dict[str, Any],
     **layout: Any,
 ) -> go.Figure:
-    """A figure from finished parts, with labels readable on its page.
+    """Return a figure made of finished parts, with readable labels.
 
-    Plotly checks every property as it is set, which takes ten times as long as all the rest of a
-    small chart; these are taken as they are, and the tests have Plotly check them instead.
-    `left` is the room for the vertical axis in pixels.
+    Plotly's checks of each property take ten times as long as the rest of a small chart. The parts
+    are not checked here; the tests check them.
+
+    axis_width: Width in pixels of the space for the vertical axis.
     """
     font = {"color": ink(dark)}
     base = _base_layout(height)
     axes = {
         name: axis
         | {"tickfont": font, "title": {"text": axis.get("title", ""), "font": font}}
-        # Finding out by itself how much room labels need makes Plotly draw everything twice.
+        # Plotly draws everything twice to measure the labels if automargin is on.
         | {"automargin": False}
         for name, axis in (("xaxis", xaxis), ("yaxis", yaxis))
     }
     legend = {"font": font} | layout.pop("legend", {})
-    margin = {"l": left, "r": 8, "t": 26, "b": _AXIS_ROOM}
+    margin = {"l": axis_width, "r": 8, "t": 26, "b": _AXIS_ROOM}
     shared = {"font": base["font"] | font, "legend": legend, "margin": margin}
-    return _checked_later({"data": traces, "layout": base | shared | axes | layout})
+    return _build_unchecked({"data": traces, "layout": base | shared | axes | layout})
 
 
-def _checked_later(parts: dict[str, Any]) -> go.Figure:
-    """A figure that is taken as it is; whatever is changed afterwards is checked again."""
+def _build_unchecked(parts: dict[str, Any]) -> go.Figure:
+    """Return a figure whose initial parts are not checked. Later changes are checked."""
     figure = go.Figure(parts, _validate=False)
     for part in (figure, figure.layout, *figure.data):
         part._validate = True
@@ -116,10 +119,10 @@ def _checked_later(parts: dict[str, Any]) -> go.Figure:
 
 @cache
 def _template() -> dict[str, Any]:
-    """Plotly's own look, of the kinds of traces and plots that are drawn here.
+    """Return Plotly's default template, reduced to the traces and plots that are used here.
 
-    Maps bring their colours. The whole of it is nine tenths of a small chart, which every figure
-    copies and every page sends.
+    The whole template is nine tenths of a small chart, is copied by every figure and sent by every
+    page.
     """
     whole = plotly.io.templates["plotly"].to_plotly_json()
     data = {kind: whole["data"][kind] for kind in _KINDS}
@@ -140,53 +143,55 @@ def _base_layout(height: int) -> dict[str, Any]:
 
 
 def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
-    """A line across the plot at x, as a layout shape.
+    """Return a layout shape: a vertical line across the plot at x.
 
-    Set together with the rest of the layout: Plotly's `add_vline` goes through every axis of the
-    figure each time, which costs more than all traces of a small chart.
+    Plotly's `add_vline` visits every axis of the figure on each call, which takes longer than all
+    traces of a small chart.
     """
     line = {"color": colour, "dash": dash, "width": width}
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
 
 
 def horizontal(y: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
-    """A line across the plot at y, as a layout shape; see `vertical`."""
+    """Return a layout shape: a horizontal line across the plot at y."""
     line = {"color": colour, "dash": dash, "width": width}
     return {"type": "line", "y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain", "line": line}
 
 
 def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
-    """Tick positions at the powers of ten in reach and at the ends, with plain labels.
+    """Return tick positions at the powers of ten in the range and at its ends, with plain labels.
 
-    An end whose label would touch that of a power of ten has none.
+    An end is omitted if its label would touch the label of a power of ten.
     """
     powers = [10.0**exponent for exponent in range(-6, 10)]
     low, high = min(values), max(values)
     inside = [power for power in powers if low / 1.01 <= power <= high * 1.01]
-    apart = (high / low) ** _BETWEEN_LABELS
-    ends = {end for end in (low, high) if all(not 1 / apart <= end / p <= apart for p in inside)}
+    spacing = (high / low) ** _BETWEEN_LABELS
+    ends = {
+        end for end in (low, high) if all(not 1 / spacing <= end / p <= spacing for p in inside)
+    }
     ticks = sorted({*inside, *ends})
-    return ticks, [_plainly(tick) for tick in ticks]
+    return ticks, [_format_tick(tick) for tick in ticks]
 
 
 def log_axis(values: list[float]) -> dict[str, Any]:
-    """A logarithmic axis with those ticks."""
+    """Return the properties of a logarithmic axis with the ticks of `log_ticks`."""
     ticks, labels = log_ticks(values)
     return {"type": "log", "tickvals": ticks, "ticktext": labels}
 
 
-def _plainly(tick: float) -> str:
-    """Counts whole, smaller numbers in three digits; no exponent."""
+def _format_tick(tick: float) -> str:
+    """Format counts as integers and smaller numbers with three digits, without exponents."""
     return f"{float(f'{tick:.3g}'):.10g}" if tick < 1000 else f"{tick:,.0f}"
 
 
 def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
-    """The figure with its legend in a row above the plot; `legend` says what is special in it."""
+    """Put the legend in a row above the plot; `legend` overrides its properties."""
     return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE | legend)
 
 
 def small_legend_above(figure: go.Figure) -> go.Figure:
-    """The same for many names, or long ones."""
+    """Put a legend with many or long names above the plot, in a smaller font."""
     return legend_above(figure, font={"size": 12})
 
 
@@ -203,14 +208,16 @@ def add_line(
     mode: str = "lines",
     **more: Any,
 ) -> None:
-    """A line with its name in the legend and under the pointer.
+    """Add a line with its name in the legend and in the hover text.
 
-    hover: What else is said under the pointer; nothing is where it is empty.
-    dash: None leaves it solid.
+    hover: Text shown on hover before the name; "" disables hover.
+    dash: Dash of the line; None for a solid line.
     """
     line = {"color": colour, "width": width} | ({} if dash is None else {"dash": dash})
-    said = {"hovertemplate": f"{hover}<extra>{name}</extra>"} if hover else {"hoverinfo": "skip"}
-    figure.add_scatter(x=x, y=y, name=name, mode=mode, line=line, **said, **more)
+    hover_options = (
+        {"hovertemplate": f"{hover}<extra>{name}</extra>"} if hover else {"hoverinfo": "skip"}
+    )
+    figure.add_scatter(x=x, y=y, name=name, mode=mode, line=line, **hover_options, **more)
 
 
 def named_level(
@@ -222,9 +229,9 @@ def named_level(
     at: float | None = None,
     xshift: int = 0,
 ) -> None:
-    """A line across the plot with its name at the right end.
+    """Add a horizontal line with its name at the right end.
 
-    On a logarithmic axis the name stands `at` the exponent.
+    at: Position of the name, if it differs from y: on a logarithmic axis, the exponent of y.
     """
     figure.add_hline(y=y, line=line)
     figure.add_annotation(
@@ -240,29 +247,28 @@ def named_level(
     )
 
 
-def exact_and_random(
+def exact_and_floor(
     figure: go.Figure,
     floor: float,
     *,
     dark: bool,
     exact: str = "exact PCA",
-    random: str = "random subspace",
     xshift: int = 0,
 ) -> None:
-    """What everything is between: the exact result at 1, and what a random one captures."""
-    for y, name, colour, dash in ((1.0, exact, ink(dark), "dash"), (floor, random, GREY, "dot")):
+    """Add the two reference levels: the exact result at 1 and the floor."""
+    for y, name, colour, dash in ((1.0, exact, ink(dark), "dash"), (floor, "floor", GREY, "dot")):
         line = {"color": colour, "dash": dash, "width": 1.5}
         named_level(figure, y, name, line=line, xshift=xshift)
 
 
 def present_setting(figure: go.Figure, x: float | None, *, dark: bool) -> None:
-    """A thin line at the present setting, where there is one."""
+    """Add a thin vertical line at the current setting, if there is one."""
     if x is not None:
         figure.add_vline(x=x, line={"color": ink(dark), "width": 1})
 
 
 def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: str) -> None:
-    """The band between the least and the greatest of the draws at every value."""
+    """Add the band between the smallest and the largest draw at each value."""
     x, least, greatest = list(draws), list(map(min, draws.values())), list(map(max, draws.values()))
     figure.add_scatter(
         x=x + x[::-1],
@@ -277,7 +283,7 @@ def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: st
 
 
 def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
-    """The draws of `value` at each of `field`, ascending."""
+    """Return the draws of `value` for each value of `field`, ascending."""
     found: dict[float, list[float]] = {}
     for row in sorted(rows, key=lambda row: row[field]):
         found.setdefault(float(row[field]), []).append(row[value])
@@ -285,9 +291,9 @@ def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
 
 
 def error_range(chance: float, rows: Table) -> tuple[float, float]:
-    """Ends of an axis of test errors, with room above that of always saying the same.
+    """Return the ends of an axis of test errors, with space above the error of a constant guess.
 
-    Only draws that do worse than that by far move the upper end.
+    Only draws with an error far above that level move the upper end.
     """
     worst = max(row["test_error"] for row in rows)
     return -0.02, min(1.02, max(1.2 * chance, chance + 0.15, worst + 0.02))

@@ -14,7 +14,7 @@ from dpcore.figures.style import (
     Table,
     add_line,
     base_figure,
-    exact_and_random,
+    exact_and_floor,
     faded,
     ink,
     legend_above,
@@ -28,8 +28,8 @@ _PRECISIONS = {
     "float16": ("triangle-up", "dash"),
     "int8": ("x", "dashdot"),
 }
-# Steps with a label; more would lie over each other on a telephone.
-_LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "as it is"}
+# Labelled steps; more labels overlap on a phone.
+_LABELS = {"rounded:4": "4σ", "rounded:2": "2σ", "rounded:1": "1σ", "native": "unrounded"}
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -41,11 +41,11 @@ def energy_frontier(
     height: int = 460,
     dark: bool = False,
 ) -> go.Figure:
-    """Energy of every way to send against its bytes, and the frontier of the best.
+    """Draw captured energy of every encoding against its bytes, and the frontier of the best ones.
 
-    points: With family, encoding, label, bytes_per_site, energy, least, greatest, is_best.
-    byte_range: (float, float). Ends of the axis, fixed so that it stands still while points arrive.
-    floor: Energy of a random subspace.
+    points: Rows with family, encoding, label, bytes_per_site, energy, least, greatest and is_best.
+    byte_range: (float, float). Fixed ends of the axis, independent of the points that have arrived.
+    floor: Floor of the captured energy.
     """
     figure = base_figure(height)
     best = [point for point in points if point["is_best"]]
@@ -54,7 +54,7 @@ def energy_frontier(
         y=[point["energy"] for point in best],
         mode="lines",
         line={"color": faded(ink(dark), 0.3), "width": 9, "shape": "hv"},
-        name="the best for its bytes",
+        name="best per size",
         hoverinfo="skip",
     )
     for encoding, (symbol, dash) in _PRECISIONS.items():
@@ -63,7 +63,9 @@ def energy_frontier(
         _add_line(figure, own, f"DPdisPCA, {name}", look_of("dpdis").colour, symbol, dash)
     whole = [point for point in points if point["family"] == "whole matrix"]
     look = look_of("full")
-    _add_line(figure, whole, "whole matrix, rounded", look.colour, look.symbol, "solid", named=True)
+    _add_line(
+        figure, whole, "whole matrix, rounded", look.colour, look.symbol, "solid", is_labelled=True
+    )
     low, high = (math.log10(end) for end in byte_range)
     ticks = [10.0**power for power in range(math.floor(low), math.ceil(high) + 1)]
     figure.update_xaxes(
@@ -71,9 +73,9 @@ def energy_frontier(
         range=[low, high],
         tickvals=ticks,
         ticktext=[_bytes(tick) for tick in ticks],
-        title="← cheaper     bytes a site sends     dearer →",
+        title="← cheaper     bytes per site     more expensive →",
     )
-    exact_and_random(figure, floor, dark=dark)
+    exact_and_floor(figure, floor, dark=dark)
     figure.update_yaxes(**ENERGY_AXIS)
     return legend_above(figure)
 
@@ -86,7 +88,7 @@ def _add_line(
     symbol: str,
     dash: str,
     *,
-    named: bool = False,
+    is_labelled: bool = False,
 ) -> None:
     if not points:
         return
@@ -101,8 +103,8 @@ def _add_line(
             "thickness": 1,
             "width": 0,
         },
-        mode="lines+markers+text" if named else "lines+markers",
-        text=[_LABELS.get(point["encoding"], "") for point in points] if named else None,
+        mode="lines+markers+text" if is_labelled else "lines+markers",
+        text=[_LABELS.get(point["encoding"], "") for point in points] if is_labelled else None,
         textposition="top center",
         textfont={"size": 12},
         name=name,
@@ -121,14 +123,17 @@ def _bytes(count: float) -> str:
 def rows_needed(
     rows: Table, target: float, sizes: Sequence[int], draws: int
 ) -> dict[float, int | None]:
-    """The fewest rows of a site from which on the mean of the runs reaches a target, by epsilon.
+    """Return the rows per site needed for a target, by epsilon.
 
-    rows: With epsilon, people_per_site, energy_ratio; an epsilon of which runs are missing is left
-        out.
-    target: Share of the optimum.
-    sizes: Rows of a site that were asked for.
-    draws: Runs of each of them.
-    Returns None at an epsilon at which the largest size stays below the target.
+    The number is the smallest size from which on the mean captured energy reaches the target.
+
+    An epsilon without all its runs is omitted. The value is None if the largest size stays below
+    the target.
+
+    rows: Rows with epsilon, people_per_site and energy_ratio.
+    target: Captured energy.
+    sizes: Numbers of rows per site in the runs.
+    draws: Number of runs of each size.
     """
     energies: dict[float, dict[int, list[float]]] = {}
     for row in rows:
@@ -152,21 +157,25 @@ def rows_needed_figure(
     many: str,
     dark: bool = False,
 ) -> go.Figure:
-    """Rows of a site that a share of the optimum needs, against epsilon: a line a share.
+    """Draw the rows per site needed for a captured energy against epsilon, one line per target.
 
-    needed: By share, what `rows_needed` found.
-    epsilons, sizes: That the axes span.
-    key: The protocol.
-    many: What rows are called.
+    needed: mapping of target to the result of `rows_needed`.
+    epsilons, sizes: Values covered by the axes.
+    key: Key of the protocol.
+    many: Plural noun for rows, for example "people".
     """
     figure, look = base_figure(380), look_of(key, dark=dark)
-    for (target, found), dash in zip(needed.items(), ("solid", "dash", "dot"), strict=False):
-        reached = [(epsilon, size) for epsilon, size in found.items() if size is not None]
+    for (target, sizes_by_epsilon), dash in zip(
+        needed.items(), ("solid", "dash", "dot"), strict=False
+    ):
+        reached = [
+            (epsilon, size) for epsilon, size in sizes_by_epsilon.items() if size is not None
+        ]
         add_line(
             figure,
             [epsilon for epsilon, _ in reached],
             [size for _, size in reached],
-            f"{100 * target:.0f} % survives",
+            f"{100 * target:.0f} % captured energy",
             f"%{{y:,}} {many} per site for {100 * target:.0f} % at ε = %{{x:g}}",
             colour=look.colour,
             dash=dash,
@@ -174,7 +183,7 @@ def rows_needed_figure(
             mode="lines+markers",
         )
     for update, values, title in (
-        (figure.update_xaxes, epsilons, "← more private     asked ε     less private →"),
+        (figure.update_xaxes, epsilons, "← more private     requested ε     less private →"),
         (figure.update_yaxes, sizes, f"{many} needed per site"),
     ):
         ends = np.log10([0.8 * min(values), 1.25 * max(values)])

@@ -287,7 +287,7 @@ def _show_rows_needed(column: Column, spec: StatisticSpec) -> None:
         people_figure(
             statistic_runs.people_rows(spec),
             _unit(spec, column.unit, is_share=True),
-            wanted=(error, needed),
+            selected=(error, needed),
             present=present,
             many=many,
         ),

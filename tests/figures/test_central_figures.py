@@ -1,4 +1,4 @@
-"""Figures of the central algorithms, the people needed and the chains."""
+"""Figures of central algorithms: variants, accuracies, rows needed and Markov chains."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def test_one_line_a_variant_in_order_from_the_top(dark):
     rows += [variant_row("Analyze Gauss, analytic, isometric", "ag", 0.9)]
     figure = variant_dots(rows, dark=dark)
     assert figure.layout.yaxis.ticktext == ("Analyze Gauss,<br>analytic, isometric", "PPCA")
-    told = [trace.text[0].strip() for trace in figure.data if trace.mode == "text"]
-    assert told == ["90%", "45%"]
+    texts = [trace.text[0].strip() for trace in figure.data if trace.mode == "text"]
+    assert texts == ["90%", "45%"]
 
 
-def test_numbers_stand_beside_the_dots_and_not_on_them():
+def test_the_mean_is_written_outside_the_range_of_the_dots():
     figure = variant_dots([variant_row("PPCA", "ppca", share) for share in (0.2, 0.4)])
     (text,) = (trace for trace in figure.data if trace.mode == "text")
     assert text.x == (0.4,)
     assert text.textposition == "middle right"
 
 
-def test_published_accuracies_stand_by_their_line():
+def test_published_accuracies_are_at_their_line():
     rows = [
         {"task": task, "protocol": key, "accuracy": share}
         for task in ("kddcup", "localization")
@@ -46,7 +46,7 @@ def test_published_accuracies_stand_by_their_line():
     assert len(figure.layout.yaxis.ticktext) == 4
     (printed,) = (trace for trace in figure.data if trace.name == "published")
     assert printed.x == pytest.approx((0.9823,))
-    # From the bottom: 2 random, 2 exact, 1 random, 1 exact.
+    # Lines from the bottom: 2 random, 2 exact, 1 random, 1 exact.
     assert 2 < printed.y[0] < 2.5
 
 
@@ -58,7 +58,7 @@ def test_people_needed_name_their_slopes():
     bounds = [{"bound": "theorem 3", "features": d, "samples": 90 * d} for d in (10, 20)]
     figure = people_needed(measured, bounds, {"ppca": 1.0}, dimensions=(10, 20))
     names = [trace.name for trace in figure.data]
-    assert names == ["PPCA: enough (theorem 3)", "PPCA, measured, grows as d<sup>1.00</sup>"]
+    assert names == ["PPCA: sufficient (theorem 3)", "PPCA, measured, grows as d<sup>1.00</sup>"]
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
     assert figure.layout.xaxis.ticktext == ("10", "20")
 
@@ -74,7 +74,7 @@ def test_each_kind_of_start_is_named_once(rng):
     np.testing.assert_array_equal(figure.data[0].x, np.arange(1, 31))
 
 
-def test_what_passes_is_said_at_the_threshold():
+def test_the_threshold_has_its_text():
     rows = [{"sweeps": t, "r_hat": 1 + 1 / t} for t in (8, 16, 32)]
     figure = running_diagnostic(
         rows, "r_hat", title="R-hat", threshold=1.05, passes="passes below 1.05", ticks=(1, 2)

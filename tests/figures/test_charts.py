@@ -1,4 +1,4 @@
-"""Charts show what the rows say, on axes that stand still and carry titles."""
+"""Charts of captured energy: values, fixed axes, titles and looks."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ def test_dots_show_every_draw_and_the_mean(dark):
 @pytest.mark.parametrize("dark", [False, True])
 def test_curves_have_floor_ceiling_titles_and_a_point_a_value(dark):
     rows = rows_at()
-    figure = energy_curves(rows, "epsilon", axis_title="asked ε", marker=1.0, dark=dark)
+    figure = energy_curves(rows, "epsilon", axis_title="requested ε", marker=1.0, dark=dark)
     lines = {trace.name: trace for trace in figure.data if trace.name}
     for key, ratios in RATIOS.items():
         assert list(lines[look_of(key).label].x) == list(EPSILONS)
         assert list(lines[look_of(key).label].y) == pytest.approx([r + 0.005 for r in ratios])
     assert {0.15, 1.0} <= set(levels(figure, "y"))
     assert 1.0 in [shape.x0 for shape in figure.layout.shapes if shape.x0 == shape.x1]
-    assert figure.layout.xaxis.title.text == "asked ε"
+    assert figure.layout.xaxis.title.text == "requested ε"
     assert figure.layout.xaxis.type == "log"
-    assert "survives" in figure.layout.yaxis.title.text
+    assert "captured energy" in figure.layout.yaxis.title.text
 
 
 def test_ranges_do_not_move_while_a_curve_fills_in():
-    """The vertical range never depends on the rows; the ticks not on how many are there."""
+    """Keep the ranges independent of the rows, and the ticks independent of their number."""
     whole = energy_curves(rows_at(), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
     for epsilons in (EPSILONS[:1], EPSILONS[:2]):
         part = energy_curves(rows_at(epsilons), "epsilon", axis_title="ε", axis_range=(0.1, 10.0))
@@ -128,7 +128,7 @@ def test_ticks_are_powers_of_ten_with_plain_labels():
 def test_no_draw_leaves_an_axis_of_errors():
     low, high = error_range(0.43, [{"test_error": error} for error in (0.1, 0.71)])
     assert low < 0.1 and high > 0.71
-    # It stands still for all that do not do far worse than chance.
+    # Errors near or below chance do not move the axis.
     assert error_range(0.43, [{"test_error": 0.1}]) == error_range(0.43, [{"test_error": 0.5}])
 
 
@@ -146,6 +146,6 @@ def test_where_k_is_on_the_axis_every_value_has_its_floor():
         for k in (1, 2, 5)
     ]
     figure = energy_curves(rows, "components", axis_title="K", logarithmic=False)
-    [floor] = [trace for trace in figure.data if trace.name == "Random subspace"]
+    [floor] = [trace for trace in figure.data if trace.name == "Floor"]
     assert list(floor.y) == [0.1, 0.2, 0.5]
-    assert len(figure.layout.shapes) == 1  # the optimum alone is a straight line
+    assert len(figure.layout.shapes) == 1  # only the exact level is a straight line

@@ -1,4 +1,4 @@
-"""Figures of tests, audits, matrices and spending carry the numbers they are given."""
+"""Figures of privacy, audits, matrices and spectra show the given numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_matrix_is_a_pixel_an_entry():
     matrix = np.array([[1.0, -2.0], [0.0, 0.5]])
     sheet = np.asarray(Image.open(io.BytesIO(matrix_png(matrix, 2.0))).convert("RGB"), dtype=int)
     assert sheet.shape == (2, 2, 3)
-    # Of 127 levels, at most half a level from each colour.
+    # Colours have 127 levels, so each is at most half a level off.
     assert np.abs(sheet - diverging(matrix, 2.0)).max() <= 3
 
 
@@ -35,8 +35,8 @@ def test_a_matrix_too_wide_for_a_page_is_thinned():
 
 def test_the_spectrum_separates_what_is_kept():
     figure = spectrum(np.array([3.0, 1.0, -2.0]), np.array([2.0, 1.0, 0.0]), 2)
-    kept, cut, exact = figure.data
-    assert (list(kept.y), list(cut.y), list(exact.y)) == ([3, 1], [-2], [2, 1, 0])
+    selected, discarded, exact = figure.data
+    assert (list(selected.y), list(discarded.y), list(exact.y)) == ([3, 1], [-2], [2, 1, 0])
 
 
 def test_shaded_errors_meet_at_the_threshold():
@@ -74,7 +74,7 @@ def test_the_claim_stays_in_the_picture():
 
 
 @pytest.mark.parametrize(
-    ("adversary", "holder", "seen", "hatched"),
+    ("adversary", "holder", "visible", "hatched"),
     [
         ("outsider", "", 1, 1),
         ("aggregator", "", 2, 1),
@@ -83,13 +83,13 @@ def test_the_claim_stays_in_the_picture():
         ("site", "trusted holder", 2, 2),
     ],
 )
-def test_an_adversarys_view_is_filled_and_the_trusted_hatched(adversary, holder, seen, hatched):
+def test_an_adversarys_view_is_filled_and_the_trusted_hatched(adversary, holder, visible, hatched):
     """Boxes, and one of each in the legend: the result always, never the person's own site."""
     root = ET.fromstring(adversary_view_svg(adversary, "the result", trusted_holder=holder))
     boxes = root.findall("{http://www.w3.org/2000/svg}rect")
     fills = [box.get("fill") for box in boxes]
     assert fills.count("url(#trusted)") == hatched + 1
-    assert sum(fill.startswith("rgba(213") for fill in fills) == seen + 1
+    assert sum(fill.startswith("rgba(213") for fill in fills) == visible + 1
     words = adversary_view_words(adversary, "the result", trusted_holder=holder)
     assert root.get("aria-label") == words
     assert words.endswith("your own site." if not holder else "the trusted holder.")
