@@ -178,8 +178,8 @@ def settings_of(
         for number, (setting, spec) in enumerate(zip(found, specs, strict=True)):
             own = [each[number] for each in rows]
             subspaces = [each[number] for each in drawn]
-            chance = own[0][0]["random_ratio"]
-            setting |= {"chance": chance, "chance_said": percent(chance)}
+            floor = own[0][0]["floor"]
+            setting |= {"floor": floor, "floor_text": percent(floor)}
             for name in grid.protocols:
                 pictures = [
                     packed(people.levels(rebuild_rows(people.rows, each[name], problem)))

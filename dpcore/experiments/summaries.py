@@ -10,7 +10,6 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 from dpcore.experiments.engine import Row
-from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.spec import PrivateSpec
 
 # Rows as sentences: what a run found, in words and sensible digits.
@@ -52,15 +51,6 @@ def mean_in_words(spec: PrivateSpec, *, has_mean: bool) -> str:
     return (
         "A private mean of so few people would cost more than it is worth at this ε: none is "
         "bought, and rows are taken around the public middle."
-    )
-
-
-def in_plain_words(rows: Sequence[Row]) -> str:
-    """What the share of the first protocol means, between a random guess and no privacy at all."""
-    chance, is_projected = percent(rows[0]["random_ratio"]), rows[0]["knowledge"] != NO_KNOWLEDGE
-    best = "exact PCA in all dimensions" if is_projected else "no privacy at all"
-    return (f"of the pattern survives. A random guess would get {chance}, {best} 100 %.").replace(
-        " %", "\u00a0%"
     )
 
 

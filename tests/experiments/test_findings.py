@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.summaries import bytes_in_words, counted, in_plain_words, percent, spread_of
+from dpcore.experiments.summaries import bytes_in_words, counted, percent, spread_of
 
 
 def rows_of(**ratios):
@@ -26,11 +26,6 @@ def rows_of(**ratios):
 def test_spread_is_of_one_protocols_draws():
     spread = spread_of(rows_of(dpdis=[0.2, 0.4, 0.9], local=[0.1]), "dpdis")
     assert (spread.mean, spread.least, spread.greatest, spread.draws) == (0.5, 0.2, 0.9, 3)
-
-
-def test_the_number_in_plain_words_has_the_floor_beside_it():
-    words = in_plain_words(rows_of(dpdis=[0.4, 0.6], local=[0.1, 0.3]))
-    assert "A random guess would get 8.0\u00a0%" in words
 
 
 @pytest.mark.parametrize(

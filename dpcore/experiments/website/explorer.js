@@ -33,7 +33,7 @@ function show() {
   at("value").textContent = `ε = ${epsilon}`;
   at("number").textContent = now.said;
   at("meaning").textContent =
-    `of the pattern survives. A random guess would get ${here.chance_said}, no privacy at all 100 %.`;
+    `captured energy. Without data: ${here.floor_text}. Exact PCA: 100 %.`;
   at("odds").textContent =
     `An attacker who guesses whether you were in the data is right at most ${now.right} times in 100; `
     + `a coin is right 50 times.`;
@@ -110,7 +110,7 @@ function drawCurve() {
       inCurve("text", { x: across(index), y: bottom + 20, "text-anchor": "middle" }).textContent = epsilon;
   });
   inCurve("path", { d: `M${left},${up(1)}H${right}`, stroke: "currentColor", "stroke-dasharray": "8 5" });
-  inCurve("path", { d: `M${left},${up(here.chance)}H${right}`, stroke: "#8a8a8a", "stroke-width": 2.5, "stroke-dasharray": "2 5" });
+  inCurve("path", { d: `M${left},${up(here.floor)}H${right}`, stroke: "#8a8a8a", "stroke-width": 2.5, "stroke-dasharray": "2 5" });
   Object.keys(RUNS.protocols).forEach((name, number) => {
     const own = here.points[name], isChosen = name === state.protocol;
     inCurve("polyline", {
@@ -130,7 +130,7 @@ function drawCurve() {
   const number = Object.keys(RUNS.protocols).indexOf(state.protocol);
   inCurve("circle", { cx: x, cy: up(point().mean), r: 8, fill: COLOURS[number % COLOURS.length] });
   at("curve").setAttribute("aria-label",
-    `What survives along ε for ${RUNS.protocols[state.protocol]}: ${point().said} at ε = ${RUNS.epsilons[state.index]}.`);
+    `Captured energy along ε for ${RUNS.protocols[state.protocol]}: ${point().said} at ε = ${RUNS.epsilons[state.index]}.`);
 }
 
 function fillTable() {
@@ -140,7 +140,7 @@ function fillTable() {
     return line;
   };
   const head = document.createElement("thead"), body = document.createElement("tbody");
-  head.append(row(["ε", "survives", "least", "most", "delivered ε"], "th"));
+  head.append(row(["ε", "captured energy", "least", "most", "exact ε"], "th"));
   body.append(...points().map(({ said, ratios, exact }, index) => row([
     RUNS.epsilons[index], said, `${(100 * Math.min(...ratios)).toFixed(1)} %`,
     `${(100 * Math.max(...ratios)).toFixed(1)} %`, exact.toPrecision(3),
