@@ -1,11 +1,11 @@
 """Data sets, bounds on their rows, and how people are shared out among sites."""
 
-from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import Dataset, DatasetStatus
 from dpcore.data.loading import dataset_status, list_datasets, load_dataset, unit_of
 from dpcore.data.pictures import select_views
 from dpcore.data.row_bounds import Prepared, prepare
 from dpcore.data.splits import draw_people, split_sites
+from dpcore.data.synthetic import synthetic_views
 from dpcore.data.two_views import TwoViewDataset, two_views
 
 __all__ = [

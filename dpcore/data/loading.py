@@ -19,9 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.data import breast_cancer, diabetes, pictures
-from dpcore.data import catalog_tables as tables
-from dpcore.data.catalog_tables import ranges_of
+from dpcore.data import (
+    breast_cancer,
+    census,
+    covtype,
+    diabetes,
+    insurance,
+    kddcup99,
+    localization,
+    pictures,
+    synthetic,
+)
 from dpcore.data.dataset import (
     PATIENTS,
     PEOPLE,
@@ -38,6 +46,7 @@ from dpcore.data.dataset import (
     read_limits,
 )
 from dpcore.data.official_files import LocalFile, OfficialFile, find_data_home, locate
+from dpcore.data.table_encoding import ranges_of
 from dpcore.errors import DataUnavailable, ParameterError, require_one_of
 
 
@@ -155,7 +164,7 @@ _ENTRIES = (
         60_000,
         200,
         50,
-        (Source(tables.load_synthetic, draws=True),),
+        (Source(synthetic.load_synthetic, draws=True),),
     ),
     Entry(
         "synthetic-2012",
@@ -163,7 +172,7 @@ _ENTRIES = (
         5_000,
         10,
         2,
-        (Source(tables.load_synthetic_2012, draws=True),),
+        (Source(synthetic.load_synthetic_2012, draws=True),),
     ),
     Entry(
         "mnist",
@@ -198,15 +207,15 @@ _ENTRIES = (
         54,
         10,
         (
-            Source(tables.load_covtype, (tables.COVTYPE_FILE,), draws=True),
+            Source(covtype.load_covtype, (covtype.COVTYPE_FILE,), draws=True),
             Source(
-                tables.load_covtype_part,
-                (tables.COVTYPE_PART,),
+                covtype.load_covtype_part,
+                (covtype.COVTYPE_PART,),
                 part_of_rows=20_000,
             ),
         ),
         folders=("covertype",),
-        ranges=tables.COVTYPE_RANGES,
+        ranges=covtype.COVTYPE_RANGES,
         unit=RowUnit("forest cell", "forest cells"),
     ),
     Entry(
@@ -215,8 +224,8 @@ _ENTRIES = (
         494_021,
         116,
         4,
-        (Source(tables.load_kddcup, (tables.KDDCUP_FILE,)),),
-        ranges=ranges_of(tables.KDDCUP_COLUMNS),
+        (Source(kddcup99.load_kddcup, (kddcup99.KDDCUP_FILE,)),),
+        ranges=ranges_of(kddcup99.KDDCUP_COLUMNS),
         unit=RowUnit("connection", "connections"),
     ),
     Entry(
@@ -226,15 +235,15 @@ _ENTRIES = (
         44,
         10,
         (
-            Source(tables.load_localization, (tables.LOCALIZATION_FILE,)),
+            Source(localization.load_localization, (localization.LOCALIZATION_FILE,)),
             Source(
-                tables.load_localization,
-                (tables.LOCALIZATION_PART,),
+                localization.load_localization,
+                (localization.LOCALIZATION_PART,),
                 part_of_rows=16_486,
             ),
         ),
         folders=("conflong",),
-        ranges=ranges_of(tables.LOCALIZATION_COLUMNS),
+        ranges=ranges_of(localization.LOCALIZATION_COLUMNS),
         unit=RowUnit("reading", "readings"),
     ),
     Entry(
@@ -243,9 +252,9 @@ _ENTRIES = (
         9_822,
         150,
         11,
-        (Source(tables.load_insurance, tables.INSURANCE_FILES),),
+        (Source(insurance.load_insurance, insurance.INSURANCE_FILES),),
         folders=("coil2000",),
-        ranges=ranges_of(tables.INSURANCE_COLUMNS),
+        ranges=ranges_of(insurance.INSURANCE_COLUMNS),
         unit=PEOPLE,
     ),
     Entry(
@@ -255,12 +264,12 @@ _ENTRIES = (
         513,
         8,
         (
-            Source(tables.load_census, (tables.CENSUS_FILE,)),
-            Source(tables.load_census, (tables.CENSUS_TEST,), part_of_rows=99_762),
-            Source(tables.load_census, (tables.CENSUS_HEAD,), part_of_rows=1_891),
+            Source(census.load_census, (census.CENSUS_FILE,)),
+            Source(census.load_census, (census.CENSUS_TEST,), part_of_rows=99_762),
+            Source(census.load_census, (census.CENSUS_HEAD,), part_of_rows=1_891),
         ),
         folders=("census-income-kdd",),
-        ranges=ranges_of(tables.CENSUS_COLUMNS),
+        ranges=ranges_of(census.CENSUS_COLUMNS),
         unit=PEOPLE,
     ),
     Entry(

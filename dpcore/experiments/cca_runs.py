@@ -28,8 +28,8 @@ from dpcore.cca import (
     measured_correlations,
 )
 from dpcore.data import dataset_status, load_dataset, split_sites
-from dpcore.data.catalog_tables import synthetic_views
 from dpcore.data.dataset import DATA_SEED
+from dpcore.data.synthetic import synthetic_views
 from dpcore.data.two_views import TwoViewDataset, two_views
 from dpcore.errors import ParameterError
 from dpcore.experiments.charge_keys import (

@@ -25,7 +25,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dpcore.data import Dataset, Prepared, load_dataset, prepare
-from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
+from dpcore.data.kddcup99 import KDDCUP_COLUMNS
+from dpcore.data.table_encoding import CodedNumber
 from dpcore.errors import ParameterError
 from dpcore.experiments.central_runs import central_problem, raw_second_moment, run_batch
 from dpcore.experiments.engine import Row, Spec, gathered, one_blas_thread

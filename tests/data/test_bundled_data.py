@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.data import catalog_tables as synthetic
-from dpcore.data import list_datasets, load_dataset, pictures
+from dpcore.data import list_datasets, load_dataset, pictures, synthetic
 from dpcore.data import pictures as mnist_small
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream

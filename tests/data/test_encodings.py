@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.data import catalog_tables, pictures, select_views
-from dpcore.data.catalog_tables import CodedNumber, Nominal, feature_names, read_table
+from dpcore.data import census, insurance, kddcup99, localization, pictures, select_views
 from dpcore.data.official_files import LocalFile, OfficialFile
+from dpcore.data.table_encoding import CodedNumber, Nominal, feature_names, read_table
 from dpcore.errors import DataUnavailable, ParameterError
 
 PATH = Path("table.data")
@@ -40,7 +40,7 @@ def test_a_table_becomes_numbers_by_its_code_book():
 def test_blocks_leave_no_trace(monkeypatch):
     text = "".join(f"{2 + i % 3}, {COLOUR.levels[i % 3]}, {i}, {i}, yes\n" for i in range(50))
     whole, _ = _encode(text)
-    monkeypatch.setattr("dpcore.data.catalog_tables.BLOCK", 7)
+    monkeypatch.setattr("dpcore.data.table_encoding.BLOCK", 7)
     np.testing.assert_array_equal(_encode(text)[0], whole)
 
 
@@ -51,7 +51,7 @@ def test_blocks_leave_no_trace(monkeypatch):
         ("3, red, 0, 1, perhaps", "column 'label': 'perhaps' is no level"),
         ("3, red, 0, yes", "row 2 has 4 columns where 5 are expected"),
         ("3, red, 0, 1, yes, 7", "row 2 has 6 columns where 5 are expected"),
-        ("three, red, 0, 1, yes", "row 2 holds a word where a number stands"),
+        ("three, red, 0, 1, yes", "row 2 holds text in a numeric column"),
         ("nan, red, 0, 1, yes", "row 2, column 'share': nan is not finite"),
         ("9, red, 0, 1, yes", r"row 2, column 'share': 9 is far from \[2, 4\]"),
         ("3, red, -1, 1, yes", "column 'bytes': -1 is negative"),
@@ -65,10 +65,10 @@ def test_what_is_not_in_the_code_book_is_named(row, complaint):
 @pytest.mark.parametrize(
     ("columns", "dimension"),
     [
-        (catalog_tables.KDDCUP_COLUMNS, 116),
-        (catalog_tables.LOCALIZATION_COLUMNS, 44),
-        (catalog_tables.INSURANCE_COLUMNS, 150),
-        (catalog_tables.CENSUS_COLUMNS, 513),
+        (kddcup99.KDDCUP_COLUMNS, 116),
+        (localization.LOCALIZATION_COLUMNS, 44),
+        (insurance.INSURANCE_COLUMNS, 150),
+        (census.CENSUS_COLUMNS, 513),
     ],
 )
 def test_the_2012_papers_dimensions(columns, dimension):
@@ -87,7 +87,7 @@ def test_the_census_code_book_is_the_official_description(shared_datasets):
         if ": " in line and not line.startswith("|")
     ]
     assert len(described) == 41
-    for (name, levels), column in zip(described, catalog_tables.CENSUS_COLUMNS, strict=False):
+    for (name, levels), column in zip(described, census.CENSUS_COLUMNS, strict=False):
         assert name == column.name
         if isinstance(column, CodedNumber):
             assert levels == "continuous"

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data import catalog_tables, load_dataset, pictures
+from dpcore.data import covtype, load_dataset, pictures
 from dpcore.data.loading import CATALOG
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
@@ -81,8 +81,8 @@ def test_openml_rows_that_are_not_mnists_are_refused(small_mnist, tmp_path, dama
 @pytest.fixture
 def small_covtype(monkeypatch, tmp_path):
     """A hundred rows as UCI's whole file."""
-    monkeypatch.setattr(catalog_tables, "_COVERTYPE_ROWS", 100)
-    monkeypatch.setattr(catalog_tables, "_DRAWN", 60)
+    monkeypatch.setattr(covtype, "_ROWS", 100)
+    monkeypatch.setattr(covtype, "_DRAWN", 60)
     rng = stream(1, Purpose.DATA)
     y = rng.integers(1, 8, size=100)
     X = np.hstack(

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.data import load_dataset
-from dpcore.data.catalog_tables import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.data.two_views import two_views
 from dpcore.errors import ParameterError
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
-from dpcore.data.catalog_tables import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.experiments.cca_runs import CcaSpec, build_cca_problem, draw_pairs
 from dpcore.experiments.classification_runs import (
     ClassificationSpec,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data.catalog_tables import synthetic_views
+from dpcore.data.synthetic import synthetic_views
 from dpcore.experiments.cca_runs import (
     CcaSpec,
     CutViews,

@@ -10,7 +10,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
-from dpcore.data.catalog_tables import KDDCUP_COLUMNS, CodedNumber
+from dpcore.data.kddcup99 import KDDCUP_COLUMNS
+from dpcore.data.table_encoding import CodedNumber
 from dpcore.experiments.central_runs import central_problem, run_batch
 from dpcore.experiments.sweep import collect
 from dpcore.papers.nips2012 import (

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.data import catalog_tables as tables
-from dpcore.data import pictures
-from dpcore.data.catalog_tables import Nominal
+from dpcore.data import census, covtype, insurance, kddcup99, localization, pictures
 from dpcore.data.dataset import Dataset
 from dpcore.data.official_files import LocalFile, OfficialFile, read_idx
+from dpcore.data.table_encoding import Nominal
 from dpcore.errors import DataUnavailable
 
 ROWS = 6
@@ -57,26 +56,26 @@ def _idx(*files: LocalFile) -> Dataset:
     raise DataUnavailable(f"{files[0][0].path}: no data set by itself")
 
 
-_INSURANCE = (*tables.INSURANCE_COLUMNS, tables._INSURANCE_LABEL)
+_INSURANCE = (*insurance.INSURANCE_COLUMNS, insurance._LABEL)
 _INSURED = _table(_INSURANCE, 86, b"\t")
 LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
     "idx": (_idx, (bytes([0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 4]) + bytes(12),)),
     "openml": (pictures.load_mnist_openml, (_of_openml(_rows_of(785, b",")),)),
     "covtype": (
-        functools.partial(tables.load_covtype_part, part_of_rows=ROWS),
+        functools.partial(covtype.load_covtype_part, part_of_rows=ROWS),
         (b"\n".join(map(_covertype_row, range(ROWS))),),
     ),
     "kddcup99": (
-        tables.load_kddcup,
-        (_table((*tables.KDDCUP_COLUMNS, tables._KDDCUP_LABEL), 42, b","),),
+        kddcup99.load_kddcup,
+        (_table((*kddcup99.KDDCUP_COLUMNS, kddcup99._LABEL), 42, b","),),
     ),
     "localization": (
-        tables.load_localization,
-        (_table(tables.LOCALIZATION_COLUMNS, 8, b","),),
+        localization.load_localization,
+        (_table(localization.LOCALIZATION_COLUMNS, 8, b","),),
     ),
-    "census": (tables.load_census, (_table(tables.CENSUS_COLUMNS, 42, b","),)),
+    "census": (census.load_census, (_table(census.CENSUS_COLUMNS, 42, b","),)),
     "insurance": (
-        tables.load_insurance,
+        insurance.load_insurance,
         (
             _INSURED,
             b"\n".join(line.rpartition(b"\t")[0] for line in _INSURED.splitlines()),
@@ -91,9 +90,9 @@ LOADERS: dict[str, tuple[Callable, tuple[bytes, ...]]] = {
 def small_files():
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
-            (pictures, "_N_PICTURES"), (tables, "_KDDCUP_ROWS"), (tables, "_LOCALIZATION_ROWS"),
-            (tables, "_CENSUS_ROWS"), (tables, "_N_TRAINING"), (tables, "_N_EVALUATION"),
-            (tables, "_N_POLICIES"), (pictures, "_N_NUMERALS"),
+            (pictures, "_N_PICTURES"), (kddcup99, "_ROWS"), (localization, "_ROWS"),
+            (census, "_ROWS"), (insurance, "_N_TRAINING"), (insurance, "_N_EVALUATION"),
+            (insurance, "_N_POLICIES"), (pictures, "_N_NUMERALS"),
         ):  # fmt: skip
             patch.setattr(module, name, ROWS)
         patch.setattr(pictures, "_ROWS_PER_DIGIT", 1)
