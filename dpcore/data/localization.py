@@ -83,8 +83,8 @@ def load_localization(files: tuple[LocalFile, ...], part_of_rows: int | None = N
         labels=(activities == _ACTIVITIES.index("falling")).astype(np.intp),
         label_names=("other", "falling"),
         feature_names=feature_names(LOCALIZATION_COLUMNS),
-        provenance=f"{which} of body tags, encoded to the 2012 paper's 44 features (the encoding is a "
-        "guess; it includes the activity).",
+        provenance=f"{which} of body tags, encoded to the 2012 paper's 44 features (the encoding "
+        "is a guess; it includes the activity).",
         # Three indicators are 1 in every row and four numbers reach 1: sqrt(3 + 4).
         public_norm_bound=2.65,
         label_columns=slice(X.shape[1] - len(_ACTIVITIES), X.shape[1]),

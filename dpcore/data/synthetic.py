@@ -61,7 +61,7 @@ def load_synthetic(n_samples: int | None = None) -> Dataset:
 
 
 def load_synthetic_2012(n_samples: int | None = None) -> Dataset:
-    """Draw the synthetic data of Chaudhuri, Sarwate & Sinha (2012), Fig. 2, by default 5,000 x 10."""
+    """Draw the data of Fig. 2 of Chaudhuri, Sarwate & Sinha (2012), by default 5,000 x 10."""
     n_samples = n_samples or 5_000
     return _gaussian_dataset(
         gaussian_rows(

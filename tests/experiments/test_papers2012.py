@@ -204,7 +204,7 @@ def test_where_the_label_is_a_feature_the_table_says_so(official):
     figure = table_1(TASKS[2:]).varied(repetitions=1)
     rows = rows_of(figure)
     assert {row["task"] for row in rows} == {task.title for task in TASKS[2:]}
-    assert "the activity is among them" in figure.ran_on
+    assert "it includes the activity" in figure.ran_on
     assert len(figure.judge(rows)) == 5
 
 
