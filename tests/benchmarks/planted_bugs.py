@@ -62,7 +62,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "local-centred-by-others",
         "one site alone reads nobody else",
         "dpcore/pca/draw.py",
-        "alone = drawn.centred(own, own) if site == 0 else drawn",
+        "alone = drawn.centred(own, own)",
         "alone = drawn.centred(own, self.moments.weights @ self.noisy_means)",
         ("tests/pca/test_protocols.py", _AUDIT),
     ),
@@ -75,12 +75,12 @@ BUGS: tuple[PlantedBug, ...] = (
         ("tests/experiments/test_spending.py", "tests/experiments/test_charge_keys.py"),
     ),
     PlantedBug(
-        "play-forgets-to-pay",
+        "explore-forgets-to-charge",
         "whatever is shown is charged",
-        "pages/explore/play/page.py",
-        "        session_ledger.charge_run(spec, spec.repetitions)\n        rows",
-        "        rows",
-        ("tests/pages/every_page/test_what_is_shown_is_paid.py",),
+        "pages/explore/explore.py",
+        "    ledger.charge_run(spec)\n",
+        "",
+        ("tests/pages/test_explore.py", "tests/pages/test_every_page.py"),
     ),
     PlantedBug(
         "odometer-is-the-running-total",
@@ -136,7 +136,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/protocol.py",
         "    Assumption.ROW_OF_ONE_PERSON,\n",
         "",
-        ("tests/experiments/test_assumptions.py", "tests/pages/learn/test_promise.py"),
+        ("tests/experiments/test_assumptions.py",),
     ),
     PlantedBug(
         "an-exact-attribute",
@@ -231,9 +231,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "one-mask-for-all-rounds",
         "of one purpose a pair of sites has one mask, and it serves one message",
         "dpcore/federated/guard.py",
-        'purpose = f"{plan.digest} {request.id}"',
-        "purpose = plan.digest",
-        ("tests/federated/test_masks.py",),
+        'purpose = f"{self.plan.digest} {request.id}"',
+        "purpose = self.plan.digest",
+        ("tests/federated",),
     ),
     PlantedBug(
         "one-blank-moves-all-flags",
@@ -275,9 +275,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "denoiser-reads-another-site",
         "what a site sends is made of its own noisy matrix",
         "dpcore/pca/draw.py",
-        "noisy.proxy(n_directions, kind.ranking, kind.bases) if n_directions else noisy.whole()",
-        "self.noisy_site(0).proxy(n_directions, kind.ranking, kind.bases)\n"
-        "            if n_directions\n            else noisy.whole()",
+        "            return noisy.proxy(kind.intermediate_dim, kind.ranking, kind.bases)\n",
+        "            first = self.noisy_site(0)\n"
+        "            return first.proxy(kind.intermediate_dim, kind.ranking, kind.bases)\n",
         ("tests/pca/test_denoising.py", _AUDIT),
     ),
     # New ones.
