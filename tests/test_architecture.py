@@ -9,7 +9,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -331,18 +330,6 @@ def caches_have_one_home_and_no_visitor_can_empty_them() -> Breaches:
 
 
 @rule
-def names_are_not_used_twice() -> Breaches:
-    """A file is called what is inside; what a room computes, another may draw by the same name."""
-    places = defaultdict(list)
-    for source in FILES:
-        room = source.parts[1] if source.parts[0] == "dpcore" else "pages"
-        places[room, source.parts[-1]].append(source.name)
-    for (_, name), files in places.items():
-        if len(files) > 1 and name not in SAME_PART:
-            yield f"{name}: {', '.join(files)}"
-
-
-@rule
 def there_are_no_grab_bags() -> Breaches:
     """Such a name says that nobody knew what is inside."""
     for source in FILES:
@@ -459,7 +446,6 @@ BREAKING = {
         "pages/x.py",
         "st.cache_data.clear()",
     ),
-    "names_are_not_used_twice": ("dpcore/pca/protocols/draw.py", ""),
     "there_are_no_grab_bags": ("dpcore/pca/utils.py", ""),
     "nothing_is_executed_from_text": ("dpcore/pca/x.py", "exec('f()')"),
     "there_are_no_machine_paths": ("pages/x.py", "home = '/home/me'"),

@@ -216,7 +216,6 @@ def test_the_dashboard_opens_from_the_wheel_in_an_empty_folder_and_home(wheel, t
     ):
         shown = pool.submit(asyncio.run, first_page(address)).result()
     assert shown.is_whole
-    assert shown.is_answered
 
 
 # One line a command; the figures bring every path out of the package that there is.

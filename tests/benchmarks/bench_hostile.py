@@ -65,36 +65,29 @@ async def move_sliders(address: str, until: float, seen: Seen, rng: random.Rando
 async def run_sweeps(address: str, until: float, seen: Seen, rng: random.Random) -> None:
     """Run sweeps that take a few seconds, each in a tab of its own, and watch them to their end."""
     while time.monotonic() < until:
-        query = f"repetitions=20&sites={rng.randint(2, 60)}&people={rng.choice((100, 350))}"
+        query = f"repetitions=20&sites={rng.randint(2, 60)}&seed={rng.randint(0, 10**6)}"
         async with visitor(address, "tradeoffs") as tab:
             page = await tab.run(query)
-            if "Run" not in page.buttons:
-                continue  # settings that no address can ask for
-            page = await tab.run(query, press=page.buttons["Run"])
-            while page.every is not None and time.monotonic() < until:
-                part = await tab.run(query, fragment=page.fragment)
-                seen.check("press Run" not in part.words, "a run was lost")
-                await asyncio.sleep(page.every)
-                if "Stop" not in part.buttons:
-                    page = await tab.run(query)
-                    if "press Run" in page.words:
-                        # The page had asked to be drawn once more, and this was that run.
-                        page = await tab.run(query)
-                    seen.check("press Run" not in page.words, "a run was lost at its end")
+            seen.check("exception" not in page.kinds, f"a sweep: {page.words[-200:]!r}")
+            while tab.parts and time.monotonic() < until:
+                await asyncio.sleep(min(tab.parts.values()))
+                for part in list(tab.parts):
+                    page = await tab.run(query, fragment=part)
                     seen.check("exception" not in page.kinds, f"a sweep: {page.words[-200:]!r}")
             seen.runs += 1
 
 
 async def come_and_go(address: str, until: float, seen: Seen, rng: random.Random) -> None:
-    """Open a planning page, look for a moment, close the tab."""
+    """Open Decide, look for a moment, close the tab."""
     while time.monotonic() < until:
-        async with visitor(address, "plan") as tab:
-            page = await tab.run(f"repetitions=2&plan_target={rng.randint(50, 95)}")
-            seen.check("exception" not in page.kinds, f"a plan: {page.words[-200:]!r}")
+        async with visitor(address, "decide") as tab:
+            page = await tab.run(f"repetitions=2&seed={rng.randint(0, 10**6)}")
+            seen.check("exception" not in page.kinds, f"Decide: {page.words[-200:]!r}")
             await asyncio.sleep(_PAUSE)
 
 
 async def be_hostile(address: str, until: float, rng: random.Random) -> None:
+    """Start large sweeps and leave, open many links, and send messages that no browser sends."""
     clear, shutdown, git = BackMsg(), BackMsg(), BackMsg()
     clear.clear_cache = shutdown.debug_shutdown_runtime = git.load_git_info = True
     values = ",".join(f"{n / 100}" for n in range(1, 31))
@@ -102,16 +95,12 @@ async def be_hostile(address: str, until: float, rng: random.Random) -> None:
         seed = rng.randint(0, 10**6)
         async with visitor(address, "tradeoffs") as tab:
             huge = f"repetitions=50&dataset=synthetic&sites=40&seed={seed}"
-            huge += f"&tradeoffs_values_epsilon={values}"
-            page = await tab.run(huge)
-            for label in ("Run", "Start it"):
-                if label in page.buttons:
-                    page = await tab.run(huge, press=page.buttons[label])
+            await tab.run(f"{huge}&tradeoffs_values_epsilon={values}")
             for message in (clear, shutdown, git):
                 await tab.send(message)
         async with AsyncExitStack() as tabs:
             for _ in range(12):
-                tab = await tabs.enter_async_context(visitor(address, "plan"))
+                tab = await tabs.enter_async_context(visitor(address, "decide"))
                 await tab.ask(f"repetitions=50&seed={rng.randint(0, 10**6)}")
             await asyncio.sleep(_PAUSE)
 

@@ -70,11 +70,10 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
                 shown = await tab.run(epsilon=epsilon, **others)
             else:
                 shown = await tab.release(epsilon)
-            [slider] = json.loads(shown.handed.get("energy_explorer", "[{}]"))
-            stands_at = slider.get("epsilon")
-            # A browser that has every frame is sent none, and charts may follow the answer.
-            if not shown.is_answered or stands_at != epsilon:
-                raise RuntimeError(f"ε = {stands_at} for {epsilon}: {shown.words or 'nothing'}")
+            [slider] = json.loads(shown.handed.get("explorer", "[{}]"))
+            at = slider.get("epsilon")
+            if "exception" in shown.kinds or at != epsilon:
+                raise RuntimeError(f"ε = {at} for {epsilon}: {shown.words[-300:] or 'nothing'}")
             latencies.append(shown.seconds)
             pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE
             await look(tab, pause)

@@ -18,31 +18,27 @@ _LONGEST_RUN = 120.0
 
 @dataclass
 class Shown:
-    """What one run of the script put on the page.
+    """Elements that one run of the script put on the page.
 
     Parameters
     ----------
     seconds : float
-        Until it had finished.
+        Duration of the run.
     kinds : list of str
-        Of its elements, in the order they came.
+        Kinds of the elements, in the order of arrival.
     words : str
-        What its texts, notices and bars say.
+        Texts of elements, notices and progress bars.
     handed : dict of str to str
-        What components of our own were given, by their names.
+        Data of the custom components, by name.
     buttons : dict of label to identity
     controls : dict of name to (kind, identity)
-        Those with a name of their own, which is the address's.
+        Widgets that are bound to the address, by their name there.
     every : float or None
-        Seconds after which a part of the page asks to be drawn again.
+        Interval in seconds at which a fragment asks to be drawn again.
     fragment : str
-        The part; the last that was drawn.
-    components : dict of name to (identity, part)
-        Components of our own, with the part of the page that they are in.
-    set_to : dict of str to str
-        Controls that a browser is told to move, by their names, and where to.
-    part_of : dict of identity to str
-        The part of the page that a button is in, which alone is drawn when it is pressed.
+        Identity of that fragment.
+    components : dict of name to (identity, fragment)
+        Custom components, with the fragment that contains each.
     """
 
     seconds: float = 0.0
@@ -54,19 +50,12 @@ class Shown:
     every: float | None = None
     fragment: str = ""
     components: dict[str, tuple[str, str]] = field(default_factory=dict)
-    set_to: dict[str, str] = field(default_factory=dict)
-    part_of: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is a chart, Plotly's or ours, and no error."""
-        is_drawn = "plotly_chart" in self.kinds or "energy_frames" in self.handed
+        """True if there is a chart, by Plotly or by the explorer, and no error."""
+        is_drawn = "plotly_chart" in self.kinds or "explorer_data" in self.handed
         return is_drawn and "exception" not in self.kinds
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the page says what its present setting promises, and there is no error."""
-        return "What it promises" in self.words and "exception" not in self.kinds
 
 
 class Visitor:
@@ -75,7 +64,7 @@ class Visitor:
     Attributes
     ----------
     parts : dict of str to float
-        Parts of the page that ask to be drawn again, with after how many seconds.
+        Intervals in seconds of the fragments that ask to be drawn again, by identity.
     """
 
     def __init__(self, socket, page: str):
@@ -85,7 +74,7 @@ class Visitor:
         self.parts: dict[str, float] = {}
 
     async def send(self, message: BackMsg) -> None:
-        """Any message, also one that no browser would send."""
+        """Send any message, including one that no browser would send."""
         await self._socket.send(message.SerializeToString())
 
     async def ask(
@@ -117,8 +106,8 @@ class Visitor:
         await self.send(message)
 
     async def release(self, epsilon: float) -> Shown:
-        """Let go of the slider of Play, and what is drawn for it to its end."""
-        identity, part = self._components["energy_explorer"]
+        """Release the slider of the start page, and read the page to the end of that run."""
+        identity, part = self._components["explorer"]
         message = BackMsg()
         state = message.rerun_script
         state.page_name, state.fragment_id = self._page, part
@@ -135,7 +124,7 @@ class Visitor:
     async def run(
         self, query: str = "", *, press: str = "", fragment: str = "", **moved: float
     ) -> Shown:
-        """A run of the script to its end."""
+        """Run the script to its end and return the elements."""
         started = time.perf_counter()
         await self.ask(query, press=press, fragment=fragment, **moved)
         shown = await self.shown()
@@ -143,14 +132,14 @@ class Visitor:
         return shown
 
     async def shown(self, until: str = "") -> Shown:
-        """What comes until the script has finished, or until these words are there."""
+        """Return what arrives until the script has finished, or until these words arrive."""
         shown = Shown()
         while True:
             forward = ForwardMsg()
             forward.ParseFromString(await asyncio.wait_for(self._socket.recv(), _LONGEST_RUN))
             kind = forward.WhichOneof("type")
             if kind == "delta":
-                # Words that say what one waits for come apart from the elements that stay.
+                # Texts of spinners arrive as transient elements.
                 for element in (forward.delta.new_element, *forward.delta.new_transient.elements):
                     _note(shown, element, forward.delta.fragment_id)
                 self._controls |= shown.controls
@@ -172,10 +161,10 @@ class Visitor:
 
 @asynccontextmanager
 async def visitor(address: str, page: str = "", **headers: str) -> AsyncIterator[Visitor]:
-    """A tab that has connected and asked for nothing yet; leaving closes it."""
+    """Connect a tab that has not requested a run yet; close it at the end."""
     uri = address.replace("http", "ws") + "/_stcore/stream"
     protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
-    # Whoever leaves in the middle of a page does not wait for room in a full queue.
+    # Closing a tab in the middle of a page must not wait for room in a full queue.
     unbounded = {"max_size": None, "max_queue": None}
     async with websockets.connect(
         uri, subprotocols=protocols, additional_headers=headers, **unbounded
@@ -196,10 +185,6 @@ def _note(shown: Shown, element, part: str) -> None:
         shown.components[content.component_name] = content.id, part
     if kind == "button":
         shown.buttons[content.label] = content.id
-        shown.part_of[content.id] = part
     if kind in ("slider", "number_input") and content.query_param_key:
         labels = kind == "slider" and content.type == content.SELECT_SLIDER
         shown.controls[content.query_param_key] = "labels" if labels else kind, content.id
-        if content.set_value:
-            value = content.raw_value[0] if labels else str(content.value)
-            shown.set_to[content.query_param_key] = value
