@@ -1,6 +1,6 @@
-"""`dp-pca-lab`, which is `dpcore dashboard`: the app in a browser, from a wheel or from a clone.
+"""Command `dp-pca-lab` (`dpcore dashboard`): open the app in a browser, from a wheel or a clone.
 
-Nothing else of the package is imported: the server that takes this process's place would wait.
+The module imports nothing else of the package, to start the server without delay.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from pathlib import Path
 
 from dpcore.errors import DataUnavailable
 
-# The wheel has the dashboard's files in a folder of their own beside the package: `pages` and
-# `assets` are no names to occupy among everybody's installed packages. In a clone they are the
-# repository's own.
+# The wheel has the dashboard's files in a separate folder next to the package, because `pages` and
+# `assets` are too general as names of installed packages. A clone has them at its root.
 _FOLDERS = ("dp_pca_lab", "")
 _NEEDED = ("streamlit", "plotly", "PIL", "nbformat", "segno", "pptx")
 
 
 def main() -> int:
-    """Entry point `dp-pca-lab`."""
+    """Run the entry point `dp-pca-lab`."""
     try:
         return open_dashboard(sys.argv[1:])
     except DataUnavailable as error:
@@ -33,9 +32,9 @@ def main() -> int:
 
 
 def open_dashboard(flags: Sequence[str]) -> int:
-    """Run Streamlit on the app until it is stopped; returns its exit status.
+    """Run Streamlit on the app until it is stopped, and return its exit status.
 
-    Raises `DataUnavailable` where the extra `dashboard` is not installed.
+    Raises `DataUnavailable` if the extra `dashboard` is not installed.
     """
     lacking = [name for name in _NEEDED if find_spec(name) is None]
     if lacking:
@@ -47,19 +46,19 @@ def open_dashboard(flags: Sequence[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [sys.executable, "-m", "streamlit", "run", str(app_file()), *flags]
     if os.name == "posix":
-        # Signals of a terminal, a container or systemd then reach the server itself.
+        # Signals of a terminal, a container or systemd then reach the server.
         os.execv(sys.executable, command)  # noqa: S606, likewise
     return subprocess.call(command)  # noqa: S603, this Python and a file of this package
 
 
 def app_file() -> Path:
-    """The script that Streamlit runs; its configuration lies beside it."""
-    beside = Path(__file__).resolve().parents[1]
+    """Return the script that Streamlit runs; its configuration is in the same folder."""
+    root = Path(__file__).resolve().parents[1]
     for folder in _FOLDERS:
-        app = beside / folder / "app.py"
+        app = root / folder / "app.py"
         if app.is_file() and (app.parent / "pages").is_dir():
             return app
     raise DataUnavailable(
-        f"the dashboard's app.py is not beside dpcore in {beside}: "
+        f"the dashboard's app.py is not next to dpcore in {root}: "
         "install the wheel of dp-pca-lab or work in a clone"
     )

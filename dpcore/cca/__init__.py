@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Both stand on scikit-learn, which takes longer to import than all of dpcore.
+    # Both import scikit-learn, which takes longer than the import of all of dpcore.
     if name == "PrivateCCA":
         from dpcore.cca.estimator import PrivateCCA
 

@@ -1,27 +1,18 @@
-"""Canonical pairs of two views: bounded rows, central and distributed CCA, measured correlations.
+"""Canonical pairs of two views: bounded rows, distributed CCA and measured correlations.
 
-Canonical pairs of a joint second moment, and how good given pairs are.
+Sites release the joint second moment of rows z = [x y] with the protocols of distributed PCA
+(`dpcore.pca.protocols`). The canonical pairs of the noisy average are post-processing. The poster
+(Imtiaz & Sarwate) has one data holder ("pooled"); the other protocols follow by the same argument.
 
-Everything here is a function of second-moment blocks; none of it adds noise.
+Guarantee: a release A + E of A = Z^T Z / N, with rows bounded by c, is the Gaussian mechanism under
+    replace-one with l2-sensitivity sqrt(2) c^2 / N (attained by two orthogonal rows of length c). A
+    private mean of both views is released as in PCA, at the joint sensitivity of moment and mean
+    (`dpcore.pca.site.noise_scales`); centring by it is post-processing.
 
-CCA of two views held by several sites, in the protocols of the distributed PCA.
-
-The joint second moment of rows [x y] is a second moment, so it is released as PCA releases one
-(`dpcore.pca.protocols`): every site adds noise to its own and sends all of it ("full") or its R
-leading directions ("dpdis"). Here the canonical pairs of the noisy average are taken. The poster
-has one holder of the data ("pooled"); the rest follows from the same argument, all that comes
-after the noise being post-processing.
-
-Promise: a release A + E of the joint second moment A = Z^T Z / N, rows z = [x y] bounded by c,
-is the Gaussian mechanism under replace-one with l2-sensitivity sqrt(2) c^2 / N (attained by two
-orthogonal rows of length c). Canonical pairs are post-processing of it, and so is centring by a
-private mean, which is released as PCA releases one: both views' means in one vector, at the joint
-sensitivity of moment and mean (`dpcore.pca.site.noise_scales`).
-
-On the sphere x gets the length sqrt(w) around its mean and y the length sqrt(1 - w), w the share
-of the first view: every joined row has length 1, and the sensitivities are those of PCA's rows on
-the sphere, the joint moment's sqrt(2) / N being attained by a person of whom one view turns around
-while the other stays, where w = 1/2.
+On the sphere, x gets the length sqrt(w) around its mean and y the length sqrt(1 - w), where w is
+the share of the first view. Every joined row has length 1, so the sensitivities are those of PCA on
+the sphere. The sensitivity sqrt(2) / N of the joint moment is attained at w = 1/2 by a person whose
+x changes its sign while y does not change.
 """
 
 from __future__ import annotations
@@ -53,8 +44,6 @@ from dpcore.spectra import SiteMoments, SiteRows, noise_edge_left
 from dpcore.spectra.moments import Parts
 from dpcore.streams import Repetition
 
-# Two views of the same people, brought under one bound.
-
 
 @dataclass(frozen=True, eq=False)
 class BoundedViews:
@@ -67,7 +56,7 @@ class BoundedViews:
     parts : Parts
         The two views, each with the length it gets on the sphere.
     x_mean, y_mean : ndarray of shape (n_x,) and (n_y,)
-        What was subtracted, in original units; public centres, unless in mode "published".
+        Subtracted centres in original units; public ones, except in mode "published".
     x_scale, y_scale : float
         A row that is not clipped is (x - x_mean) * x_scale.
     n_clipped : int
@@ -91,12 +80,12 @@ class BoundedViews:
 
     @property
     def X(self) -> FloatArray:
-        """The first view, of shape (n_samples, n_x)."""
+        """First view, of shape (n_samples, n_x)."""
         return self.joined[:, self.parts[0][0]]
 
     @property
     def Y(self) -> FloatArray:
-        """The second view, of shape (n_samples, n_y)."""
+        """Second view, of shape (n_samples, n_y)."""
         return self.joined[:, self.parts[1][0]]
 
 
@@ -111,7 +100,7 @@ def bound_views(
     x_centre: float = 0.0,
     y_centre: float = 0.0,
 ) -> BoundedViews:
-    """Scale two views so that ||[x y]|| <= 1 for everybody.
+    """Scale two views so that ||[x y]|| <= 1 for every person.
 
     Each view is divided by its own norm bound and weighted, by sqrt(x_share) and
     sqrt(1 - x_share). Canonical correlations do not see the weights; the noise does, because it
@@ -122,9 +111,9 @@ def bound_views(
     X : array of shape (n_samples, n_x)
     Y : array of shape (n_samples, n_y)
     x_share : float
-        In (0, 1): the part of the squared norm bound given to the first view.
+        Share of the first view in the squared norm bound, in (0, 1).
     mode : {"sphere", "bounded", "none", "published"}
-        As in `dpcore.data.prepare`. "bounded" and "none" use the two public norm bounds and
+        Mode of `dpcore.data.prepare`. "bounded" and "none" use the two public norm bounds and
         shorten joined rows longer than 1, both views by the same factor, so that how x goes with
         y is kept. "sphere" shortens nothing: each view of a person gets its length around a
         private mean that is drawn later (`SiteRows`). "published" subtracts the mean and divides
@@ -160,9 +149,9 @@ def bound_views(
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
     rows = np.hstack([_in_units(X, x_centre, x_scale), _in_units(Y, y_centre, y_scale)])
     bounded, n_clipped = shorten(rows, 1.0)
-    said = "longer joined rows are clipped"
+    treatment = "longer joined rows are clipped"
     if mode == "sphere":
-        said = "each view of a person is brought to its length around a private mean"
+        treatment = "each view of a person is brought to its length around a private mean"
     return BoundedViews(
         rows if mode == "sphere" else bounded,
         parts,
@@ -174,7 +163,7 @@ def bound_views(
         is_private=True,
         statement=(
             f"Views centred at the public {x_centre:.3g} and {y_centre:.3g} and divided by the "
-            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; {said}: this step is "
+            f"public bounds {x_norm_bound:.6g} and {y_norm_bound:.6g}; {treatment}: this step is "
             "private."
         ),
     )
@@ -216,8 +205,8 @@ def _published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
 
 def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     views = []
-    for name, given in (("X", X), ("Y", Y)):
-        view = np.asarray(given)
+    for name, matrix in (("X", X), ("Y", Y)):
+        view = np.asarray(matrix)
         if view.ndim != 2 or 0 in view.shape:
             raise ParameterError(name, "a matrix with people in rows", view.shape)
         is_float = view.dtype in (np.float32, np.float64)
@@ -231,20 +220,16 @@ def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     return views[0], views[1]
 
 
-# Canonical pairs of a joint second moment, and how good given pairs are.
-
-
 @dataclass(frozen=True, eq=False)
 class MeasuredCorrelations:
-    """What given directions are worth on true data.
+    """Correlations of given directions on the true data.
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n_components,)
-        |correlation| of the k-th x score with the k-th y score.
-    spans : ndarray of shape (n_components,)
-        Canonical correlations between the two projected views, descending. They depend on the
-        spans of the directions only, and the k-th is never above the k-th exact one.
+    Attributes ----------
+    pairs : ndarray of shape (n_components,) |correlation| of the k-th x score with the k-th y
+        score.
+    spans : ndarray of shape (n_components,) Canonical correlations between the two projected views,
+        descending. They depend only on the spans of the directions. The k-th is at most the k-th
+        exact one.
     """
 
     pairs: FloatArray
@@ -252,35 +237,30 @@ class MeasuredCorrelations:
 
     @property
     def total(self) -> float:
-        """Total correlation the two subspaces capture, the sum of `spans`."""
+        """Return the total correlation captured by the two subspaces, the sum of `spans`."""
         return float(self.spans.sum())
 
 
 def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
-    """The automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
+    """Compute the automatic eigenvalue floor of a joint moment with Gaussian noise in every entry.
 
-    Noise turns the small eigenvalues, whose true values lie close together, into a bulk that
-    reaches one noise edge e to either side of them (`dpcore.pca.assessment`). The smallest noisy
-    eigenvalue m is the lower end of that bulk, so its centre is near m + e, and directions in it
-    cannot be told from each other. The floor is m + 1.25 e (at least e / 4): two thirds of the
-    bulk become one variance, and with that most of its noise leaves the cross block too. Where
-    the true eigenvalues decay to zero this is e / 4; where both views carry private noise of
-    variance v it is v + e / 4. A lower floor whitens noise into correlations near 1; a higher one
-    gives up on whitening. As the noise goes to 0 what the floor changes goes to 0 like it.
+    Noise spreads the small eigenvalues into a bulk that reaches one noise edge e to either side of
+    their true values (`dpcore.pca.assessment`). The smallest noisy eigenvalue m is the lower end of
+    this bulk, so its centre is near m + e, and its directions are indistinguishable. The floor is m
+    + 1.25 e (at least e / 4): two thirds of the bulk become one variance, which removes most of its
+    noise from the cross block too. If the true eigenvalues decay to zero, the floor is e / 4; if
+    both views have private noise of variance v, it is v + e / 4. A lower floor whitens noise into
+    correlations near 1; a higher floor prevents whitening. The effect of the floor vanishes with
+    the noise.
 
     Both m and sigma are public, so this is post-processing.
 
-    Parameters
-    ----------
+    Parameters ----------
     noisy_moment : ndarray of shape (n_features, n_features), symmetric
-    sigma : float
-        Noise standard deviation of one of its entries.
+    sigma : float Noise standard deviation of one of its entries.
     noise : {"triangle", "isometric"}
 
-    Returns
-    -------
-    float
-        In units of the second moment; 0 without noise.
+    Returns ------- float Floor in units of the second moment; 0 without noise.
     """
     edge = noise_edge(np.array([sigma]), np.ones(1), len(noisy_moment), noise=noise)
     if edge == 0:
@@ -292,7 +272,7 @@ def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
 def canonical_pairs(
     joint_moment: FloatArray, n_x: int, n_components: int, *, floor: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The K most correlated pairs of directions of two views.
+    """Compute the K most correlated pairs of directions of two views.
 
     The poster (Imtiaz & Sarwate) takes the leading eigenvectors of C_xx^-1 C_xy C_yy^-1 C_yx.
     The same pairs come from the SVD of the whitened cross block C_xx^-1/2 C_xy C_yy^-1/2, which
@@ -303,7 +283,7 @@ def canonical_pairs(
     raised to it first. That is one repair for the three blocks together: the result is the
     nearest matrix (in Frobenius norm) with eigenvalues of at least `floor`, its blocks are at
     least `floor` as well, and all its canonical correlations are below 1 whenever floor > 0.
-    Flooring the two diagonal blocks alone keeps all of the noise in the cross block, and
+    Flooring only the two diagonal blocks keeps all of the noise in the cross block, and
     measures worse (`noise_floor` says how the floor is chosen).
 
     Parameters
@@ -325,7 +305,7 @@ def canonical_pairs(
         magnitude in each is positive. A column is zero when the views have fewer pairs.
     y_rotations : ndarray of shape (n_y, n_components)
     correlations : ndarray of shape (n_components,)
-        Of the repaired matrix, descending, in [0, 1].
+        Correlations of the repaired matrix, descending, in [0, 1].
 
     Raises
     ------
@@ -344,15 +324,15 @@ def canonical_pairs(
     joint = _with_eigenvalue_floor(joint * np.outer(scale, scale), floor)
     whiten_x = _whitening(joint[:n_x, :n_x])
     whiten_y = _whitening(joint[n_x:, n_x:])
-    left, singular_values, right = np.linalg.svd(
+    x_vectors, singular_values, y_vectors = np.linalg.svd(
         whiten_x.T @ joint[:n_x, n_x:] @ whiten_y, full_matrices=False
     )
     found = min(n_components, len(singular_values))
     x_rotations = np.zeros((n_x, n_components))
     y_rotations = np.zeros((n_y, n_components))
     correlations = np.zeros(n_components)
-    x_rotations[:, :found] = scale[:n_x, None] * (whiten_x @ left[:, :found])
-    y_rotations[:, :found] = scale[n_x:, None] * (whiten_y @ right[:found].T)
+    x_rotations[:, :found] = scale[:n_x, None] * (whiten_x @ x_vectors[:, :found])
+    y_rotations[:, :found] = scale[n_x:, None] * (whiten_y @ y_vectors[:found].T)
     correlations[:found] = np.minimum(singular_values[:found], 1.0)
     peak = np.take_along_axis(x_rotations, np.abs(x_rotations).argmax(axis=0)[None], axis=0)
     signs = np.where(peak < 0, -1.0, 1.0)
@@ -362,20 +342,16 @@ def canonical_pairs(
 def measured_correlations(
     x_rotations: FloatArray, y_rotations: FloatArray, joint_moment: FloatArray
 ) -> MeasuredCorrelations:
-    """Correlations that given directions really capture, on a joint moment without noise.
+    """Compute the correlations of given directions on a joint moment without noise.
 
-    Parameters
-    ----------
+    Parameters ----------
     x_rotations : ndarray of shape (n_x, n_components)
-    y_rotations : ndarray of shape (n_y, n_components)
-        Any scale; a direction without variance on the true data counts as correlation 0.
-    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric
-        The true one, centred the way the directions are judged.
+    y_rotations : ndarray of shape (n_y, n_components) Directions of any length; a direction without
+        variance on the true data has correlation 0.
+    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric True joint moment, centred
+        like the moment of the directions.
 
-    Returns
-    -------
-    MeasuredCorrelations
-        Not private: it reads the true data.
+    Returns ------- MeasuredCorrelations Not private, because the true data is read.
     """
     n_x, n_components = x_rotations.shape
     joint = _checked(joint_moment, n_x)
@@ -408,7 +384,7 @@ def _checked(joint_moment: FloatArray, n_x: int) -> FloatArray:
 
 
 def _inverse_deviations(moment: FloatArray) -> FloatArray:
-    """1 / sqrt of the diagonal; 0 where it is nothing but rounding."""
+    """Return 1 / sqrt of the diagonal, and 0 for entries at rounding level."""
     variances = moment.diagonal()
     varies = variances > len(moment) * np.finfo(float).eps * max(variances.max(), 0.0)
     return np.where(varies, 1 / np.sqrt(np.where(varies, variances, 1.0)), 0.0)
@@ -417,23 +393,21 @@ def _inverse_deviations(moment: FloatArray) -> FloatArray:
 def _with_eigenvalue_floor(matrix: FloatArray, floor: float) -> FloatArray:
     eigenvalues, vectors = np.linalg.eigh(matrix)
     low = eigenvalues < floor
-    # Adding what is missing, rather than recomposing, leaves a sound matrix as it is to the bit.
+    # Adding the difference, instead of recomposing, keeps a valid matrix unchanged to the bit.
     lift = vectors[:, low] * np.sqrt(floor - eigenvalues[low])
     raised: FloatArray = matrix + lift @ lift.T
     return raised
 
 
 def _whitening(block: FloatArray) -> FloatArray:
-    """W of shape (n, rank) with W^T block W = I."""
+    """Return W of shape (n, rank) with W^T block W = I."""
     eigenvalues, vectors = np.linalg.eigh(block)
-    kept = eigenvalues > len(block) * np.finfo(float).eps * eigenvalues[-1]
-    whitening: FloatArray = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    is_positive = eigenvalues > len(block) * np.finfo(float).eps * eigenvalues[-1]
+    whitening: FloatArray = vectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])
     return whitening
 
 
-# CCA of two views held by several sites, in the protocols of the distributed PCA.
-
-# Of the register of PCA, those of which a noisy average of joint moments is left.
+# Protocols of PCA that release a noisy average of joint moments.
 PROTOCOLS = ("dpdis", "full", "local", "pooled", "cape")
 # The poster's tau starts from the replace-one sensitivity sqrt(2) / N, the DPdisPCA paper from
 # 1 / N; both then use the classic formula at every epsilon.
@@ -442,7 +416,7 @@ _POSTER_OVER_PAPER = math.sqrt(2.0)
 
 @dataclass(frozen=True, eq=False)
 class CanonicalPairs:
-    """Private canonical pairs, what they promise and what they cost to send.
+    """Private canonical pairs with their guarantee and the bytes sent.
 
     Attributes
     ----------
@@ -451,13 +425,13 @@ class CanonicalPairs:
     correlations : ndarray of shape (n_components,)
         Private estimate, of the noisy moment after its repair; in [0, 1].
     joint_moment : ndarray of shape (n_x + n_y, n_x + n_y)
-        The noisy joint moment behind them, centred where a private mean was bought.
+        The noisy joint moment behind them, centred if there is a private mean.
     mean : ndarray of shape (n_x + n_y,)
-        What rows are centred by: a private mean, or zero where none was bought.
+        Centre of the rows: a private mean, or zero without one.
     floor : float
         Eigenvalue floor that was used, in units of the joint moment.
     sigma_of_average : float
-        Noise standard deviation left in an entry of the average, before any cut.
+        Remaining noise standard deviation of an entry of the average, before any cut.
     guarantee : Guarantee
         Covers everything here.
     sigma : ndarray of shape (n_sites,)
@@ -487,12 +461,12 @@ def distributed_cca(
     floor: float | str = "auto",
     repetition: Repetition,
 ) -> CanonicalPairs:
-    """Canonical pairs of two views from the sites' joint second moments.
+    """Compute canonical pairs of two views from the sites' joint second moments.
 
     Parameters
     ----------
     moments : SiteMoments or SiteRows
-        Of rows [x y] with norm at most `settings.row_norm_bound`, at each of S sites; on the
+        Moments of rows [x y] with norm at most `settings.row_norm_bound`, at each site; on the
         sphere the rows, whose parts are the two views (`BoundedViews.parts`).
     n_x : int
         Number of columns of the first view.
@@ -543,9 +517,9 @@ def noisy_joint_moment(
     protocol: str,
     repetition: Repetition,
 ) -> NoisyAverage:
-    """All that `distributed_cca` reads of the data, with its guarantee; the rest follows from it.
+    """Release the noisy joint moment; `distributed_cca` post-processes it.
 
-    Raises `ParameterError` if the protocol is unknown or a setting outside its range.
+    Raises `ParameterError` if the protocol is unknown or a setting is outside its range.
     """
     average = REGISTERED[protocol].average if protocol in PROTOCOLS else None
     if average is None:
@@ -566,20 +540,18 @@ def noisy_joint_moment(
 def joint_moment_sigma(
     budget: PrivacyBudget, n_samples: float, *, calibration: str, row_norm_bound: float = 1.0
 ) -> float:
-    """Noise for the joint second moment of one site.
+    """Compute the noise of the joint second moment of one site.
 
     "published" is the poster's tau = sqrt(2) c^2 / (N epsilon) sqrt(2 ln(1.25 / delta)), the
-    classic formula at the right sensitivity. That is proven for epsilon <= 1 only; above, what
-    it promises is `gaussian_epsilon`. "classic" refuses there, "analytic" is exact everywhere.
+    classic formula at the correct sensitivity. The formula is proven for epsilon <= 1 only; above,
+    `gaussian_epsilon` gives its guarantee. "classic" is refused above 1, and "analytic" is exact at
+    every epsilon.
 
-    Parameters
-    ----------
+    Parameters ----------
     budget : PrivacyBudget
-    n_samples : float
-        People at the site.
+    n_samples : float Number of people at the site.
     calibration : {"analytic", "classic", "published"}
-    row_norm_bound : float
-        c, on a joined row.
+    row_norm_bound : float Bound c on the length of a joined row.
     """
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
@@ -588,7 +560,7 @@ def joint_moment_sigma(
 
 
 def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
-    """What is added to joint moment and mean of so many people, whoever holds their rows."""
+    """Return the noise scales of the joint moment and mean of `n_samples` people."""
     scales = noise_scales(n_samples, settings)
     if settings.calibration != "published":
         return scales

@@ -25,8 +25,6 @@ from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteRows, site_moments
 from dpcore.streams import Repetition
 
-# How well people's scores separate into groups. Reads people's rows: not private.
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterScores:
@@ -82,7 +80,7 @@ def cluster_scores(
     if not 2 <= n_clusters < n_rows:
         raise ParameterError("n_clusters", f"in [2, {n_rows - 1}] for these rows", n_clusters)
     kmeans = KMeans(n_clusters, n_init=4, random_state=int(rng.integers(2**31)))
-    # Rows this few are done before a second thread has woken up; on a busy machine the threads
+    # Few rows are finished before a second thread starts; on a busy machine the threads
     # wait for each other up to fifty times as long as the work takes.
     with threadpool_limits(1, user_api="openmp"):
         clusters = kmeans.fit_predict(scores)
@@ -92,9 +90,6 @@ def cluster_scores(
         calinski_harabasz_of_labels=float(calinski_harabasz_score(scores, labels)),
         clusters=clusters,
     )
-
-
-# Private CCA as a scikit-learn estimator.
 
 
 class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
@@ -291,7 +286,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def transform(
         self, X: ArrayLike, y: ArrayLike | None = None
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Scores of people along the private directions. Not private: they are people's rows.
+        """Compute scores of people along the private directions. They are not private.
 
         Parameters
         ----------
@@ -302,7 +297,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         -------
         x_scores : ndarray of shape (n_samples, n_components)
         y_scores : ndarray of shape (n_samples, n_components)
-            Only if `y` is given.
+            Second scores, only with `y`.
         """
         check_is_fitted(self)
         x_rows: FloatArray = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)

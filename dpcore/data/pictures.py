@@ -34,15 +34,13 @@ from dpcore.data.official_files import (
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
-# Data that comes with scikit-learn: nothing to download.
-
 PATCH = 28
 _PATCH_STREAM = 2
 
 
 def load_digits() -> Dataset:
-    """1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
-    # Without importing the package, which takes longer than all the rest of a start.
+    """Load the 1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
+    # The package is not imported, because its import takes longer than the rest of a start.
     package = find_spec("sklearn")
     if package is None or package.origin is None:
         raise DataUnavailable("digits come with scikit-learn, which is not installed")
@@ -56,7 +54,7 @@ def load_digits() -> Dataset:
         feature_names=pixel_names(8, 8),
         provenance="All 1,797 handwritten digits that ship with scikit-learn (the test half of "
         "UCI's optdigits), 8 × 8 pixels from 0 to 16.",
-        # A frame all in ink, which no row exceeds: 16 * sqrt(64).
+        # Norm of a picture at full ink, which no row exceeds: 16 * sqrt(64).
         public_norm_bound=128.0,
     )
 
@@ -85,7 +83,7 @@ def photograph_windows() -> tuple[FloatArray, ...]:
 
 
 def load_patches(n_samples: int | None = None) -> Dataset:
-    """Patches of two photographs: 60,000 of the 490,400 there are unless told otherwise."""
+    """Draw patches of two photographs, by default 60,000 of the 490,400 patches."""
     windows = photograph_windows()
     counts = [view.shape[0] * view.shape[1] for view in windows]
     total = sum(counts)
@@ -119,8 +117,6 @@ def load_patches(n_samples: int | None = None) -> Dataset:
 def pixel_names(height: int, width: int) -> tuple[str, ...]:
     return tuple(f"pixel_{row}_{column}" for row in range(height) for column in range(width))
 
-
-# MNIST and Fashion-MNIST from their IDX files, or MNIST as OpenML keeps it.
 
 _SIDE = 28
 _N_PICTURES = 60_000
@@ -205,7 +201,7 @@ def load_mnist(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
-    """MNIST's training half from OpenML's mnist_784, whose first 60,000 rows it is."""
+    """Load MNIST's training half, the first 60,000 rows of OpenML's mnist_784."""
     (file,) = files
     _, _, rows = file.content().partition(b"@DATA")
     if not rows.strip():
@@ -216,7 +212,7 @@ def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
     except ValueError as error:
         raise damaged(file.path, "its rows are not whole numbers from 0 to 255") from error
     images, labels = table[:, :-1], table[:, -1]
-    # The official checksums tell whether these are the official people, in the official order.
+    # The official checksums show that these are the official rows in the official order.
     for official, header, array, what in (
         (MNIST_FILES[0], [0x803, _N_PICTURES, _SIDE, _SIDE], images, "pictures"),
         (MNIST_FILES[1], [0x801, _N_PICTURES], labels, "labels"),
@@ -228,7 +224,7 @@ def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
 
 
 def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
-    """Fashion-MNIST's training half from its two IDX files."""
+    """Load Fashion-MNIST's training half from its two IDX files."""
     X, labels = _read_pair(files)
     return Dataset(
         X=X,
@@ -257,9 +253,9 @@ def _mnist(X: FloatArray, labels: IntArray, origin: str) -> Dataset:
 
 def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, IntArray]:
     X = np.empty((_N_PICTURES, _SIDE**2), np.float32)
-    # The system takes as long to find memory for half of the rows as it takes to read the pictures.
-    with executor(1) as beside:
-        beside.submit(np.copyto, X[_N_PICTURES // 2 :], 0)
+    # Memory for half of the rows takes as long to allocate as the pictures take to read.
+    with executor(1) as pool:
+        pool.submit(np.copyto, X[_N_PICTURES // 2 :], 0)
         images, labels = map(read_idx, files)
     for file, array, shape in zip(
         files, (images, labels), ((_N_PICTURES, _SIDE, _SIDE), (_N_PICTURES,)), strict=True
@@ -277,8 +273,6 @@ def _unit_range(pixels: IntArray, out: FloatArray) -> FloatArray:
     return out
 
 
-# MNIST's 10,000 test pictures at 14 × 14, which come with the package.
-
 SIDE, N_ROWS = 14, 10_000
 _FOLDER = Path(__file__).parent
 # Bundled files, in MNIST's own format. A checksum, as any file may be damaged.
@@ -295,7 +289,7 @@ BUNDLED = (
 
 
 def load_mnist_small() -> Dataset:
-    """MNIST's test half, each picture the means of its 2 × 2 blocks, float32 in [0, 1]."""
+    """Load MNIST's test half, each picture the means of its 2 × 2 blocks, float32 in [0, 1]."""
     pixels, labels = (read_idx(LocalFile(_FOLDER / file.name, file)) for file in BUNDLED)
     if pixels.shape != (N_ROWS, SIDE, SIDE) or labels.shape != (N_ROWS,):
         raise damaged(_FOLDER, f"pictures of shape {pixels.shape}, labels of {labels.shape}")
@@ -306,13 +300,15 @@ def load_mnist_small() -> Dataset:
         feature_names=pixel_names(SIDE, SIDE),
         provenance="All 10,000 test pictures of MNIST (LeCun & Cortes, CC BY-SA 3.0), reduced to "
         "14 × 14 pixels in [0, 1] by the means of 2 × 2.",
-        # A picture all white: no row is longer, whatever is drawn on it.
+        # Norm of a white picture, the largest possible one.
         public_norm_bound=float(SIDE),
     )
 
 
 def halved(pictures: IntArray) -> IntArray:
-    """Means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w), uint8."""
+    """Return the means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w),
+    uint8.
+    """
     n, height, width = pictures.shape
     blocks = pictures.reshape(n, height // 2, 2, width // 2, 2)
     # Integer arithmetic rounds alike on every machine.
@@ -323,7 +319,7 @@ def halved(pictures: IntArray) -> IntArray:
 def read_official(home: Path) -> tuple[IntArray, IntArray]:
     """Generate the bundled pictures and labels from MNIST's official test files.
 
-    Raises `DataUnavailable` if a file is not in the data home or not what its name says.
+    Raises `DataUnavailable` if a file is missing or damaged.
     """
     found = [locate(file, home, ("mnist",)) for file in TEST_FILES["mnist"]]
     if None in found:
@@ -334,7 +330,7 @@ def read_official(home: Path) -> tuple[IntArray, IntArray]:
 
 
 def write_bundle(home: Path, folder: Path = _FOLDER) -> None:
-    """Write the two files that come with the package from the official ones in a data home."""
+    """Write the two bundled files from the official ones in a data home."""
     for file, array in zip(BUNDLED, read_official(home), strict=True):
         header = np.array([0x800 + array.ndim, *array.shape], dtype=">u4").tobytes()
         # Without the time: the same rows are the same bytes.
@@ -347,8 +343,6 @@ if __name__ == "__main__":
     parser.add_argument("data_home", nargs="?", help="folder with MNIST's official files")
     write_bundle(find_data_home(parser.parse_args().data_home))
 
-
-# mfeat: 2,000 handwritten numerals, each measured in six ways; two-view data for CCA.
 
 _MFEAT_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/mfeat/"
 _N_NUMERALS = 2_000
@@ -424,12 +418,12 @@ def select_views(dataset: Dataset, *names: str) -> Dataset:
         raise ParameterError(
             "views", f"different ones of {', '.join(views) or 'none: there are no views'}", names
         )
-    kept = np.concatenate([np.arange(dataset.n_features)[views[name]] for name in names])
+    columns = np.concatenate([np.arange(dataset.n_features)[views[name]] for name in names])
     stops = np.cumsum([views[name].stop - views[name].start for name in names]).tolist()
     return replace(
         dataset,
-        X=dataset.X[:, kept],
-        feature_names=tuple(dataset.feature_names[j] for j in kept),
+        X=dataset.X[:, columns],
+        feature_names=tuple(dataset.feature_names[j] for j in columns),
         public_norm_bound=math.sqrt(len(names)),
         views={
             name: slice(start, stop)
