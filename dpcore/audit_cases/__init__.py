@@ -1,1 +1,1 @@
-"""Attacks on every mechanism of this house, on its worst neighbours."""
+"""Audit cases: attacks on every mechanism on its worst neighbouring data sets."""

@@ -1,13 +1,9 @@
-"""An audit that grows: an attack drawn batch by batch, judged as often as one likes.
+"""Attacks drawn batch by batch, and the list of all audit cases.
 
-The same case, seed and number of trials give the same scores on a page, where they come in slices
-of time, and on the command line.
-
-The mechanisms stand on their worst neighbours, ready to be audited. Sound cases claim what they
-hold exactly; the museum's claim more. Protocols of PCA are attacked as their entries in the
-register say. Any other mechanism is one function that returns an `AuditCase` in its family's
-file, listed in `_sound`; `covers` says which entry of which register it attacks, and a test asks
-for one for every private entry.
+A case, a seed and a number of trials give the same scores on a page, which draws in slices, and on
+the command line. Protocols of PCA are attacked as their entries in the register specify. Any other
+mechanism is a function that returns an `AuditCase` and is listed in `_sound`. The field `covers`
+names the register entry that a case attacks, and a test requires a case for every private entry.
 """
 
 from __future__ import annotations
@@ -22,7 +18,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.audit_cases.flawed import flawed_cases
 from dpcore.audit_cases.noise_cases import message_cases, second_moment_cases
-from dpcore.audit_cases.pca_cases import (
+from dpcore.audit_cases.protocol_cases import (
     cases_of,
     ppca_by_chains_case,
     private_mean_cases_of,
@@ -55,11 +51,11 @@ _MOST_TRIALS = 10_000_000
 
 
 class CaseAttack:
-    """Scores of one mechanism under D and D', as they come.
+    """Scores of one mechanism under D and D', extended batch by batch.
 
-    n_trials: Releases to be drawn under each of D and D', as many as the case asks for by default;
-        half of them train the score where the case brings none.
-    confidence: In [0.5, 1), of each judgement on its own.
+    n_trials: Releases to draw under each of D and D', by default as many as the case requests; half
+        of them train the score if the case has none.
+    confidence: Confidence of each judgement, in [0.5, 1).
     Raises `ParameterError` if `n_trials` or `confidence` is out of range.
     """
 
@@ -90,7 +86,7 @@ class CaseAttack:
 
     @property
     def n_done(self) -> int:
-        """Trials drawn so far, the training ones included."""
+        """Number of trials drawn so far, including those for training."""
         return self._n_scored + (self._n_training if self._statistic is not None else 0)
 
     @property
@@ -98,7 +94,7 @@ class CaseAttack:
         return self.n_done >= self.n_trials
 
     def advance(self) -> None:
-        """One batch of trials, or all the training ones."""
+        """Draw one batch of trials, or all training trials."""
         if self._statistic is None:
             self._statistic = learn_discriminant(self.case, self._n_training, rng=self._rng)
             return
@@ -109,12 +105,12 @@ class CaseAttack:
         self._n_scored += n
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
-        """Scores so far under D and under D'."""
+        """Return the scores so far under D and under D'."""
         d, d_prime = (np.concatenate(scores or [np.zeros(0)]) for scores in self._scores)
         return d, d_prime
 
     def judged(self, n_scored: int) -> AuditResult:
-        """What the first `n_scored` scores prove; each number of them is judged once."""
+        """Return the result of the first `n_scored` scores, judged once per number."""
         if n_scored not in self._judged:
             d, d_prime = self.scores()
             self._judged[n_scored] = judge(
@@ -127,7 +123,7 @@ class CaseAttack:
         return self._judged[n_scored]
 
     def growth(self) -> list[AuditResult]:
-        """Judgements at numbers of trials that grow by about a third, up to those there are."""
+        """Return results at numbers of trials that grow by about a third, up to the current one."""
         checkpoints = []
         step = count = _FIRST_CHECKPOINT
         while count < self._n_scored:
@@ -138,7 +134,7 @@ class CaseAttack:
         return [self.judged(count) for count in checkpoints]
 
     def threshold(self) -> float:
-        """The score at which the two error rates add up to least."""
+        """Return the score at which the sum of the two error rates is smallest."""
         d, d_prime = (np.sort(scores) for scores in self.scores())
         values = np.union1d(d, d_prime)
         gap = np.searchsorted(d_prime, values, side="right") - np.searchsorted(
@@ -147,7 +143,9 @@ class CaseAttack:
         return float(values[np.argmax(gap)])
 
     def histogram(self) -> dict[str, FloatArray]:
-        """Columns "centre", "with_you" and "without_you" (shares of the trials), and "width"."""
+        """Return columns "centre", "with_you" and "without_you" (shares of the trials), and
+        "width".
+        """
         d, d_prime = self.scores()
         everything = np.concatenate((d, d_prime))
         # The outermost few would squeeze all others into one bar.
@@ -164,7 +162,7 @@ class CaseAttack:
         return {"centre": centre, "width": np.diff(edges), **columns}
 
     def error_rates(self) -> list[dict[str, object]]:
-        """Rows for a trade-off plot: what the claim allows, and what this attack achieves."""
+        """Return rows for a trade-off plot: the claim's limit and the rates of this attack."""
         result = self.judged(self._n_scored)
         type_one = np.linspace(0, 1, 201)
         claim = trade_off(type_one, self.case.epsilon, self.case.delta)
@@ -175,21 +173,22 @@ class CaseAttack:
         ]
 
     def errors_at(self, threshold: float) -> tuple[float, float]:
-        """Shares of false alarms and of misses, counted."""
+        """Return the shares of false alarms and of misses."""
         d, d_prime = self.scores()
         return float(np.mean(d_prime > threshold)), float(np.mean(d <= threshold))
 
     def run(self) -> AuditResult:
-        """All trials, and what they prove."""
+        """Draw all trials and return the result."""
         while not self.finished:
             self.advance()
         return self.judged(self._n_scored)
 
 
 def named_cases() -> dict[str, AuditCase]:
-    """Every case that can be audited, by a name fit for a command line or an address.
+    """Return every case by a name for the command line and for addresses.
 
-    The first adversary of a mechanism goes by its name alone, the others add their own.
+    The name of the first adversary of a mechanism has no suffix; other names end with the
+    adversary.
     """
     named: dict[str, AuditCase] = {}
     for case in audit_cases():
@@ -199,9 +198,9 @@ def named_cases() -> dict[str, AuditCase]:
 
 
 def cases_by_family() -> dict[str, dict[str, AuditCase]]:
-    """Every mechanism under its first adversary, grouped: family, then name.
+    """Return the case of the first adversary of every mechanism, by family and name.
 
-    The flawed ones come first, as a page begins with them.
+    Flawed mechanisms come first, as on the page.
     """
     families: dict[str, dict[str, AuditCase]] = {}
     for case in sorted(audit_cases(), key=lambda case: case.is_sound):
@@ -210,37 +209,37 @@ def cases_by_family() -> dict[str, dict[str, AuditCase]]:
 
 
 def attackers(mechanism: str) -> dict[Adversary, AuditCase]:
-    """Who attacks the mechanism of this name, in the order in which adversaries are listed."""
+    """Return the cases of a mechanism by adversary, in the order of `Adversary`."""
     found = {each.adversary: each for each in audit_cases() if slug_of(each.name) == mechanism}
     return {adversary: found[adversary] for adversary in Adversary if adversary in found}
 
 
 def slug_of(name: str) -> str:
-    """ "second moment, analytic" as "second-moment-analytic"."""
+    """Return the name for addresses: "second moment, analytic" becomes "second-moment-analytic"."""
     return re.sub(r"[^a-z0-9.]+", "-", name.lower().replace("ε", "epsilon")).strip("-")
 
 
 def claim_of(case: AuditCase) -> str:
-    """What a mechanism claims: "ε = 1 at δ = 0.01", or "pure ε = 1" where δ is 0."""
+    """Return the claim of a mechanism: "ε = 1 at δ = 0.01", or "pure ε = 1" if δ is 0."""
     claim = f"ε\u00a0=\u00a0{case.epsilon:.3g}"
     return f"{claim} at δ\u00a0=\u00a0{say_delta(case.delta)}" if case.delta else f"pure {claim}"
 
 
 def basis_of(case: AuditCase) -> str:
-    """Where the claim comes from, in a few words."""
+    """Return the basis of the claim in a few words."""
     if not case.is_sound:
         return "as it was published or shipped"
     return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
 
 
 def nominally(result: AuditResult) -> str:
-    """The closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" where it is exact."""
+    """Return the closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" if exact."""
     found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
     return f"{found} nominally" if result.is_nominal else found
 
 
 def verdict(result: AuditResult) -> str:
-    """What an attack found, as one sentence: proved by an exact bound, or else pointed to."""
+    """Return the finding of an attack as one sentence."""
     case = result.case
     found = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
     claim = claim_of(case)
@@ -262,7 +261,7 @@ def verdict(result: AuditResult) -> str:
 
 
 def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
-    """Every mechanism that can be audited, by family: the sound ones first, then the museum."""
+    """Return the cases of all mechanisms by family, sound mechanisms first."""
     sound = _sound(tuple(PROTOCOLS.values()))
     return sound + (_flawed() if include_flawed else ())
 
@@ -273,9 +272,10 @@ _flawed = cache(flawed_cases)
 @cache
 def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
     # These stand on scikit-learn, which takes longer to import than all of dpcore.
+    from dpcore.audit_cases.cca_cases import cca_cases
     from dpcore.audit_cases.classification_cases import classification_cases
+    from dpcore.audit_cases.masked_cases import cape_cases
     from dpcore.audit_cases.noise_cases import composed_cases, statistics_cases
-    from dpcore.audit_cases.pca_cases import cape_cases, cca_cases
 
     return (
         *second_moment_cases(),

@@ -1,7 +1,7 @@
-"""Private classifiers on their worst neighbours, to be audited through `fit_many`.
+"""Audit cases of private classifiers, attacked through `fit_many`.
 
-A gradient counts for most where a margin is negative and the loss as steep as it gets: for the
-Huber hinge that is anywhere near w = 0, for the logistic loss only far out.
+A gradient changes most where the margin is negative and the slope of the loss is largest: near w =
+0 for the Huber hinge, at large weights for the logistic loss.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.audit_cases.pca_cases import capped, claim, under_both
+from dpcore.audit_cases.neighbours import capped, claim, under_both
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.privacy.audit import AuditCase, Statistic
 
@@ -24,7 +24,7 @@ _Classifier = PrivateLogisticRegression | PrivateSVM
 
 @dataclass(frozen=True, eq=False)
 class _Neighbours:
-    """Rows of D and of D', the labels of both, and what differs in one sentence."""
+    """Rows of D and of D', the labels of both, and their difference in one sentence."""
 
     rows: FloatArray
     rows_prime: FloatArray
@@ -33,7 +33,7 @@ class _Neighbours:
 
 
 def classification_cases() -> tuple[AuditCase, ...]:
-    """Both models under both perturbations, and what changes the calibration besides."""
+    """Return cases of both models and perturbations, and of options that change the calibration."""
     output = partial(PrivateSVM, method="output", fit_intercept=False)
     objective = partial(PrivateSVM, method="objective", fit_intercept=False)
     logistic = partial(PrivateLogisticRegression, fit_intercept=False)
@@ -56,11 +56,8 @@ def classification_cases() -> tuple[AuditCase, ...]:
             "SVM, output, three classes", output(epsilon=1.0, regularization=1.0), three
         ),
         classifier_case("SVM, objective", objective(epsilon=1.0, regularization=10.0), two),
-        classifier_case(
-            "SVM, objective, three classes", objective(epsilon=3.0, regularization=10.0), three
-        ),
-        # Three times what a row can add to the gradient may be left when the solver stops: noise
-        # for exact minimisers would have a likelihood ratio of e^2.5.
+        # The solver stops at a gradient of up to three times the contribution of a row. Noise for
+        # exact minimisers would have a likelihood ratio of e^2.5.
         classifier_case(
             "SVM, output, stopped early", output(epsilon=1.0, regularization=1.0, tol=3.0), early
         ),
@@ -69,7 +66,7 @@ def classification_cases() -> tuple[AuditCase, ...]:
             objective(epsilon=1.0, regularization=10.0, tol=0.01),
             two,
         ),
-        # Curvature takes half of epsilon here, and as much regularization is added as that needs.
+        # The curvature takes half of epsilon here, which requires additional regularization.
         classifier_case(
             "SVM, objective, more regularization", objective(epsilon=2.0, regularization=0.01), two
         ),
@@ -82,7 +79,7 @@ def classification_cases() -> tuple[AuditCase, ...]:
 
 
 def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> AuditCase:
-    """All weights of a fit, scored by their exact likelihood ratio."""
+    """Return a case in which all weights of a fit are scored by their exact likelihood ratio."""
     rng = np.random.default_rng(0)
 
     def fits(rows: FloatArray, rng: np.random.Generator, n: int, epsilon: float) -> PrivateFits:
@@ -114,9 +111,10 @@ def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> Aud
 
 
 def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
-    """Fits of one batch at two epsilons, which compose: solved for the minimiser behind both.
+    """Return a case of two fits of one batch at two epsilons, whose guarantees compose.
 
-    That is exact, and the claim nothing, where they share their noise.
+    The score solves both weights for the minimiser. If the fits shared their noise, the solution
+    would be exact and the claim false.
     """
     epsilons = (1.0, 2.0, math.inf)
 
@@ -141,17 +139,17 @@ def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
 
 
 def _one_turns_around(labels: Sequence[int]) -> _Neighbours:
-    """Rows of one feature: 1 becomes -1. Twice the bound long, so that clipping has its part."""
+    """Return rows of one feature, of which 2 becomes -2. They exceed the bound and are clipped."""
     rows = np.zeros((len(labels), 1))
     rows[0] = 2.0
     return _Neighbours(rows, -rows, np.array(labels))
 
 
 def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
-    """Rows of one number, whose sum is such that the solver stops where it starts, or just not.
+    """Return rows of one number whose sum decides whether the solver stops at the start.
 
-    Near 0 the hinge is straight: with a sum of `tol` it stays there, and with 2 more it goes all
-    the way to the minimiser.
+    The hinge is straight near 0: at a sum of `tol` the solver stops, and with 2 more it continues
+        to the minimiser.
     """
     rows = np.zeros((n, 1))
     rows[0] = 1.0
@@ -164,15 +162,16 @@ def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
         rows,
         rows_prime,
         labels,
-        "One person's row turns around; with it the solver goes on, without it it stops at once.",
+        "One person's row turns around; which decides whether the solver stops at the start.",
     )
 
 
 def _pulled_far_out(n: int) -> _Neighbours:
-    """All others pull the weights along the first axis; one objects, at either side of it.
+    """Return rows that pull the weights along the first axis, and one row with the opposite label.
 
-    That person's margin is negative either way, and what differs is across the axis, where
-    nobody else holds the weights: the minimiser moves by 0.76 of the sensitivity.
+    The margin of that row is negative in both data sets. The data sets differ across the first
+    axis,
+    where no other row contributes: the minimiser moves by 0.76 of the sensitivity.
     """
     rows = np.tile([1.0, 0.0], (n, 1))
     rows[0] = math.cos(1.1), math.sin(1.1)
@@ -187,7 +186,9 @@ def _pulled_far_out(n: int) -> _Neighbours:
 
 
 def _output_likelihood_ratio(beta: float, exact: FloatArray, exact_prime: FloatArray) -> Statistic:
-    """Of noise of density exp(-beta |b|) in each task, around weights (n_tasks, n_features)."""
+    """Return the score of noise with density exp(-beta |b|) per task, added to weights (n_tasks,
+    D).
+    """
 
     def score(weights: FloatArray) -> FloatArray:
         distances = (np.linalg.norm(weights - at, axis=2) for at in (exact_prime, exact))
@@ -201,13 +202,16 @@ def _objective_likelihood_ratio(
     fitted: PrivateFits,
     data: _Neighbours,
 ) -> Statistic:
-    """The noise that makes w the minimiser is b(w) = -n grad J(w), so that w has the density
-    exp(-beta |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9). The
-    little noise afterwards is left out of the score, which any score may."""
+    """Return the score of weights that minimise the perturbed objective.
+
+    The noise that makes w the minimiser is b(w) = -n grad J(w), so that w has the density exp(-beta
+    |b(w)|) |det db/dw| (Chaudhuri, Monteleoni & Sarwate 2011, proof of theorem 9). The score omits
+    the small additional noise, which any score may.
+    """
     (perturbation,) = fitted.perturbations
     loss = estimator.loss()
     strength = len(data.rows) * (estimator.regularization + perturbation.extra_regularization)
-    wanted = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
+    classes = fitted.classes if len(fitted.classes) > 2 else fitted.classes[1:]
 
     def log_density(weights: FloatArray, rows: FloatArray, positive: object) -> FloatArray:
         signs = np.where(data.labels == positive, 1.0, -1.0)
@@ -224,7 +228,7 @@ def _objective_likelihood_ratio(
         ratios = [
             log_density(weights[:, task], data.rows, positive)
             - log_density(weights[:, task], data.rows_prime, positive)
-            for task, positive in enumerate(wanted)
+            for task, positive in enumerate(classes)
         ]
         return capped(np.sum(ratios, axis=0))
 

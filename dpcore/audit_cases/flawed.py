@@ -1,7 +1,6 @@
-"""A museum of mechanisms that break their promise. Nothing here may protect anybody.
+"""Mechanisms with a known flaw, for testing the audit. None of them may protect data.
 
-Every one was published or shipped. They are kept to be audited: each is an `AuditCase` with the
-neighbours on which it fails.
+Each was published or shipped, and each represents another kind of flaw.
 """
 
 from __future__ import annotations
@@ -14,12 +13,17 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from dpcore.arrays import FloatArray
-from dpcore.audit_cases.pca_cases import BUDGET, TURN, along, under_both, worst_second_moments
+from dpcore.audit_cases.neighbours import (
+    BUDGET,
+    TURN,
+    projection_on,
+    under_both,
+    worst_second_moments,
+)
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.privacy import (
     Adversary,
     PrivacyBudget,
-    gaussian_epsilon,
     gaussian_sigma,
     l2_sensitivity_of_second_moment,
     published_sigma,
@@ -30,28 +34,29 @@ FAMILY = "Flawed"
 _N_SAMPLES = 20
 _MOMENT, _MOMENT_PRIME = worst_second_moments(3, _N_SAMPLES)
 _OTHER_SITE = np.eye(3) / 3
-_score = along(_MOMENT - _MOMENT_PRIME)
+_score = projection_on(_MOMENT - _MOMENT_PRIME)
 
 
 def flawed_cases() -> tuple[AuditCase, ...]:
-    """Every exhibit, in the order a page shows them."""
-    exhibits = (
+    """Return all flawed cases in the order of the page."""
+    cases = (
         published_noise_at_its_asked_epsilon(),
         wishart_noise(),
         one_seed_for_all_sites(),
         masks_that_forget_the_sites(),
-        one_noise_at_two_epsilons(),
-        lower_triangle_left_bare(),
+        noise_on_upper_triangle(),
         scaling_by_the_largest_norm(),
         one_budget_for_two_releases(),
         bingham_by_wrong_acceptance(),
         solver_that_stops_early(),
     )
-    return tuple(replace(exhibit, family=FAMILY) for exhibit in exhibits)
+    return tuple(replace(case, family=FAMILY) for case in cases)
 
 
 def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
-    """sigma of Algorithm 1 (Imtiaz & Sarwate 2018), judged by the epsilon that was asked."""
+    """Return a case of sigma in Algorithm 1 (Imtiaz & Sarwate 2018), claiming the requested
+    epsilon.
+    """
     budget = PrivacyBudget(epsilon, 0.01)
     moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
     noisy = partial(_additive, published_sigma(budget, _N_SAMPLES))
@@ -59,7 +64,7 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
         name=f"published noise, asked ε = {epsilon:g}",
         **asdict(budget),
         **under_both(noisy, moment, moment_prime),
-        statistic=along(moment - moment_prime),
+        statistic=projection_on(moment - moment_prime),
         is_gaussian=True,
         neighbours=TURN,
         flaw="The formula is proven up to ε = 1 only, and takes a sensitivity √2 too small.",
@@ -67,10 +72,10 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
 
 
 def wishart_noise() -> AuditCase:
-    """n A + W, W from a Wishart law with D + 1 degrees and scale 3 / (2 epsilon).
+    """Return a case of n A + W, W from a Wishart law with D + 1 degrees and scale 3 / (2 epsilon).
 
     Jiang, Xie & Zhang (2016), "Wishart mechanism for differentially private principal components
-    analysis", claims pure epsilon. One person alone: D = 2, A the outer product of the row.
+    analysis", claims pure epsilon. There is one row, D = 2, and A is the outer product of the row.
     """
     scale = math.sqrt(1.5)
 
@@ -95,7 +100,9 @@ def wishart_noise() -> AuditCase:
 
 
 def one_seed_for_all_sites() -> AuditCase:
-    """Two sites add noise from one seed; whoever reads both messages subtracts it."""
+    """Return a case of two sites that add noise from one seed; an aggregator subtracts the
+    messages.
+    """
 
     def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         noise = symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n)
@@ -114,10 +121,10 @@ def one_seed_for_all_sites() -> AuditCase:
 
 
 def masks_that_forget_the_sites() -> AuditCase:
-    """CAPE of two sites, noise just enough against an aggregator who reads both messages.
+    """Return a case of CAPE with two sites and noise that only protects against the aggregator.
 
-    With masks without bound he learns the sum, and each site adds half of the variance that hides
-    it. The other site takes its own half off again.
+    With masks without bound the aggregator learns the sum, and each site adds half of the variance
+    that protects it. The other site subtracts its own half.
     """
     sigma = _sigma() / math.sqrt(2)
 
@@ -139,30 +146,8 @@ def masks_that_forget_the_sites() -> AuditCase:
     )
 
 
-def one_noise_at_two_epsilons() -> AuditCase:
-    """A release at epsilon = 1 and another at 2 from one seed, called the sum of the two."""
-    sensitivity = l2_sensitivity_of_second_moment(_N_SAMPLES)
-    budgets = BUDGET, PrivacyBudget(2.0, 0.01)
-    wide, narrow = (gaussian_sigma(budget, sensitivity) for budget in budgets)
-    mu = math.hypot(sensitivity / wide, sensitivity / narrow)
-
-    def draws(moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
-        unit = symmetric_gaussian_noise(3, 1.0, rng=rng, size=n)
-        return np.stack((moment + wide * unit, moment + narrow * unit), axis=1)
-
-    return AuditCase(
-        name="one noise at two epsilons",
-        epsilon=gaussian_epsilon(BUDGET.delta, 1.0, mu),
-        delta=BUDGET.delta,
-        **under_both(draws, _MOMENT, _MOMENT_PRIME),
-        statistic=lambda both: _score(wide * both[:, 1] - narrow * both[:, 0]),
-        neighbours=TURN,
-        flaw="Both scale the same noise, so two equations give the matrix without any.",
-    )
-
-
-def lower_triangle_left_bare() -> AuditCase:
-    """Noise on the upper triangle only, and nobody mirrors it."""
+def noise_on_upper_triangle() -> AuditCase:
+    """Return a case of noise on the upper triangle that is not mirrored."""
     rest = np.diag([0.2, 0.2, 0.5])
 
     def draws(row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
@@ -183,7 +168,7 @@ def lower_triangle_left_bare() -> AuditCase:
 
 
 def scaling_by_the_largest_norm() -> AuditCase:
-    """Rows divided by the largest norm among them, then noise for a bound of 1."""
+    """Return a case of rows divided by their largest norm, with noise for a bound of 1."""
     short, long = np.array([0.0, 0.1]), np.array([1.0, 0.0])
 
     def draws(last_row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
@@ -196,12 +181,12 @@ def scaling_by_the_largest_norm() -> AuditCase:
         **asdict(BUDGET),
         **under_both(draws, long, short),
         neighbours="One person ten times larger than the rest becomes like the rest.",
-        flaw="The divisor is read from the private rows, so one person moves everybody's.",
+        flaw="The divisor is read from the private rows, so one person moves the rows of all.",
     )
 
 
 def one_budget_for_two_releases() -> AuditCase:
-    """Components and eigenvalues from two draws, each with the whole budget."""
+    """Return a case of components and eigenvalues from two draws, each with the whole budget."""
     twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (_MOMENT, _MOMENT_PRIME))
     return AuditCase(
         name="one ε spent on two plots",
@@ -218,17 +203,16 @@ def one_budget_for_two_releases() -> AuditCase:
 def bingham_by_wrong_acceptance(
     n_features: int = 10, n_others: int = 200, epsilon: float = 1.0
 ) -> AuditCase:
-    """The exponential mechanism for one direction, by a rejection sampler that accepts wrongly.
+    """Return a case of the exponential mechanism for one direction, by a wrong rejection sampler.
 
     Kent, Ganeiber & Mardia (2018) propose x from the angular central Gaussian of precision Omega
-    and accept with chance proportional to exp(-x^T A x) (x^T Omega x)^(D/2). Two libraries divide
-    by that power, with A = epsilon / 4 (lambda_max I - X^T X), where epsilon / 2 would be proven:
-    so nothing breaks at D = 2, and more breaks in higher dimensions.
+    and accept with a probability proportional to exp(-x^T A x) (x^T Omega x)^(D/2). Two libraries
+    divide by that power, with A = epsilon / 4 (lambda_max I - X^T X), where epsilon / 2 would be
+    proven. The claim holds at D = 2, and the excess grows with D.
 
-    Here, `n_others` + 1 people lie along the first axis, `n_others` along the second, and one of
-    the first turns to the second. The two data sets are each other's mirror image, the law's
-    constant is the same, and the largest ratio of densities is
-    epsilon / 4 + D log(1 + epsilon / (2 b)).
+    Here `n_others` + 1 rows lie along the first axis, `n_others` along the second, and one row
+    turns from the first axis to the second. The two data sets mirror each other, so their laws have
+    one constant, and the largest ratio of densities is epsilon / 4 + D log(1 + epsilon / (2 b)).
     """
     spectrum = epsilon / 4 * np.array([0.0, 1.0, *[n_others + 1.0] * (n_features - 2)])
     b = envelope_scale(spectrum)
@@ -261,8 +245,9 @@ def bingham_by_wrong_acceptance(
 
 
 def envelope_scale(spectrum: FloatArray) -> float:
-    """b of Kent, Ganeiber & Mardia, with sum_i 1 / (b + 2 a_i) = 1, for A's eigenvalues a_i >= 0
-    of which the least is 0.
+    """Return b of Kent, Ganeiber & Mardia, with sum_i 1 / (b + 2 a_i) = 1.
+
+    spectrum: Eigenvalues a_i >= 0 of A, of which the smallest is 0.
     """
     n_features = len(spectrum)
     if not spectrum.any():
@@ -272,32 +257,32 @@ def envelope_scale(spectrum: FloatArray) -> float:
 
 
 def wrongly_accepted(spectrum: FloatArray, n: int, *, rng: np.random.Generator) -> FloatArray:
-    """Squared coordinates of unit vectors with density proportional to exp(-t) (1 + 2 t / b)^-D.
+    """Draw squared coordinates of unit vectors, density proportional to exp(-t) (1 + 2 t / b)^-D.
 
-    That is what is accepted where t = x^T A x and the chance is divided by (1 + 2 t / b)^(D/2).
-    With the proposals of the paper's own envelope it may take thousands for one draw; the same law
-    is drawn here from an envelope (c + t)^(-D/2) that is nearer to it.
+    This is the law of accepted draws if t = x^T A x and the probability is divided by (1 + 2 t /
+    b)^(D/2). The envelope of the paper may need thousands of proposals per draw; the envelope (c +
+    t)^(-D/2) is closer to the law.
 
-    spectrum: Eigenvalues of A, the least of them 0.
+    spectrum: Eigenvalues of A, of which the smallest is 0.
     Returns: ndarray of shape (n, n_features)
     """
     n_features, b = len(spectrum), envelope_scale(spectrum)
     c, log_peak = _nearest_envelope(spectrum, b)
-    kept, n_kept = [], 0
-    while n_kept < n:
+    accepted, n_accepted = [], 0
+    while n_accepted < n:
         squares = rng.standard_normal((4 * n, n_features)) ** 2 / (c + spectrum)
         squares /= squares.sum(axis=1, keepdims=True)
         log_chance = _log_over_envelope(squares @ spectrum, n_features, b, c) - log_peak
-        kept.append(squares[np.log1p(-rng.random(4 * n)) < log_chance])
-        n_kept += len(kept[-1])
-    return np.concatenate(kept)[:n]
+        accepted.append(squares[np.log1p(-rng.random(4 * n)) < log_chance])
+        n_accepted += len(accepted[-1])
+    return np.concatenate(accepted)[:n]
 
 
 def _nearest_envelope(spectrum: FloatArray, b: float) -> tuple[float, float]:
-    """The c of the envelope that is kept most often, and the largest log ratio of law to it."""
+    """Return the c with the highest acceptance rate, and the largest log ratio to the law."""
 
     def log_peak(c: float) -> float:
-        # Where the derivative in t vanishes: 4 t^2 + linear t + constant = 0.
+        # Zero of the derivative in t: 4 t^2 + linear t + constant = 0.
         d = len(spectrum)
         linear, constant = 2 * b + 4 * c + 2 * d, 2 * b * c + 4 * d * c - d * b
         root = (math.sqrt(max(0.0, linear**2 - 16 * constant)) - linear) / 8
@@ -317,9 +302,9 @@ def _log_over_envelope(t: FloatArray, n_features: int, b: float, c: float) -> Fl
 
 
 def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
-    """Output perturbation whose noise is made for exact minimisers, and a solver with a tolerance.
+    """Return a case of output perturbation for exact minimisers, with an inexact solver.
 
-    A support vector machine of four million people and one feature, Lambda = 1. Near 0, where the
+    A support vector machine of four million rows and one feature, Lambda = 1. Near 0, where the
     solver starts, the hinge is straight, and the minimiser is the mean of label times row.
     """
     n_samples, tolerance = 4_000_000, 1e-6
@@ -341,12 +326,12 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
 
 
 def _sigma() -> float:
-    """Noise that keeps the budget for one second moment."""
+    """Return the noise scale for one second moment under the budget."""
     return gaussian_sigma(BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
 
 
 def _additive(sigma: float, moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
-    """Independent noise on a matrix, or on each of a stack of them."""
+    """Add independent noise to a matrix, or to each of a stack of matrices."""
     n_features = moment.shape[-1]
     n_matrices = moment.size // n_features**2
     noise = symmetric_gaussian_noise(n_features, sigma, rng=rng, size=n * n_matrices)

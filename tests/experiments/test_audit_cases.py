@@ -20,10 +20,10 @@ from dpcore.audit_cases.flawed import (
     flawed_cases,
     wrongly_accepted,
 )
-from dpcore.audit_cases.pca_cases import (
+from dpcore.audit_cases.neighbours import projection_on
+from dpcore.audit_cases.protocol_cases import (
     DENOISED,
     SETTINGS,
-    along,
     matrix_case,
     prepared_sites,
     protocol_case,
@@ -117,7 +117,7 @@ def test_claims_are_what_the_guarantees_say_against_that_adversary():
 
 def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
     """A person moves the mean and the moment: her worst row is another one then."""
-    for entry in BUYS_A_MEAN | {f"cca.{key}" for key in cca.PROTOCOLS}:
+    for entry in BUYS_A_MEAN:
         prepared = {case.centring for case in SOUND if case.covers == entry}
         assert {"none", "private mean"} == prepared - {"sphere"}, entry
 
@@ -205,7 +205,7 @@ def messages_of_two_sites() -> AuditCase:
         tuple(pair),
         second_message,
         Adversary.AGGREGATOR,
-        statistic=along(turn),
+        statistic=projection_on(turn),
         is_gaussian=True,
     )
 

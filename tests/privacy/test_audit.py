@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpcore.audit_cases.neighbours import worst_second_moments
 from dpcore.audit_cases.noise_cases import second_moment_case
-from dpcore.audit_cases.pca_cases import worst_second_moments
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.privacy import (
