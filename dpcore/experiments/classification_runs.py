@@ -1,15 +1,13 @@
-"""Experiments with private classifiers: spec, stages of the budget, rows, best split.
+"""Experiments with private classifiers: specs, data, budgets of the stages, runs and recipes.
 
-How a pipeline's budget is split over its stages, and what they promise.
+A pipeline has up to three stages: a private mean, a private PCA and the training of a classifier.
+    The mean and a Gaussian PCA compose as one Gaussian release: their mu squared add up exactly,
+    and together they cost the sum of their shares of epsilon at the full delta. Training and a pure
+    PCA have a pure guarantee, and their epsilons are added (basic composition).
 
-The stages compose. Centring and a Gaussian PCA are one Gaussian release: their mu squared add up
-exactly, and together they cost the sum of their shares of epsilon at the whole delta. Training is
-pure, so its epsilon is added to theirs (basic composition), and so is a pure PCA's.
-
-How to split one budget over the stages: specs along the shares, and the best of them.
-
-The best share is found by looking at test errors over many draws, which no guarantee covers: it
-is a lesson about data sets like this one, to be chosen beforehand for the next.
+The best split of the budget (`best_split`) is found from test errors over many draws. No guarantee
+covers this search. Its result is advice for other data sets of the same kind, where the split must
+be chosen in advance.
 """
 
 from __future__ import annotations
@@ -67,8 +65,6 @@ from dpcore.streams import Purpose, Repetition, stream
 if TYPE_CHECKING:
     from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 
-# What is asked for in a classification experiment, one pipeline and its budget; and who learns and
-# who tests, at which sites.
 
 EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
     "exact",
@@ -80,17 +76,17 @@ EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE = (
 PIPELINES = (EXACT, SUBSPACE, PRIVATE, RANDOM, RANDOM_PRIVATE)
 MODELS = {"svm": "SVM", "logistic": "Logistic regression"}
 _A_MODEL = {"svm": "an SVM", "logistic": "a logistic regression"}
-# Of epsilon, as far as a control goes.
+# Shares of epsilon that a control offers.
 SHARE_STEPS = tuple(step / 20 for step in range(20))
 
-# Bounded rows are cut to this once a private mean has been taken from them: what is left of a row
-# is shorter than the row was. One number for every data set, so that none is read for it.
+# Norm bound of bounded rows after a private mean has been subtracted; centred rows are shorter. It
+# is the same for all data sets, so that no data are read for it.
 CENTRED_NORM_BOUND = 0.6
 
 
 @dataclass(frozen=True)
 class LearningKey(Prepares):
-    """Everything that fixes who learns, who tests, and who is at which site."""
+    """Key of the data side: training rows, test rows and sites."""
 
     dataset: str
     preparation: str
@@ -102,23 +98,24 @@ class LearningKey(Prepares):
 
 @dataclass(frozen=True)
 class ClassificationSpec(PrivateSpec, Spec):
-    """One pipeline: centre, find a subspace, train in it.
+    """Spec of one pipeline: centre the rows, find a subspace, train a classifier in it.
 
-    classes: Positions in the label names: none takes all classes, one against another each; one is
-        that class against the rest; two are those two classes' people only.
-    pipeline: Nothing private; a private subspace and a classifier that is not; everything private;
-        a random subspace and a classifier that is not, or one that has the whole budget.
+    classes: Positions in the label names. An empty tuple uses all classes, one against the rest
+        each; one class is compared with the rest; two classes use only the rows of these two.
+    pipeline: No private stage; a private subspace with a non-private classifier; all stages
+        private; a random subspace with a non-private classifier, or with one that gets the whole
+        budget.
     protocol: Key of `dpcore.pca.protocols.register.PROTOCOLS` for the private subspace.
-    epsilon, delta: Of everything released together.
-    denoise: A denoised subspace keeps more of the variation and tells the classes apart no better,
-        at small epsilon worse: the direction between them is often one of small variance, which
-        shrinkage gives up. Hence "none" unless asked for.
-    preparation: The mean is of all classes together; bounded cuts what is left of clipped rows.
-    pca_share: Of epsilon; at 0 the subspace is a random one. Training has the rest.
-    centring_share: Of epsilon, for a mean that is of nobody's label; 0 buys none, and rows are
-        taken around the public middle. None leaves it to the rule of `dpcore.pca.settings`, which
-        reads public numbers alone, and takes it out of PCA's share.
-    The other fields say of themselves what they are.
+    epsilon, delta: Budget of all stages together.
+    denoise: "none" by default. A denoised subspace captures more energy but does not separate the
+        classes better, and at small epsilon worse: the direction between classes often has a small
+        variance, which shrinkage removes.
+    preparation: The mean is that of all classes together; "bounded" clips the rows again after
+        centring.
+    pca_share: Share of epsilon; at 0 the subspace is random. Training gets the rest.
+    centring_share: Share of epsilon for a mean that does not depend on labels; at 0 there is none,
+        and rows are centred at the public middle. None applies the rule of `dpcore.pca.settings`,
+        which reads only public numbers, and takes the share from that of PCA.
     """
 
     dataset: str = "digits"
@@ -139,9 +136,9 @@ class ClassificationSpec(PrivateSpec, Spec):
     preparation: str = again(
         PrivateSpec,
         "preparation",
-        help="Sphere brings every row to length 1 around a private mean of all classes together. "
-        "Bounded clips rows to a public bound and centres by such a mean; none only clips. "
-        "Published centring and scaling read everybody's rows and are not private.",
+        help="Sphere scales every row to length 1 around a private mean of all classes together. "
+        "Bounded clips rows to a public bound and centres by such a mean. None only clips. "
+        "Published centring and scaling read all rows and are not private.",
     )
     pca_share: float = param(
         0.3,
@@ -155,8 +152,8 @@ class ClassificationSpec(PrivateSpec, Spec):
     centring_share: float | None = param(
         None,
         "Share of ε for the private mean",
-        "By rule it is taken out of PCA's, as public numbers decide: nothing where so few "
-        "people make a mean cost more than it is worth.",
+        "By default a rule takes it from the share of PCA. The rule reads only public numbers. "
+        "With few rows the mean costs more than it gains, and the share is 0.",
         low=0,
         high=1,
         constraint="in [0, 1]",
@@ -171,16 +168,16 @@ class ClassificationSpec(PrivateSpec, Spec):
         if self.pipeline == PRIVATE and not self.training_share > 0:
             raise ParameterError(
                 "pca_share",
-                "such that centring and PCA leave something for training",
+                "such that centring and PCA leave a share for training",
                 self.pca_share,
             )
         self._check_centring()
         if len(self.classes) > 2 or len(set(self.classes)) < len(self.classes):
             raise ParameterError("classes", "at most two different ones", self.classes)
         if protocol(self.protocol).kind is Kind.NONE:
-            raise ParameterError("protocol", "one that keeps a promise", self.protocol)
+            raise ParameterError("protocol", "one with a guarantee", self.protocol)
         if protocol(self.protocol).is_alone:
-            # The classifier learns from everybody, and so does the point they are centred around.
+            # The classifier and the mean read the rows of all sites.
             raise ParameterError("protocol", "one in which all sites take part", self.protocol)
 
     def _check_centring(self) -> None:
@@ -196,9 +193,9 @@ class ClassificationSpec(PrivateSpec, Spec):
 
     @property
     def training_share(self) -> float:
-        """What is left for training; rounding of the shares does not count as something."""
-        left = 1.0 - self.pca_share - (self.centring_share or 0.0)
-        return left if left > 1e-9 else 0.0
+        """Return the share for training; a remainder from rounding counts as 0."""
+        rest = 1.0 - self.pca_share - (self.centring_share or 0.0)
+        return rest if rest > 1e-9 else 0.0
 
     @classmethod
     def row_type(cls) -> type:
@@ -234,13 +231,13 @@ class ClassificationSpec(PrivateSpec, Spec):
     def charges(
         self, guarantees: Mapping[str, Guarantee] | None = None, draws: int | None = None
     ) -> list[Charge]:
-        """As of every family: for a mean, a noisy moment, the training (`promised_stages`)."""
+        """Return one charge for each private stage in `promised_stages`."""
         numbers = frozenset(range(self.repetitions if draws is None else draws))
         if not guarantees:
             return []
         spec = canonical(self)
         entry = PROTOCOLS[spec.protocol]
-        # What the rule gives the mean follows from what it and the PCA have together.
+        # The rule derives the share of the mean from the budget of the mean and the PCA together.
         by_rule = spec.centring_share is None
         mean_mu, pca = stage_budgets(replace(spec, centring_share=0.0) if by_rule else spec)
         mean = "by rule" if by_rule else mean_mu
@@ -287,16 +284,16 @@ class ClassificationSpec(PrivateSpec, Spec):
                 dataset=spec.dataset,
             )
             by_sites = stage != TRAINING and entry.is_distributed
-            seen = (f"Classification: {seen_as}",)
+            algorithms = (f"Classification: {seen_as}",)
             stream = joined(
                 get_noise_identity({}, entry.key).words if stage == PCA else stage, spec.seed
             )
-            charges.append(Charge(release, numbers, (what,), seen, by_sites, stream))
+            charges.append(Charge(release, numbers, (what,), algorithms, by_sites, stream))
         return charges
 
 
 def canonical(spec: ClassificationSpec) -> ClassificationSpec:
-    """The spec without the settings its pipeline does not read: equal ones give equal rows."""
+    """Return the spec without settings that its pipeline ignores; equal results give equal rows."""
     if spec.pipeline == PRIVATE:
         return spec
     spec = replace(spec, calibration="analytic" if spec.pipeline != SUBSPACE else spec.calibration)
@@ -309,7 +306,7 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
     unread = {name: getattr(ClassificationSpec, name) for name in PUBLISHED}
     spec = replace(spec, protocol="ag", sites=1, pca_share=0.0, **unread)
     if spec.pipeline == EXACT:
-        # Exact centring or none; what it would cost does not matter.
+        # Centring is exact or absent; its cost has no effect.
         centred = spec.may_buy_mean and spec.centring_share != 0
         return replace(spec, epsilon=math.inf, repetitions=1, centring_share=float(centred))
     spec = replace(spec, centring_share=0.0)
@@ -318,13 +315,13 @@ def canonical(spec: ClassificationSpec) -> ClassificationSpec:
 
 @dataclass(frozen=True, eq=False)
 class LearningProblem:
-    """People who learn and people who test, for one question about their labels.
+    """Training and test rows for one classification question.
 
-    X, test_X: shape (n, n_features). Row norms at most 1, unless for the sphere.
+    X, test_X: shape (n, n_features). Row norms at most 1, except for the sphere.
     y, test_y: ndarray of int of shape (n,). Positions in `class_names`.
     sites: Row numbers of X at each site.
-    moments: Of X around zero; X itself for the sphere, in which rows wait for a centre.
-    tested: Row numbers of the test people in the data set's test half.
+    moments: Moments of X around zero; on the sphere X itself, because its rows are scaled only
+        after the centre is drawn.
     """
 
     X: np.ndarray
@@ -338,21 +335,21 @@ class LearningProblem:
 
     @cached_property
     def around_public_middle(self) -> LearningProblem:
-        """The same with rows of those who learn at length 1, for which no mean is bought."""
+        """Return the problem with training rows of length 1, which need no private mean."""
         rows = directions(self.X, np.zeros(self.X.shape[1], dtype=self.X.dtype))
         return replace(self, X=rows, moments=site_moments(rows, self.sites))
 
     @property
     def chance_error(self) -> float:
-        """Test error of always saying the commonest class."""
+        """Return the test error of a constant prediction of the most frequent class."""
         return 1.0 - float(np.bincount(self.test_y).max()) / len(self.test_y)
 
 
 def build_learning_problem(key: LearningKey) -> LearningProblem:
-    """The people and the question of one key.
+    """Build the data side of a key.
 
-    Raises `ParameterError` if a class is unknown, more people are asked for than there are, or a
-        site would be empty.
+    Raises `ParameterError` if a class is unknown, `samples` exceeds the number of training rows, or
+        a site would be empty.
     """
     data = local_halves(key.dataset, key.preparation)
     for label in key.classes:
@@ -388,7 +385,7 @@ def build_learning_problem(key: LearningKey) -> LearningProblem:
 
 
 def asked_about(labels: np.ndarray, classes: tuple[int, ...]) -> np.ndarray:
-    """Row numbers of the people a question about these classes concerns."""
+    """Return the row numbers of the classes in question."""
     if len(classes) < 2:
         return np.arange(len(labels))
     return np.flatnonzero(np.isin(labels, classes))
@@ -406,22 +403,20 @@ def _class_names(names: tuple[str, ...], classes: tuple[int, ...]) -> tuple[str,
     return (names[classes[0]], names[classes[1]])
 
 
-# Shared by everything in this process, a page as well as the sweeps beside it.
+# Shared by the pages and the sweeps of this process.
 local_halves: OnceCache[Halves] = OnceCache(
     lambda name, mode="bounded": load_halves(name, mode=mode), keep=2
 )
 local_learning_problem: OnceCache[LearningProblem] = OnceCache(build_learning_problem, keep=8)
 
 
-# How a pipeline's budget is split over its stages, and what they promise.
-
 CENTRING, PCA, TRAINING = "centring", "PCA", "training"
 
 
 def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[str, Guarantee]:
-    """The guarantees of an `Outcome` without running the pipeline.
+    """Return the guarantees of an `Outcome` without running the pipeline.
 
-    Training says what it promises and no more: neither sensitivity nor assumptions.
+    The guarantee of training has neither sensitivity nor assumptions.
     """
     guarantees, spec = {}, with_centring_share(spec, problem)
     reads_rows = spec.pipeline in (SUBSPACE, PRIVATE)
@@ -442,8 +437,11 @@ def promised_stages(spec: ClassificationSpec, problem: LearningProblem) -> dict[
 
 
 def with_centring_share(spec: ClassificationSpec, problem: LearningProblem) -> ClassificationSpec:
-    """The spec with the mean's share as a number, where it was left to the rule: that which the
-    PCA would give it of the budget for both. No row is read."""
+    """Return the spec with the mean's share as a number.
+
+    If the spec leaves the share to the rule, it is the part that PCA would give the mean from the
+    budget of both. No row is read.
+    """
     if spec.centring_share is not None:
         return spec
     if not (spec.may_buy_mean and spec.pca_share > 0 and spec.calibration == "analytic"):
@@ -457,27 +455,27 @@ def with_centring_share(spec: ClassificationSpec, problem: LearningProblem) -> C
 
 
 def row_norm_bound(spec: ClassificationSpec) -> float:
-    """What rows are no longer than once they are centred."""
+    """Return the bound on row norms after centring."""
     is_cut = spec.preparation == "bounded" and spec.centring_share
     return CENTRED_NORM_BOUND if is_cut else 1.0
 
 
 def training_epsilon(spec: ClassificationSpec) -> float:
-    """What training is asked to keep; infinite where it is not private."""
+    """Return the epsilon of training; infinite if training is not private."""
     if spec.pipeline == RANDOM_PRIVATE:
         return spec.epsilon
     return spec.training_share * spec.epsilon if spec.pipeline == PRIVATE else math.inf
 
 
 def total_guarantee(spec: ClassificationSpec, guarantees: Mapping[str, Guarantee]) -> Guarantee:
-    """What all private stages promise together, at the asked delta.
+    """Return the guarantee of all private stages together, at the requested delta.
 
-    The smaller of basic composition and the privacy loss distribution, by the accountant. A stage
-    that is not private and reads the people makes it infinite.
+    The accountant takes the smaller of basic composition and the privacy loss distribution. A
+    non-private stage that reads the training rows makes epsilon infinite.
     """
-    asked = PrivacyBudget(spec.epsilon, spec.delta)
+    requested = PrivacyBudget(spec.epsilon, spec.delta)
     if spec.pipeline not in (PRIVATE, RANDOM_PRIVATE):
-        return Guarantee(asked, math.inf, 0.0, "none", "nobody")
+        return Guarantee(requested, math.inf, 0.0, "none", "nobody")
     accountant = Accountant(spec.dataset)
     for stage, guarantee in guarantees.items():
         release = Release.of(guarantee, key=stage, label=stage, dataset=spec.dataset)
@@ -490,22 +488,22 @@ def total_guarantee(spec: ClassificationSpec, guarantees: Mapping[str, Guarantee
     )
     epsilon = accountant.total(delta)
     return Guarantee(
-        asked,
+        requested,
         epsilon,
         delta,
         "composed",
         added,
         assumptions=tuple(dict.fromkeys(assumed)),
-        # Whoever trains holds all rows.
+        # The curator who trains the classifier holds all rows.
         against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
     )
 
 
 def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
-    """A Gaussian guarantee as it reads at another delta, nothing asked; any other as it is.
+    """Return a Gaussian guarantee converted to another delta; other guarantees do not change.
 
-    The parts of one Gaussian release are calibrated by their mu, at a point of the profile that
-    suits the solver and nobody else.
+    The parts of one Gaussian release are calibrated by their mu, at a delta that is only convenient
+    for the solver.
     """
     if guarantee_mu(guarantee) is None or guarantee.delta == delta:
         return guarantee
@@ -523,10 +521,10 @@ def at_delta(guarantee: Guarantee, delta: float) -> Guarantee:
 
 
 def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None]:
-    """mu of the private mean (0 without one), and the budget of the PCA (None without one).
+    """Return mu of the private mean (0 without one) and the budget of the PCA (None without one).
 
-    Centring and Gaussian PCA share one Gaussian release in proportion to their shares, counted
-    in mu squared, which is what adds up. A pure PCA takes its epsilon, and the mean its own.
+    The mean and a Gaussian PCA share one Gaussian release in proportion to their shares, counted in
+    mu squared, which is additive. A pure PCA has its own epsilon, and so has the mean.
     """
     if spec.centring_share is None:
         raise ParameterError("centring_share", "settled before noise is calibrated", None)
@@ -543,14 +541,14 @@ def stage_budgets(spec: ClassificationSpec) -> tuple[float, PrivacyBudget | None
 
 
 def _budget_of(mu: float) -> PrivacyBudget:
-    # A point of the exact profile of this mu: analytic calibration goes back to the same noise.
-    # This far along, its delta is neither lost to rounding nor too large.
+    # A point of the exact profile of this mu, which analytic calibration maps to the same noise. At
+    # this epsilon, delta is neither lost to rounding nor too large.
     epsilon = mu * mu / 2 + mu
     return PrivacyBudget(epsilon, gaussian_delta(epsilon, 1.0, mu))
 
 
 def mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guarantee:
-    """What the private mean promises."""
+    """Return the guarantee of the private mean."""
     mu, _ = stage_budgets(spec)
     smallest = int(problem.moments.n_samples.min())
     budget = _budget_of(mu)
@@ -572,7 +570,7 @@ def mean_guarantee(spec: ClassificationSpec, problem: LearningProblem) -> Guaran
 def pca_settings(
     spec: ClassificationSpec, problem: LearningProblem, budget: PrivacyBudget
 ) -> ReleaseSettings:
-    """The PCA's settings, for rows that are centred already."""
+    """Return the PCA settings for rows that are centred already."""
     n_components = spec.components or problem.default_components
     return ReleaseSettings(
         budget=budget,
@@ -583,13 +581,10 @@ def pca_settings(
     )
 
 
-# Centre, find a subspace, train in it, count the mistakes: tidy rows, one a repetition.
-
-
 class ClassificationRow(PrivateRow):
-    """One repetition of a pipeline: its spec with K and N filled in, and the test error.
+    """Row of one repetition of a pipeline: its spec with K and N filled in, and the test error.
 
-    `chance_error` is that of always saying the commonest class; `tested` how many people tested.
+    `chance_error` is the error of a constant prediction; `tested` is the number of test rows.
     """
 
     classes: str
@@ -610,15 +605,15 @@ class ClassificationRow(PrivateRow):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A trained pipeline and how it does on the test people.
+    """Trained pipeline with its predictions on the test rows.
 
     components: shape (n_components, n_features)
-    origin: shape (n_features,). What was taken from rows before projecting; zeros without centring.
-    row_norm_bound: What rows were cut to after that.
-    on_sphere: Whether each was brought to length 1 instead.
+    origin: shape (n_features,). Centre subtracted before the projection; zeros without centring.
+    row_norm_bound: Norm to which rows were clipped after centring.
+    on_sphere: Whether every row was scaled to length 1 instead.
     predicted: ndarray of int of shape (n_test,)
-    test_error: Share of the test people whose class is not the predicted one.
-    guarantees: Of each stage that reads the people who learn.
+    test_error: Share of the test rows with a wrong prediction.
+    guarantees: Guarantee of each stage that reads the training rows.
     """
 
     components: np.ndarray
@@ -631,17 +626,17 @@ class Outcome:
     on_sphere: bool = False
 
     def project(self, X: np.ndarray) -> np.ndarray:
-        """Rows of X as the classifier sees them, float64 of shape (n, n_components)."""
-        rows = _around(X, self.origin, self.row_norm_bound, on_sphere=self.on_sphere)
+        """Return rows of X as input of the classifier, float64 of shape (n, n_components)."""
+        rows = _centred(X, self.origin, self.row_norm_bound, on_sphere=self.on_sphere)
         return _project(rows, self.components)
 
 
 def run_pipeline(
     spec: ClassificationSpec, problem: LearningProblem, repetition: int = 0
 ) -> Outcome:
-    """One repetition of a pipeline.
+    """Run one repetition of a pipeline.
 
-    Raises `ParameterError` if the spec cannot run on these people.
+    Raises `ParameterError` if the spec cannot run on these rows.
     """
     spec = with_centring_share(spec, problem)
     stages, bound = Repetition(spec.seed, repetition), row_norm_bound(spec)
@@ -656,9 +651,9 @@ def run_pipeline(
         problem = problem.around_public_middle
         rows = problem.X
     else:
-        rows = _around(problem.X, origin, bound, on_sphere=on_sphere)
+        rows = _centred(problem.X, origin, bound, on_sphere=on_sphere)
     components = _components(spec, problem, stages, rows, guarantees)
-    # scikit-learn takes longer to import than all of dpcore, and a spec needs none of it.
+    # scikit-learn is slower to import than all of dpcore, and specs do not need it.
     from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 
     estimator = {"svm": PrivateSVM, "logistic": PrivateLogisticRegression}[spec.model](
@@ -671,8 +666,8 @@ def run_pipeline(
     model = estimator.fit_with_noise(_project(rows, components), problem.y, rng=rng)
     if model.guarantee_.is_private:
         guarantees[TRAINING] = model.guarantee_
-    tested = _around(problem.test_X, origin, bound, on_sphere=on_sphere)
-    predicted = model.predict(_project(tested, components))
+    test_rows = _centred(problem.test_X, origin, bound, on_sphere=on_sphere)
+    predicted = model.predict(_project(test_rows, components))
     return Outcome(
         components,
         origin,
@@ -688,7 +683,7 @@ def run_pipeline(
 def run_repetition(
     spec: ClassificationSpec, problem: LearningProblem, repetition: int
 ) -> ClassificationRow:
-    """One tidy row: the whole spec, the test error, and where the budget went."""
+    """Run one repetition and return its tidy row."""
     started = time.perf_counter()
     outcome = run_pipeline(spec, problem, repetition)
     return row_from(
@@ -708,10 +703,10 @@ def run_repetition(
 def _mean_noise(
     spec: ClassificationSpec, problem: LearningProblem, stages: Repetition
 ) -> tuple[np.ndarray, Guarantee]:
-    """Noise on the mean of rows of norm 1, and what it promises.
+    """Draw noise for the mean of rows of norm 1, and return it with its guarantee.
 
-    Replacing a row moves a mean of n by at most 2 / n. Each site of a distributed protocol adds
-    its own noise to its own mean; else it is added once.
+    Replacing a row moves a mean of n rows by at most 2 / n. Each site of a distributed protocol
+    adds its own noise to its own mean; otherwise noise is added once.
     """
     mu, _ = stage_budgets(spec)
     moments = problem.moments
@@ -751,11 +746,10 @@ def _components(
     return subspace.components
 
 
-def _around(
+def _centred(
     X: np.ndarray, origin: np.ndarray, bound: float, *, on_sphere: bool = False
 ) -> np.ndarray:
-    """Rows around the origin at length 1, or those longer than the bound shortened to it; in X's
-    precision."""
+    """Return rows around the origin, scaled to length 1 or clipped to the bound."""
     if on_sphere:
         return directions(X, centre_of_sphere(origin).astype(X.dtype))
     if not origin.any():
@@ -769,7 +763,7 @@ def _project(rows: np.ndarray, components: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Plane:
-    """Test people and predictions in the plane of two components.
+    """Test rows and predictions in the plane of two components.
 
     points: shape (n, 2)
     classes: ndarray of int of shape (n,)
@@ -784,19 +778,19 @@ class Plane:
 
 
 def confusion_matrix(outcome: Outcome, problem: LearningProblem) -> np.ndarray:
-    """Counts of test people, rows what they are, columns what was predicted."""
+    """Count test rows by true class (rows) and predicted class (columns)."""
     size = len(problem.class_names)
     pairs = problem.test_y * size + outcome.predicted
     return np.bincount(pairs, minlength=size * size).reshape(size, size)
 
 
 def mistakes(outcome: Outcome, problem: LearningProblem, most: int) -> np.ndarray:
-    """Row numbers of the first test people who were taken for somebody else."""
+    """Return the row numbers of the first wrongly classified test rows."""
     return np.flatnonzero(outcome.predicted != problem.test_y)[:most]
 
 
 def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> Plane:
-    """The plane a pipeline of two components works in, with at most `most` test people."""
+    """Return the plane of a pipeline with two components, with at most `most` test rows."""
     points = outcome.project(problem.test_X[:most])
     low, high = points.min(axis=0), points.max(axis=0)
     margin = 0.08 * np.maximum(high - low, 1e-9)
@@ -806,15 +800,14 @@ def plane_of(outcome: Outcome, problem: LearningProblem, *, most: int = 400) -> 
     return Plane(points, problem.test_y[:most], regions, (horizontal, vertical))
 
 
-# How to split one budget over the stages: specs along the shares, and the best of them.
-
-# 0 is a random subspace. Training cannot go without, so the last share leaves it a twentieth.
+# Shares of PCA that are compared. At 0 the subspace is random. Training needs a positive share, so
+# the last share leaves a twentieth for it.
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
 class Best:
-    """PCA's share with the smallest mean test error, and those that cannot be told from it.
+    """PCA share with the smallest mean test error, and shares that are not significantly worse.
 
     `ties` are the shares whose mean is within two standard errors of the difference.
     """
@@ -825,28 +818,28 @@ class Best:
 
 
 def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
-    """The spec at every share of PCA, the mean's part of it left to the rule."""
+    """Return the spec at every share of PCA; the rule chooses the mean's part."""
     return [
         replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=None) for share in SHARES
     ]
 
 
 def people_steps(n_samples: int, count: int = 3) -> tuple[int, ...]:
-    """Numbers of people to choose from: everybody, a third, a ninth, in two digits.
+    """Return numbers of rows for a control: all, a third and a ninth, rounded to two digits.
 
-    Halves and quarters where there are fewer than 2,000.
+    Below 2,000 rows, the numbers are all, a half and a quarter.
     """
     steps = [n_samples]
     factor = 3 if n_samples >= 2000 else 2
     for power in range(1, count):
-        wanted = n_samples / factor**power
-        unit = 10 ** max(0, math.floor(math.log10(wanted)) - 1)
-        steps.append(max(20, int(wanted // unit * unit)))
+        target = n_samples / factor**power
+        unit = 10 ** max(0, math.floor(math.log10(target)) - 1)
+        steps.append(max(20, int(target // unit * unit)))
     return tuple(sorted(set(steps)))
 
 
 def best_split(rows: Iterable[Row]) -> Best:
-    """The best of the shares that have rows, each with `pca_share` and `test_error`."""
+    """Return the best of the shares in the rows, from `pca_share` and `test_error`."""
     errors: dict[float, list[float]] = gathered(
         (row["pca_share"], row["test_error"]) for row in rows
     )
@@ -861,14 +854,15 @@ def best_split(rows: Iterable[Row]) -> Best:
 
 
 def _standard_error(errors: Mapping[float, Sequence[float]], share: float, best: float) -> float:
-    """Of the difference of means; draws are paired, because shares have their unit noise."""
+    """Return the standard error of a difference of means, paired by draw.
+
+    Draws are paired because all shares use the same unit noise.
+    """
     differences = [a - b for a, b in zip(errors[share], errors[best], strict=False)]
     if len(differences) < 2:
         return math.inf
     return stdev(differences) / math.sqrt(len(differences))
 
-
-# A classification run or a statistic to take away, as a script or a notebook.
 
 _CLASSIFICATION_IMPORTS = imports_of(
     "from statistics import fmean", Points, collect, ClassificationSpec
@@ -884,15 +878,15 @@ print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)"""
 
 
 def classification_recipe(spec: ClassificationSpec) -> Recipe:
-    """Runs the pipeline and prints its test error."""
+    """Return a recipe that runs the pipeline and prints its test error."""
     cells = _CLASSIFICATION_IMPORTS, f"spec = {source_of(spec)}", _CLASSIFICATION_RUN
     return Recipe("Test error of a private pipeline", cells)
 
 
 def statistic_recipe(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> Recipe:
-    """Makes the page's release once more.
+    """Return a recipe that repeats the page's release.
 
-    origin: (data set, column number) or list of float. Where the values are from, or the values.
+    origin: (data set, column number) or list of float. Source of the values, or the values.
     """
     needed: list[Callable[..., object]] = [StatisticSpec, release]
     if isinstance(origin, tuple):

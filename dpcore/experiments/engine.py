@@ -1,7 +1,7 @@
-"""The engine: what a family of experiments declares, and its units of work.
+"""Interface of an experiment family (`Spec`) and the units of work of a sweep (`Unit`).
 
-A family is one subclass of `Spec`. A spec, sent to another machine, brings along everything that
-runs it.
+A family is one subclass of `Spec`. A pickled spec names its class, so another machine needs only
+the package to run it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,22 @@ from dpcore.arrays import threads_start
 from dpcore.errors import ParameterError
 from dpcore.privacy import Charge, Guarantee, Release
 
-# What the engine wants to know of a family of experiments: PCA, CCA, classification …
-
 Row = Mapping[str, Any]
-# A problem key -> what draws are made from; called from several threads.
+# Function from problem key to problem; called from several threads.
 ProblemSource = Callable[[Any], Any]
 
 
 class Spec:
-    """One cell of an experiment: all that fixes its rows to the last digit.
+    """Cell of an experiment: all settings that determine its rows to the last digit.
 
-    A family of experiments is one subclass, a frozen dataclass of fields that JSON can hold, and
-    nothing is registered elsewhere. It gives `row_type`, `outline`, `problem_key`, `load`, and
-    `rows` or, where specs share a draw of the noise, `run`. What a row is: its spec, and what was
-    found (`row_from`).
+    A family of experiments is one subclass, a frozen dataclass with fields that JSON can represent.
+    No other registration is needed. The subclass implements `row_type`, `outline`, `problem_key`
+    and `load`, and either `rows` or, if specs share draws of noise, `run`. A row contains the
+    spec's fields and the measured values (`row_from`).
 
-    experiment: What rows on disk are kept under: where the class is.
-    counted: The field that counts repetitions; each is computed and kept by itself.
-    derived_fields: What a sweep may vary beside the fields (`with_values`).
+    experiment: Module and class name, under which rows are stored on disk.
+    counted: Field that counts repetitions; each repetition is computed and stored separately.
+    derived_fields: Names that a sweep may vary in addition to the fields (`with_values`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -51,42 +49,44 @@ class Spec:
 
     @classmethod
     def row_type(cls) -> type:
-        """The TypedDict of its rows."""
+        """Return the TypedDict of the rows."""
         raise NotImplementedError
 
     def outline(self) -> Sequence[Row]:
-        """Of each row of one repetition, in order, what is known of it beforehand."""
+        """Return the fields of each row of one repetition that are fixed before the run."""
         raise NotImplementedError
 
     def problem_key(self, repetition: int = 0) -> Hashable:  # noqa: ARG002
-        """All that the data side depends on."""
+        """Return the key of the data side."""
         return None
 
     @classmethod
     def load(cls, key: Any) -> Any:  # noqa: ARG003
-        """The data side of a key, in this process; a family keeps what its specs share."""
+        """Load the data side of a key in this process; a family caches what its specs share."""
         return None
 
     @classmethod
     def data_of(cls, key: Any) -> Hashable:  # noqa: ARG003
-        """What is large in a problem: those on the same are run one after the other."""
+        """Return a key of the large part of a problem; units with equal keys run consecutively."""
         return None
 
     def dataset_read(self) -> str | None:
-        """Name of the data set whose rows are read, None where there is none."""
+        """Return the name of the data set whose rows are read, or None."""
         return getattr(self, "dataset", None)
 
     def check(self) -> None:
-        """Raise `ParameterError` if it cannot run, without reading data."""
+        """Raise `ParameterError` if the spec cannot run, without reading data."""
 
     @classmethod
     def after_draw(cls) -> tuple[str, ...]:
-        """Fields of what is done with the noise once it is drawn: equal but for these, specs share
-        a draw."""
+        """Return the fields that only affect the processing of drawn noise.
+
+        Specs that differ only in these fields share a draw.
+        """
         return ()
 
     def rows(self, problem: Any, repetition: int) -> Sequence[Row]:
-        """The rows of one repetition."""
+        """Compute the rows of one repetition."""
         raise NotImplementedError
 
     @classmethod
@@ -99,27 +99,28 @@ class Spec:
         threads: int = 1,  # noqa: ARG003
         checkpoint: Callable[[], None] = lambda: None,  # noqa: ARG003
     ) -> Sequence[Sequence[Row]]:
-        """The rows of each of several specs on one draw, each as it gets them alone.
+        """Compute the rows of several specs on one draw; each spec gets the rows of its own run.
 
-        threads: May be used where a draw takes long.
-        checkpoint: To be called then: it raises when nobody waits.
+        threads: Number of threads that a long draw may use.
+        checkpoint: Function that a long draw calls regularly; it raises if the result is no longer
+            needed.
         """
         return [spec.rows(problem, repetition) for spec in specs]
 
     def guarantees(self) -> Mapping[str, Guarantee]:
-        """What each noise of one repetition promises, by its name, no row being read.
+        """Return the guarantee of each noise of one repetition by its name, without reading rows.
 
-        Raises `ParameterError` if it cannot run.
+        Raises `ParameterError` if the spec cannot run.
         """
         raise NotImplementedError
 
     def charges(
         self, guarantees: Mapping[str, Guarantee] | None = None, draws: int | None = None
     ) -> list[Charge]:
-        """What those whose rows are read are charged: one charge for each noise.
+        """Return the charges of the spec to the people whose rows are read, one for each noise.
 
-        guarantees: Of each noise, where they are known; else `guarantees`.
-        draws: The first so many repetitions; None for all.
+        guarantees: Guarantee of each noise, if the caller has them; else `guarantees()`.
+        draws: Number of repetitions that are charged; None for all.
         """
         dataset = self.dataset_read()
         if dataset is None:
@@ -141,71 +142,75 @@ class Spec:
         ]
 
     def with_values(self, values: dict[str, Any]) -> Self:
-        """Itself with these values, derived fields included."""
+        """Return the spec with these values, including derived fields."""
         changed: Self = replace(cast(Any, self), **values)
         return changed
 
     def draw_seconds(self) -> float:
-        """What a repetition takes, roughly."""
+        """Estimate the duration of one repetition in seconds."""
         return 0.0
 
     @classmethod
     def problem_seconds(cls, key: Any) -> float:  # noqa: ARG003
-        """What a problem takes to make, roughly."""
+        """Estimate the time to build a problem in seconds."""
         return 0.0
 
-    # What follows, for every family.
+    # The methods below are the same in all families.
 
     def n_repetitions(self) -> int:
         return int(getattr(self, self.counted))
 
     def draw_key(self) -> tuple[object, ...]:
-        """What specs that share a draw of the noise have in common."""
-        apart = {*self.after_draw(), self.counted}
-        return tuple(getattr(self, name) for name in self.__dataclass_fields__ if name not in apart)
+        """Return the values that specs with a shared draw have in common."""
+        excluded = {*self.after_draw(), self.counted}
+        return tuple(
+            getattr(self, name) for name in self.__dataclass_fields__ if name not in excluded
+        )
 
     def draw_identity(self) -> dict[str, Any]:
-        """The same with its names, as JSON has it."""
-        apart = {*self.after_draw(), self.counted}
+        """Return the fields of `draw_key` with their names, for JSON."""
+        excluded = {*self.after_draw(), self.counted}
         fields = asdict(cast(Any, self))
-        return {name: value for name, value in fields.items() if name not in apart}
+        return {name: value for name, value in fields.items() if name not in excluded}
 
     def cell_identity(self) -> str:
-        """What tells specs on one draw apart, as JSON."""
+        """Return the values that distinguish specs on one draw, as JSON."""
         return json.dumps([getattr(self, name) for name in self.after_draw()])
 
     def variable_fields(self) -> tuple[str, ...]:
-        """What a sweep may vary."""
+        """Return the names that a sweep may vary."""
         fixed = ("protocols", self.counted)
         own = (name for name in self.__dataclass_fields__ if name not in fixed)
         return (*own, *self.derived_fields)
 
     def are_rows(self, rows: object) -> bool:
-        """Whether these, read from somewhere, are rows that it gives in one repetition."""
+        """Return whether an object, read from a file, has the form of this spec's rows of one
+        repetition.
+        """
         outline, kind = self.outline(), self.row_type()
         return (
             isinstance(rows, list)
             and len(rows) == len(outline)
             and all(isinstance(row, dict) and _has_fields(row, kind) for row in rows)
-            and all(row | known == row for row, known in zip(rows, outline, strict=True))
+            and all(row | fixed == row for row, fixed in zip(rows, outline, strict=True))
         )
 
 
 def charges_of(specs: Iterable[Spec]) -> list[Charge]:
-    """What runs will be charged, no row being read; those that cannot run cost nothing.
+    """Return the charges of several specs, without reading rows; specs that cannot run are skipped.
 
     Noise that several specs read is charged once.
     """
     charges: list[Charge] = []
     for spec in specs:
-        # The reason is said where they are run.
+        # The run itself reports the reason.
         with suppress(ParameterError):
             charges += spec.charges()
     return merged(charges)
 
 
 def merged(charges: Iterable[Charge]) -> list[Charge]:
-    """One charge for each noise; equal keys in two data sets are two."""
+    """Merge the charges of each noise; equal keys in two data sets are two charges."""
     found: dict[tuple[str, str], Charge] = {}
     for charge in charges:
         key = charge.release.identity
@@ -214,12 +219,12 @@ def merged(charges: Iterable[Charge]) -> list[Charge]:
 
 
 def is_charged(guarantee: Guarantee) -> bool:
-    """Whether anything is promised, and anything spent: neither exact nor random components are."""
+    """Return whether a guarantee costs budget; exact and random components do not."""
     return guarantee.is_private and (guarantee.epsilon, guarantee.delta) != (0, 0)
 
 
 def joined(*parts: object) -> str:
-    """A key from what identifies a draw."""
+    """Return a key made of the values that identify a draw."""
     return "|".join(map(str, parts))
 
 
@@ -229,7 +234,7 @@ R = TypeVar("R", bound=Row)
 
 
 def row_from(kind: type[R], spec: object, **found: object) -> R:
-    """A row of this kind: what has been found, and every other field as the spec has it."""
+    """Return a row of this type: `found`, and the value of the spec for every other field."""
     return cast(
         "R",
         {name: found[name] if name in found else getattr(spec, name) for name, _ in _fields(kind)},
@@ -237,7 +242,7 @@ def row_from(kind: type[R], spec: object, **found: object) -> R:
 
 
 def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Values by their keys, both in the order in which they come."""
+    """Group values by their keys, both in the order of the pairs."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
@@ -250,9 +255,9 @@ def _has_fields(row: dict[str, Any], kind: type) -> bool:
 
 @cache
 def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
-    """Names and types of a row's fields as `isinstance` takes them."""
+    """Return names and types of a row's fields, in the form that `isinstance` accepts."""
     return tuple(
-        # JSON writes whole floats as they are written here, and list[float] as a list.
+        # JSON may return a float without decimals as int, and list[float] as list.
         (
             name,
             int | float if of is float else of.__origin__ if isinstance(of, GenericAlias) else of,
@@ -260,9 +265,6 @@ def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
         for name, of in get_type_hints(kind).items()
     )
 
-
-# Units of work: one draw of the noise, serving every cell that differs only in what is done with it
-# afterwards (of PCA what is declared `after_noise`).
 
 _lock = Lock()
 _users: list[object] = []
@@ -281,10 +283,10 @@ class Finished:
 
 @dataclass(frozen=True)
 class Unit:
-    """Cells of a sweep that share everything up to the noise of one repetition.
+    """Cells of a sweep that share one draw of the noise in one repetition.
 
     cells: Positions in the sweep's grid.
-    specs: Of those cells.
+    specs: Specs of those cells.
     """
 
     cells: tuple[int, ...]
@@ -296,18 +298,18 @@ class Unit:
         return type(self.specs[0])
 
     def fingerprint(self) -> str:
-        """Digest of what the unit computes, wherever it stands in a grid."""
+        """Return a digest of the unit's computation, independent of its position in a grid."""
         specs = [asdict(cast(Any, spec)) for spec in self.specs]
         parts = [self.family.experiment, specs, self.repetition]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
-    """Units of a sweep, in the order in which they are best run.
+    """Return the units of a sweep, in the order in which they should run.
 
-    Cells on the same data, people and sites come together, since those take the memory; among
-    them every cell has its first repetition before any has its second, so that curves fill in
-    evenly.
+    Cells with the same data, rows and sites are consecutive, because the data take the memory.
+    Among them, every cell gets its first repetition before any cell gets its second, so that curves
+    fill in evenly.
 
     specs: Feasible cells by position.
     """
@@ -340,9 +342,9 @@ def run_unit(
 ) -> tuple[Finished, ...]:
     """Run every cell of a unit on one draw.
 
-    problems: Problem key -> problem; the family's own by default.
-    checkpoint: Called now and then; what it raises ends the unit.
-    threads: What a draw may be shared among.
+    problems: Function from problem key to problem; the family's `load` by default.
+    checkpoint: Called regularly; an exception ends the unit.
+    threads: Number of threads that the draw may use.
     """
     family = unit.family
     try:
@@ -355,7 +357,7 @@ def run_unit(
     except ParameterError as error:
         if len(unit.specs) == 1:
             return (Finished(unit.cells[0], unit.repetition, (), str(error)),)
-        # One cell that cannot run must not take the others with it.
+        # One infeasible cell must not fail the other cells of the unit.
         return tuple(
             finished
             for cell, spec in zip(unit.cells, unit.specs, strict=True)
@@ -369,26 +371,25 @@ def run_unit(
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread for as long as anybody in this process is inside.
+    """Limit BLAS to one thread while any thread of this process is in the context.
 
-    Numbers must not depend on how many there are: a product split over two threads is added up in
-    another order than one that is not, and its last digits differ. Units of a sweep, sites and
-    sessions run side by side instead, which uses a machine better than threads inside one small
-    product.
+    Results must not depend on the number of threads: a product that is split over two threads is
+        summed in another order, which changes its last digits. Units of a sweep, sites and sessions
+        run in parallel instead, which is faster than threads inside small products.
     """
     if not threads_start():
         yield
         return
-    me = object()
+    user = object()
     with _lock:
         if not _users:
             _limits.append(_controller().limit(limits=1, user_api="blas"))
-        _users.append(me)
+        _users.append(user)
     try:
         yield
     finally:
         with _lock:
-            _users.remove(me)
+            _users.remove(user)
             if not _users:
                 _limits.pop().restore_original_limits()
 
@@ -397,5 +398,5 @@ def one_blas_thread() -> Iterator[None]:
 def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
-    # Looking for the libraries of a process takes a while; they don't change.
+    # The search for the libraries of a process is slow, and its result does not change.
     return ThreadpoolController()

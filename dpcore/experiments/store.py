@@ -1,17 +1,15 @@
-"""Finished rows on disk, in a folder that is bounded in size and may fail without harm.
+"""Store of finished rows on disk, in a folder of bounded size.
 
-What is in it can be computed again, so nothing that happens to the folder raises: read-only,
-full, unreadable, a file in its place, deleted meanwhile. A file is written whole beside its place
-and moved there. When the folder would outgrow its bound, the files that were not asked for
-longest are deleted.
+All stored content can be computed again, so no problem with the folder raises an error: it may be
+read-only, full, unreadable, replaced by a file or deleted. Such problems are reported in `trouble`.
 
-Finished rows, and what they begin with, on disk: a folder a person can find and clear.
+Each unit is one file with a checksum; a damaged file counts as missing. A file is written
+completely in the same folder and then renamed. When the folder would exceed its bound, the least
+recently used files are deleted.
 
-One file a unit, with a checksum; a file that does not read back is as good as none, and a folder
-that cannot be written keeps nobody from computing.
-Files are found by everything their rows depend on: the draw, which rows of the data set are on this
-machine, the source of `dpcore` and the versions of NumPy and SciPy. Rows of an older version are
-therefore never shown; they are the first to go when the folder has reached its size.
+The name of a file is a digest of everything its rows depend on: the draw, the rows of the data set
+on this machine, the source of `dpcore`, and the versions of NumPy and SciPy. Rows of an older
+version are therefore never used, and they are deleted first when the folder is full.
 """
 
 from __future__ import annotations
@@ -41,30 +39,29 @@ from dpcore.experiments.engine import Finished, Spec, Unit
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-# Files in a folder that is bounded in size, may be shared, and may fail without harm.
-
-# Names of what a process that was killed leaves behind, and how long it may still be at work.
+# Temporary files and lock files that a killed process leaves behind, and the age at which they are
+# deleted.
 _UNFINISHED = "tmp"
 CLAIMS = ".lock"
 _ABANDONED_SECONDS = 3600
-# Looking through the folder takes a moment, so it is done whenever this share of the bound has
-# been written; as much room is made in advance.
+# Listing the folder is slow. It is done each time this share of the bound has been written, and the
+# same share is freed in advance.
 _SHARE = 0.05
 
 
 class Kept(NamedTuple):
-    """A file, when it was last asked for, and its size in bytes."""
+    """File with the time of its last use and its size in bytes."""
 
-    asked: float
+    last_used: float
     size: int
     path: str
 
 
 class BoundedFolder:
-    """Files under `root`, together at most `most_bytes` as far as this process writes them.
+    """Files under `root`, with at most `most_bytes` written by this process.
 
-    The root and what is in it have the rights of the folder that holds it, so that one which
-    several people may write is shared in the whole. If that is made here, it is its maker's alone.
+    The root and its content get the permissions of the parent folder, so that several users can
+    share a folder. A parent folder that is created here is accessible only to its creator.
 
     trouble: One sentence if the last file could not be written, else empty.
     """
@@ -73,21 +70,23 @@ class BoundedFolder:
         self.root = root
         self.most_bytes = most_bytes
         self.trouble = ""
-        self._unseen: int | None = None  # bytes written since the folder was looked through
-        self._looking = threading.Lock()
+        self._unlisted: int | None = None  # bytes written since the folder was last listed
+        self._listing = threading.Lock()
 
     def read(self, path: Path) -> bytes | None:
-        """Content of a file; None if there is none that can be read."""
+        """Return the content of a file, or None if it cannot be read."""
         try:
             content = path.read_bytes()
         except OSError:
             return None
-        with suppress(OSError):  # somebody else's file
+        with suppress(OSError):  # a file of another user
             os.utime(path)
         return content
 
     def write(self, path: Path, content: bytes) -> None:
-        """Put a whole file in its place, or say in `trouble` why not. A bound of 0 keeps none."""
+        """Write a complete file, or set `trouble` to the reason for a failure; a bound of 0 writes
+        nothing.
+        """
         if not self.most_bytes:
             return
         try:
@@ -98,16 +97,16 @@ class BoundedFolder:
         except OSError as error:
             self.trouble = (
                 f"Results of sweeps cannot be kept in {self.root.parent} "
-                f"({error.strerror or error}), so they are computed anew each time."
+                f"({error.strerror or error}), so they are computed again each time."
             )
             return
         self.trouble = ""
         self._make_room(len(content))
 
     def make_folder(self, folder: Path) -> None:
-        """Make a folder under the root, with the rights of the one that holds it.
+        """Create a folder under the root, with the permissions of its parent.
 
-        Raises `OSError` if it cannot be.
+        Raises `OSError` if it cannot be created.
         """
         if folder.is_dir():
             return
@@ -120,7 +119,7 @@ class BoundedFolder:
             folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))
 
     def files(self) -> Iterator[Kept]:
-        """Every file under the root."""
+        """Yield every file under the root."""
         for folder, _, names in os.walk(self.root):
             for name in names:
                 path = os.path.join(folder, name)
@@ -141,70 +140,68 @@ class BoundedFolder:
             os.chmod(name, stat.S_IMODE(path.parent.stat().st_mode) & 0o666)
             os.replace(name, path)
         finally:
-            with suppress(OSError):  # gone, unless something went wrong
+            with suppress(OSError):  # renamed, unless an error occurred
                 os.unlink(name)
 
     def _make_room(self, written: int) -> None:
-        if self._unseen is not None:
-            self._unseen += written
-            if self._unseen < _SHARE * self.most_bytes:
+        if self._unlisted is not None:
+            self._unlisted += written
+            if self._unlisted < _SHARE * self.most_bytes:
                 return
-        if not self._looking.acquire(blocking=False):
+        if not self._listing.acquire(blocking=False):
             return
         try:
-            self._unseen = 0
-            kept, total, now = [], 0, time.time()
+            self._unlisted = 0
+            finished, total, now = [], 0, time.time()
             for file in self.files():
                 name = os.path.basename(file.path)
-                is_passing = name.startswith(_UNFINISHED) or name.endswith(CLAIMS)
-                if is_passing and now - file.asked > _ABANDONED_SECONDS:
+                is_temporary = name.startswith(_UNFINISHED) or name.endswith(CLAIMS)
+                if is_temporary and now - file.last_used > _ABANDONED_SECONDS:
                     _delete(file.path)
-                elif not is_passing:
-                    kept.append(file)
+                elif not is_temporary:
+                    finished.append(file)
                     total += file.size
-            kept.sort(reverse=True)
-            while kept and total > (1 - _SHARE) * self.most_bytes:
-                file = kept.pop()
+            finished.sort(reverse=True)
+            while finished and total > (1 - _SHARE) * self.most_bytes:
+                file = finished.pop()
                 if _delete(file.path):
                     total -= file.size
         finally:
-            self._looking.release()
+            self._listing.release()
 
 
 @lru_cache(maxsize=16)
 def bounded_folder(root: Path, most_bytes: int) -> BoundedFolder:
-    """The one that everybody in this process uses."""
+    """Return the instance that all callers of this process share."""
     return BoundedFolder(root, most_bytes)
 
 
 def _delete(path: str) -> bool:
     try:
         os.unlink(path)
-    except OSError:  # somebody else's file, or already gone
+    except OSError:  # a file of another user, or already deleted
         return False
     with suppress(OSError):  # other files are in it
         os.rmdir(os.path.dirname(path))
     return True
 
 
-# Finished rows, and what they begin with, on disk: a folder a person can find and clear.
-
 FOLDER_VARIABLE = "DPCORE_CACHE"
 SIZE_VARIABLE = "DPCORE_CACHE_SIZE"
 _USUAL_SIZE = "2 GB"
-# Of the folder's bound: what a visitor's moving sliders may put there at once, and in all, so that
-# they push out no sweep.
+# Shares of the folder's bound for one content and for all contents of pages. Pages store a content
+# at each move of a slider, and must not displace the rows of sweeps.
 _LARGEST_SHARE, _CONTENTS_SHARE = 0.01, 0.1
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _PACKAGE = Path(dpcore.__file__).parent
 _NUMERICAL = ("numpy", "scipy")
-# Parts of the package that only show what others computed.
+# Parts of the package that do not affect rows.
 _SHOWING = ("figures", "command_line")
 
 
 @cache
 def software_fingerprint() -> str:
-    """Digest of the source that computes rows and of the versions under it."""
+    """Return a digest of the source that computes rows and of the library versions."""
     digest = hashlib.sha256()
     for name in _NUMERICAL:
         digest.update(f"{name} {version(name)}\n".encode())
@@ -216,25 +213,25 @@ def software_fingerprint() -> str:
 
 @cache
 def versions() -> str:
-    """The same for a cell of a table: "dpcore 3f2a9c01, numpy 2.4.6, scipy 1.17.1"."""
+    """Return the versions for a cell of a table: "dpcore 3f2a9c01, numpy 2.4.6, scipy 1.17.1"."""
     libraries = ", ".join(f"{name} {version(name)}" for name in _NUMERICAL)
     return f"dpcore {software_fingerprint()[:8]}, {libraries}"
 
 
 def cache_folder() -> Path:
-    """Where results are kept: `DPCORE_CACHE`, or the place this system has for caches."""
-    given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return Path(given)
+    """Return the folder of results: `DPCORE_CACHE`, or the cache folder of the operating system."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        return Path(folder)
     from platformdirs import user_cache_path
 
     return user_cache_path("dpcore", appauthor=False, opinion=False)
 
 
 def size_in_bytes(text: str) -> int:
-    """ "500 MB" as a number of bytes.
+    """Return a size such as "500 MB" as a number of bytes.
 
-    Raises `ParameterError` if it is no size.
+    Raises `ParameterError` if the text is not a size.
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
     if found is None:
@@ -244,7 +241,7 @@ def size_in_bytes(text: str) -> int:
 
 @dataclass(frozen=True)
 class StoreSummary:
-    """What a person wants to know of the folder."""
+    """Folder of a store, with the number of its entries and their size in bytes."""
 
     folder: Path
     entries: int
@@ -252,19 +249,20 @@ class StoreSummary:
 
 
 class Claim:
-    """The right to compute a unit, held by one session at a time.
+    """Exclusive right of one session to compute a unit.
 
-    Where the folder cannot be written there is no file to lock: everybody then has the right.
-    A claim costs 0.28 ms (`flock` called by hand 0.12 ms); the smallest unit takes 8 ms.
+    Without a writable folder there is no lock file, and every session has the right. A claim costs
+    0.28 ms (a direct call of `flock`: 0.12 ms); the smallest unit takes 8 ms.
     """
 
     def __init__(self, lock: BaseFileLock):
         self._lock = lock
 
     def release(self) -> None:
-        with suppress(OSError):  # deleted meanwhile, or a system that has forgotten the lock
+        with suppress(OSError):  # the file was deleted, or the system dropped the lock
             if self._lock.is_locked:
-                # While locked: whoever opened it meanwhile sees that it is gone and tries anew.
+                # Deleted before the lock is released: a session that has the file open then
+                # notices the deletion and opens a new one.
                 os.unlink(self._lock.lock_file)
         with suppress(OSError):
             self._lock.release()
@@ -273,9 +271,9 @@ class Claim:
 class Store:
     """Finished units in a folder.
 
-    folder: path. `cache_folder()` by default; made when something is kept.
-    trouble: One sentence for a person if results cannot be kept, else empty.
-    damaged: Entries found unreadable so far; they are computed again.
+    folder: path. `cache_folder()` by default; created when the first entry is written.
+    trouble: One sentence for users if results cannot be stored, else empty.
+    damaged: Number of unreadable entries found; they are computed again.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -286,7 +284,7 @@ class Store:
             most_bytes = size_in_bytes(os.environ.get(SIZE_VARIABLE) or _USUAL_SIZE)
         except ParameterError as error:
             most_bytes = size_in_bytes(_USUAL_SIZE)
-            self._misset = f"{error}: {_USUAL_SIZE} it is."
+            self._misset = f"{error}; using {_USUAL_SIZE}."
         self.most_bytes = most_bytes
         contents = int(_CONTENTS_SHARE * most_bytes)
         self._contents = bounded_folder(self.folder / "contents", contents)
@@ -301,46 +299,46 @@ class Store:
         return len(self._unread)
 
     def look_up(self, unit: Unit) -> tuple[Finished, ...] | None:
-        """All the unit's rows, or None if some are missing."""
+        """Return all rows of a unit, or None if some are missing."""
         path = self._path(unit)
-        known = self._cells(path)
+        cells = self._cells(path)
         keys = [spec.cell_identity() for spec in unit.specs]
-        if not all(key in known for key in keys):
+        if not all(key in cells for key in keys):
             return None
-        if not all(_is_cell(known[key], spec) for key, spec in zip(keys, unit.specs, strict=True)):
+        if not all(_is_cell(cells[key], spec) for key, spec in zip(keys, unit.specs, strict=True)):
             self._unread.add(path)
             return None
         return tuple(
-            Finished(cell, unit.repetition, tuple(known[key]["rows"]), known[key]["reason"])
+            Finished(cell, unit.repetition, tuple(cells[key]["rows"]), cells[key]["reason"])
             for cell, key in zip(unit.cells, keys, strict=True)
         )
 
     def keep(self, unit: Unit, finished: tuple[Finished, ...]) -> None:
         """Add the unit's rows to those of the same draw."""
         path = self._path(unit)
-        known = self._cells(path)
+        cells = self._cells(path)
         for spec, one in zip(unit.specs, finished, strict=True):
             key = spec.cell_identity()
-            known[key] = {"rows": one.rows, "reason": one.reason}
-        document = {"draw": _draw_of(unit), "cells": known}
+            cells[key] = {"rows": one.rows, "reason": one.reason}
+        document = {"draw": _draw_of(unit), "cells": cells}
         self._keep(path, json.dumps(document).encode(), self._files)
 
     def content(self, identity: Sequence[object]) -> bytes | None:
-        """Bytes that were kept under an identity; None if there are none that can be read."""
+        """Return the bytes stored under an identity, or None if they are missing or unreadable."""
         return self._checked(self._path_of(identity, self._contents), self._contents)
 
     def keep_content(self, identity: Sequence[object], content: bytes) -> None:
-        """Keep bytes under everything they depend on, unless they would push out much else."""
+        """Store bytes under an identity, unless they take a large part of the folder."""
         if len(content) <= _LARGEST_SHARE * self.most_bytes:
             self._keep(self._path_of(identity, self._contents), content, self._contents)
 
     def claim(self, unit: Unit) -> Claim | None:
-        """The right to compute a unit; None while another session has it.
+        """Return the exclusive right to compute a unit, or None while another session has it.
 
-        The system takes the claim back when the process that holds it ends, however it ends.
+        The operating system releases the claim when its process ends for any reason.
         """
         path = self._path(unit).with_suffix(CLAIMS)
-        # Whichever thread finishes the unit gives it back.
+        # Not thread-local, because another thread may finish the unit and release the claim.
         from filelock import FileLock, Timeout
 
         lock = FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
@@ -353,17 +351,17 @@ class Store:
             if path.exists():
                 return None
         except OSError:
-            pass  # Read-only, full, without locks: what cannot be kept cannot be shared out either.
+            pass  # Read-only, full or without locks: sessions cannot share units either.
         return Claim(lock)
 
     def summary(self) -> StoreSummary:
-        """How many entries there are and what they take, of every version."""
+        """Return the number of entries and their size, for all versions."""
         files = [*self._files.files(), *self._contents.files()]
         entries = sum(file.path.endswith(".json") for file in files)
         return StoreSummary(self.folder, entries, sum(file.size for file in files))
 
     def clear(self) -> None:
-        """Delete every entry, and nothing else that may be in the folder."""
+        """Delete every entry, and no other file of the folder."""
         self._files.clear()
         self._contents.clear()
 
@@ -378,7 +376,7 @@ class Store:
         return files.root / software_fingerprint() / digest[:2] / f"{digest[2:34]}.{ending}"
 
     def _cells(self, path: Path) -> dict[str, Any]:
-        """Cells of an entry; none if there is none that can be read, which is noted."""
+        """Return the cells of an entry; an unreadable entry is recorded and gives none."""
         body = self._checked(path, self._files)
         if body is None:
             return {}
@@ -391,7 +389,7 @@ class Store:
         return {}
 
     def _checked(self, path: Path, files: BoundedFolder) -> bytes | None:
-        """What stands in a file after its checksum; None if it does not fit, which is noted."""
+        """Return the content of a file after its checksum, or None and record a mismatch."""
         content = files.read(path)
         if content is None:
             return None
@@ -410,17 +408,17 @@ def _draw_of(unit: Unit) -> dict[str, Any]:
     return {"experiment": first.experiment, **first.draw_identity()}
 
 
-def _is_cell(kept: object, spec: Spec) -> bool:
-    """Whether an entry holds the rows that this spec gives, or a reason."""
-    if not isinstance(kept, dict) or "reason" not in kept:
+def _is_cell(entry: object, spec: Spec) -> bool:
+    """Return whether an entry holds rows of this spec, or a reason."""
+    if not isinstance(entry, dict) or "reason" not in entry:
         return False
-    if isinstance(kept["reason"], str):
-        return kept.get("rows") == []
-    return spec.are_rows(kept.get("rows"))
+    if isinstance(entry["reason"], str):
+        return entry.get("rows") == []
+    return spec.are_rows(entry.get("rows"))
 
 
 def _rows_here(dataset: str) -> list[object]:
-    # A part of a data set has other rows than the whole, under the same name.
+    # A partial data set has the name of the complete one, but other rows.
     status = dataset_status(dataset)
     return [status.n_samples, status.n_features, status.is_part]
 

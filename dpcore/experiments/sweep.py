@@ -1,17 +1,15 @@
-"""Sweeps: a grid of frozen specs in, tidy rows out, on threads or a Dask cluster.
+"""Sweeps: run a grid of frozen specs on threads or a Dask cluster, and yield tidy rows.
 
-Threads, not processes: the work is LAPACK, BLAS and NumPy's generators, which release the
-interpreter lock (`dpcore.spectra.lapack` sees to the first), so that two threads measure 1.88
-to 1.90 times one on MNIST's panel of nine cells a draw, and two processes 1.92 to 1.96, hardly
-more (tests/benchmarks/bench_sweep.py). But threads share the data set and the site
-moments, and every process would hold them again.
+A cell that cannot run is skipped with a reason. A cell gives the same rows, to the last digit, in a
+run of its own, in a sweep, with any number of workers, and on another machine of the same kind. Its
+random streams are keyed by purpose, and results that cells share do not depend on which cells share
+them (`dpcore.experiments.engine`).
 
-Sweeps: a grid of frozen specs in, tidy rows out as they are finished.
-
-A cell that cannot run is skipped with a reason. A cell gives the same rows, to the last digit,
-alone, in a sweep, on one worker or many, and on another machine of the same kind: its random
-streams are keyed by what they are for, and what cells share is computed in a way that does not
-depend on who shares it (`dpcore.experiments.engine`).
+Workers are threads, not processes. Most of the work is LAPACK, BLAS and NumPy's generators, which
+release the interpreter lock (`dpcore.spectra.lapack` does so for LAPACK). Two threads are 1.88 to
+1.90 times as fast as one on MNIST's panel of nine cells per draw, and two processes 1.92 to 1.96
+times (tests/benchmarks/bench_sweep.py). Threads share the data set and the site moments; every
+process would need its own copy.
 """
 
 from __future__ import annotations
@@ -43,17 +41,16 @@ from dpcore.experiments.store import Claim, Store, software_fingerprint
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
 
-# Who computes the units of a sweep: threads of this process, or a Dask cluster.
 
 Outcome = tuple[tuple[Finished, ...], bool]
 Computed = Iterator[tuple[Unit, tuple[Finished, ...]]]
-_ASK_EVERY = 0.05  # seconds between questions whether to stop
+_ASK_EVERY = 0.05  # seconds between calls of `should_stop`
 _END = object()
 _MOST_WORKERS = 1024
 
 
 class _Stopped(Exception):
-    """Raised inside a unit that nobody waits for any more."""
+    """Raised inside a unit whose result is no longer needed."""
 
 
 def results(
@@ -65,15 +62,16 @@ def results(
     should_stop: Callable[[], bool],
     problems: ProblemSource | None,
 ) -> Iterator[Outcome]:
-    """Finished units as they come, and whether they were in the store.
+    """Yield finished units, each with whether it was in the store.
 
-    Units are computed in a thread of their own, so that a request to stop is answered within a
-    moment even while a data set is being read. What is half done then ends at its next site.
+    Units are computed in a separate thread, so that a request to stop is answered promptly even
+    while a data set is being read. A unit in progress then ends at its next site.
     """
     if not 1 <= workers <= _MOST_WORKERS:
         raise ParameterError("workers", f"in [1, {_MOST_WORKERS}]", workers)
     if any(held_name(unit.specs) for unit in units):
-        # Rows in one session's hands: nothing of them is written, and no other machine has them.
+        # An uploaded table exists only in this session: its results are not written to disk, and
+        # other machines do not have it.
         store = scheduler = None
     stop = Event()
     arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -106,7 +104,7 @@ def _compute_all(
     stop: Event,
     deliver: Callable[[Outcome], None],
 ) -> None:
-    """Deliver every unit, unless told to stop."""
+    """Deliver every unit until `stop` is set."""
     if store is not None:
         _compute_missing(units, store, compute, stop, deliver)
         return
@@ -121,7 +119,7 @@ def _compute_missing(
     stop: Event,
     deliver: Callable[[Outcome], None],
 ) -> None:
-    """Deliver every unit: from the store, from here, or from another session that is at it."""
+    """Deliver every unit: from the store, computed here, or computed by another session."""
     claims: dict[Unit, Claim] = {}
     waiting = list(units)
 
@@ -151,7 +149,10 @@ def _compute_missing(
 
 
 def _found_or_claimed(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | None, Claim | None]:
-    """What is kept of a unit, or else the right to compute it; neither, if another has that."""
+    """Return the stored rows of a unit, or a claim to compute it.
+
+    Both are None while another session holds the claim.
+    """
     if (found := store.look_up(unit)) is not None or (claim := store.claim(unit)) is None:
         return found, None
     if (found := store.look_up(unit)) is None:
@@ -172,13 +173,13 @@ def _in_threads(
         return unit, run_unit(unit, problems, checkpoint, threads=threads)
 
     units = iter(units)
-    # The first alone, its sites shared out: whoever watches waits for this one.
+    # The first unit runs with all threads, because its rows appear first on a page.
     for unit in itertools.islice(units, 1):
         yield task(unit, workers)
     if not threads_start():
         yield from map(task, units)
         return
-    # Takes as long to import as all of this room, and a page that computes nothing here waits.
+    # joblib is slow to import, and pages that compute nothing here must not wait for it.
     from joblib import Parallel, delayed
 
     pool = Parallel(
@@ -192,9 +193,9 @@ def _in_threads(
 
 
 def on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Computed:
-    """Units as they are finished; those of a worker that dies are computed by another.
+    """Yield units as they are finished; the units of a worker that dies are computed by another.
 
-    units: Taken a few at a time, as there is room. Without any, nobody is called.
+    units: Submitted as workers become free. Without units, no connection is made.
     scheduler: Address, "tcp://host:8786".
     Raises `ParameterError` if no scheduler answers there, or it stops answering before the units
         have ended.
@@ -213,21 +214,19 @@ def on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Compute
 
 
 def _task_key(unit: Unit) -> str:
-    # The same unit of the same software has one name on a cluster, whoever asks for it.
+    # The same unit of the same software has the same name on a cluster in all sessions.
     return f"dpcore-{software_fingerprint()}-{unit.fingerprint()}"
 
-
-# Sweeps: a grid of frozen specs in, tidy rows out as they are finished.
 
 Values = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a sweep's grid: a spec, or the reason why there is none.
+    """Point of a sweep's grid: a spec, or the reason why there is none.
 
-    values: tuple of (field, value). What tells this cell from the sweep's others.
-    reason: Why the cell cannot run.
+    values: tuple of (field, value). Values that distinguish the cell from the sweep's other cells.
+    reason: Reason why the cell cannot run.
     """
 
     values: Values
@@ -235,28 +234,28 @@ class Cell:
     reason: str | None = None
 
     def as_row(self) -> Row:
-        """The cell as a row of the table of skipped cells."""
+        """Return the cell as a row of the table of skipped cells."""
         return {**dict(self.values), "skipped": self.reason}
 
 
 class Grid(Protocol):
-    """Cells of one family: a `Sweep`, or `Points`."""
+    """Interface of the cells of one family: a `Sweep` or `Points`."""
 
     @property
     def family(self) -> str:
-        """Where its class of specs is; empty where there are no cells."""
+        """Return the module and class of the specs; empty if there are no cells."""
 
     def cells(self) -> tuple[Cell, ...]:
-        """Every point, feasible or not."""
+        """Return every point, feasible or not."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A base spec and the fields that vary, over the grid of their values.
+    """Base spec and its varied fields, over the grid of their values.
 
-    vary: tuple of (field, values). The last varies fastest. Fields of the spec, and what its family
-        derives from several: of PCA "intermediate_ratio" sets R = ratio K and "people_per_site" N =
-        people S.
+    vary: tuple of (field, values). The last field varies fastest. Fields of the spec, and names
+        that its family derives: for PCA, "intermediate_ratio" sets R = ratio K and
+        "people_per_site" sets N = people S.
     Raises `ParameterError` if a field is unknown, appears twice or has no values.
     """
 
@@ -264,22 +263,22 @@ class Sweep:
     vary: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        known = self.base.variable_fields()
-        seen: set[str] = set()
+        allowed = self.base.variable_fields()
+        used: set[str] = set()
         for field, values in self.vary:
-            require_one_of("vary", field, known)
-            if field in seen:
+            require_one_of("vary", field, allowed)
+            if field in used:
                 raise ParameterError("vary", "a field at most once", field)
             if not values:
                 raise ParameterError("vary", f"given values for {field}", values)
-            seen.add(field)
+            used.add(field)
 
     @property
     def family(self) -> str:
         return str(self.base.experiment)
 
     def cells(self) -> tuple[Cell, ...]:
-        """Every point of the grid, feasible or not."""
+        """Return every point of the grid, feasible or not."""
         fields = [field for field, _ in self.vary]
         grid = itertools.product(*(values for _, values in self.vary))
         return tuple(_cell(self.base, tuple(zip(fields, point, strict=True))) for point in grid)
@@ -287,9 +286,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Points:
-    """Specs one by one, where they are no grid.
+    """List of specs that need not form a grid.
 
-    specs: Of one family.
+    specs: Specs of one family.
     """
 
     specs: tuple[Any, ...]
@@ -299,24 +298,25 @@ class Points:
         return str(self.specs[0].experiment) if self.specs else ""
 
     def cells(self) -> tuple[Cell, ...]:
-        """A cell a spec, feasible or not; its values are what tells the specs apart."""
+        """Return a cell for each spec, feasible or not; its values are the fields that differ."""
         names = self.specs[0].__dataclass_fields__ if self.specs else ()
-        apart = [name for name in names if len({getattr(s, name) for s in self.specs}) > 1]
+        varied = [name for name in names if len({getattr(s, name) for s in self.specs}) > 1]
         return tuple(
-            _cell(spec, tuple((name, getattr(spec, name)) for name in apart)) for spec in self.specs
+            _cell(spec, tuple((name, getattr(spec, name)) for name in varied))
+            for spec in self.specs
         )
 
 
 @dataclass(frozen=True)
 class SweepEvent:
-    """What arrived, and how far the sweep is.
+    """Finished rows and the progress of a sweep.
 
     finished: Rows of one or more (cell, repetition), each with the position of its cell.
-    skipped: tuple of row. Cells found infeasible, with their reasons; those known in advance come
+    skipped: tuple of row. Infeasible cells with their reasons; cells that are known in advance come
         first.
     done, total: Draws, that is (cell, repetition) pairs, of the feasible cells.
-    stored: How many of those done were in the store already.
-    seconds: Since the sweep began.
+    stored: Number of finished draws that were in the store already.
+    seconds: Time since the start of the sweep.
     """
 
     finished: tuple[Finished, ...]
@@ -332,21 +332,21 @@ class SweepEvent:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate from the draws computed so far; None before the first."""
+        """Return an estimate from the draws computed until now; None before the first."""
         computed = self.done - self.stored
         return self.seconds / computed * (self.total - self.done) if computed else None
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All rows in the order of the grid, and the cells skipped."""
+    """All rows in the order of the grid, and the skipped cells."""
 
     rows: tuple[Row, ...]
     skipped: tuple[Row, ...]
 
 
 class RunOptions(TypedDict, total=False):
-    """How a sweep is run, which changes no row of it: see `run_sweep`."""
+    """Options of `run_sweep` that do not change its rows."""
 
     workers: int
     store: Store | None
@@ -363,20 +363,21 @@ def run_sweep(
     should_stop: Callable[[], bool] | None = None,
     problems: ProblemSource | None = None,
 ) -> Iterator[SweepEvent]:
-    """Run a sweep; rows are handed over as they are finished, in no particular order.
+    """Run a sweep and yield rows as they are finished, in no particular order.
 
-    workers: Threads of this process. Not read with a scheduler.
-    store: Where finished rows are kept and looked up. Two sweeps that share a store and a cell
-        compute it once, whichever processes they run in.
+    workers: Number of threads of this process. Ignored with a scheduler.
+    store: Store in which finished rows are looked up and saved. Two sweeps that share a store and a
+        cell compute it once, also from different processes.
     scheduler: Address of a Dask scheduler whose workers compute instead ("tcp://host:8786"). They
         load data sets themselves, so each needs the data files in its own data home.
-    should_stop: Asked several times a second; once it says true the sweep ends within a moment, and
-        everything yielded before stays true.
-    problems: Problem key -> problem, called from several threads; the family's own by default. Not
-        read with a scheduler.
-    Yields: The first at once, with what is known to be infeasible.
+    should_stop: Called several times a second; the sweep ends soon after it returns True, and rows
+        that were yielded before remain valid.
+    problems: Function from problem key to problem, called from several threads; the family's `load`
+        by default. Ignored with a scheduler.
+    Yields: An immediate first event with the cells that are known to be infeasible, then one event
+        for each finished unit.
     Raises `ParameterError` if the scheduler cannot be reached.
-    Raises `DataUnavailable` if a data set's files are not there.
+    Raises `DataUnavailable` if a data set's files are absent.
     """
     cells = sweep.cells()
     units = units_of({i: cell.spec for i, cell in enumerate(cells) if cell.spec is not None})
@@ -413,9 +414,9 @@ def collect(
     should_stop: Callable[[], bool] | None = None,
     **options: Unpack[RunOptions],
 ) -> SweepResult:
-    """Run a sweep to its end and put its rows in the order of the grid.
+    """Run a sweep to its end and return its rows in the order of the grid.
 
-    should_stop, **options: As for `run_sweep`.
+    should_stop, **options: Parameters of `run_sweep`.
     """
     finished: list[Finished] = []
     skipped: list[Row] = []
@@ -426,7 +427,7 @@ def collect(
 
 
 def in_order(finished: list[Finished]) -> tuple[Row, ...]:
-    """Rows by the position of their cell, then by repetition, whenever they arrived."""
+    """Return rows by the position of their cell, then by repetition."""
     ordered = sorted(finished, key=lambda one: (one.cell, one.repetition))
     return tuple(row for one in ordered for row in one.rows)
 
@@ -442,9 +443,9 @@ def _cell(base: Spec, values: Values) -> Cell:
 
 @dataclass(frozen=True)
 class RunCost:
-    """What a run takes at most: draws that are kept on disk already take nothing.
+    """Upper bound of the cost of a run; stored draws cost no time.
 
-    seconds: On one processor.
+    seconds: Time on one processor.
     """
 
     draws: int = 0
@@ -457,12 +458,12 @@ class RunCost:
         )
 
     def times(self, number: int) -> RunCost:
-        """That many such runs."""
+        """Return the cost of this number of runs."""
         return RunCost(self.draws * number, self.rows * number, self.seconds * number)
 
 
 def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
-    """What sweeps take: every cell that can run."""
+    """Return the cost of all feasible cells of the sweeps."""
     specs = [cell.spec for sweep in sweeps for cell in sweep.cells() if cell.spec is not None]
     problems = {
         (spec.problem_seconds, spec.problem_key(repetition))
@@ -474,6 +475,6 @@ def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
 
 
 def cost_of_spec(spec: Spec) -> RunCost:
-    """What the draws of a spec take, its problem being there."""
+    """Return the cost of a spec's draws, without its problem."""
     one = RunCost(1, len(spec.outline()), spec.draw_seconds())
     return one.times(spec.n_repetitions())

@@ -263,9 +263,9 @@ class TestRows:
         ("changes", "sentence"),
         [
             ({"pipeline": "both"}, "pipeline must be one of"),
-            ({"pca_share": 1.0}, "leave something for training"),
+            ({"pca_share": 1.0}, "leave a share for training"),
             ({"pca_share": 1.5}, r"pca_share must be in \[0, 1\]"),
-            ({"protocol": "exact"}, "keeps a promise"),
+            ({"protocol": "exact"}, "one with a guarantee"),
             ({"protocol": "magic"}, "protocol must be one of"),
             ({"classes": (1, 1)}, "at most two different"),
             ({"centring_share": 0.1, "calibration": "published"}, "analytic where rows"),
