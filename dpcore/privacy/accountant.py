@@ -2,19 +2,18 @@
 
 Releases about the same people compose; releases about disjoint sites do not, for each person is
 at one site. Gaussian releases compose exactly (their mu^2 add), anything else through the privacy
-loss distributions of Google's `dp-accounting`, rounded upwards. That is what a plan costs: how
-many releases, and how private each, fixed beforehand. Whoever decides that while looking needs a
-cap (`Cap`) or the larger bound of `odometer_epsilon`. None of it
-holds for releases that share their noise: two of those at different scales can be solved for what
-the noise should hide.
+loss distributions of Google's `dp-accounting`, rounded upwards. This is the cost of a plan: the
+number of releases and the guarantee of each are fixed beforehand. Adaptive decisions need a cap
+(`Cap`) or the larger bound of `odometer_epsilon`. None of these bounds holds for releases that
+share their noise: two of them at different scales can be solved for the data that the noise should
+hide.
 
 A result shown twice is one release: charges with a known key cost nothing.
 
-A cap fixed beforehand, which refuses what would exceed it: a privacy filter.
-
-A running total is what a plan of exactly these releases, fixed beforehand, would have cost. It
-promises nothing to somebody who looks at it, or at the releases, while deciding whether to go on
-(Rogers, Roth, Ullman & Vadhan 2016). A cap does.
+**Filter.** A cap that is fixed beforehand refuses releases that would exceed it (a privacy filter). A running
+total is the cost of a plan of exactly these releases, fixed beforehand. It is not a guarantee if
+the total or the releases influence the decision to continue (Rogers, Roth, Ullman & Vadhan 2016).
+A cap is.
 
 **Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
 mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
@@ -31,8 +30,8 @@ sum of epsilon_j at most epsilon. Then everything released together, whenever on
    N(b mu_i^2, mu_i^2). That is the law of the increment of W, a Brownian motion with drift b, over
    a time of length mu_i^2, and independent of the past. mu_i is known when the increment begins,
    so the times at which increments begin and end are stopping times and the whole interaction has
-   the law of a post-processing of W up to time M^2. There the likelihood ratio depends on W(M^2)
-   alone, which is N(b M^2, M^2): everything together is M-GDP, that is (epsilon, delta - reserve).
+   the law of a post-processing of W up to time M^2. There the likelihood ratio depends only on
+   W(M^2), which is N(b M^2, M^2): everything together is M-GDP, that is (epsilon, delta - reserve).
 2. *Pure.* An epsilon-DP release tells the neighbours apart no better than its trade-off function
    max(0, 1 - e^epsilon a, e^-epsilon (1 - a)), two lines that meet at a = 1 / (1 + e^epsilon) at
    the height a. G_mu with mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) goes through that point and
@@ -45,12 +44,12 @@ sum of epsilon_j at most epsilon. Then everything released together, whenever on
    equal for both neighbours, and (epsilon, delta - reserve) holds for such functions as for
    events. Together: P(S) <= e^epsilon Q(S) + (delta - reserve) + reserve.
 
-4. *Nothing but pure.* Outcomes with releases beyond M^2 are among those with pure releases alone,
+4. *Nothing but pure.* Outcomes with releases beyond M^2 are among those with only pure releases,
    whose epsilon_j add up to epsilon at most: there P <= e^epsilon Q. All others are outcomes of
    the interaction that ends before it would exceed M^2, too, and 1 to 3 hold for them.
 
-The reserve has to be fixed as well: if what Gaussians left of delta could be spent on delta_j as
-it suits, somebody would do so just where the Gaussians had told them nothing.
+The reserve has to be fixed as well. Otherwise an analyst could spend the rest of delta on delta_j
+exactly where the Gaussian releases gave no information.
 
 Each person counts the releases that read their own row. At a bound that holds for all of them,
 as `Accountant.bound_under_cap` is, the claim holds for every person at once.
@@ -61,7 +60,7 @@ Rogers, Roth, Ullman & Vadhan (2016), "Privacy odometers and filters: pay-as-you
 Smith & Thakurta (2022), "Fully adaptive composition for Gaussian differential privacy".
 Whitehouse, Ramdas, Rogers & Wu (2023), "Fully adaptive composition in differential privacy".
 
-A bound on the privacy loss that holds at every moment, for whoever stops when it suits.
+**Odometer.** `odometer_epsilon` bounds the privacy loss at every data-dependent stopping time.
 
 **Claim.** Let releases be mu_i-GDP given the past, each chosen after seeing all earlier ones, L_t
 the privacy loss of the first t of them together (the logarithm of the ratio of their likelihoods
@@ -69,7 +68,7 @@ under two neighbours), V_t the sum of their mu_i^2. With `odometer_epsilon` as a
 
     P(there is a t with L_t > odometer_epsilon(sqrt(V_t), delta)) <= delta.
 
-So whatever made somebody stop, at most delta of the cases have a larger loss than was shown
+At any stopping time, the loss exceeds the shown bound with probability at most delta
 (the odometer of Rogers, Roth, Ullman & Vadhan 2016).
 
 **Proof.** Let M^2 be fixed and A the event that L_t > epsilon at some t with V_t <= M^2. Stop the
@@ -90,18 +89,18 @@ delta / ((pi^2 / 3 - 1) (1 + |k|)^2), which add up to delta over all k. With V_t
 (M_(k-1)^2, M_k^2] the bound shown is that of M_k and delta_k, and the chances add up. *QED*
 
 **Equal releases, counted.** If each is mu-GDP given the past, let epsilon_n be what the profile of
-sqrt(n) mu-GDP has at delta_n = 6 delta / (pi n)^2, and N the number after which somebody stops, for
-whatever was seen. Then for every event S of all that was seen until then, with laws P and Q under
+sqrt(n) mu-GDP has at delta_n = 6 delta / (pi n)^2, and N the number at which the releases stop,
+chosen after seeing them. Then for every event S of the releases until then, with laws P and Q under
 two neighbours,
 
     P(S) <= sum over n of e^epsilon_n Q(S and N = n) + delta.
 
 For S and N = n is an event of the first n, which are sqrt(n) mu-GDP (`dpcore.privacy.accountant`),
 so that P(S and N = n) <= e^epsilon_n Q(S and N = n) + delta_n, and the delta_n add up to delta.
-*QED* Whoever stops at n has epsilon_n to go by: a little more than a plan of n has.
+*QED* The guarantee at n is epsilon_n, a little more than that of a plan of n releases.
 
-What it costs to look: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the epsilon
-of a plan fixed beforehand.
+The price of adaptive stopping: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the
+epsilon of a plan fixed beforehand.
 
 References
 ----------
@@ -132,11 +131,9 @@ from dpcore.privacy.guarantee_in_words import (
     say_number,
 )
 
-# The accountant: what has been released about a data set, who pays for it, and how it adds up.
-
 EVERYONE = ""
-# No site has this number.
-_NOBODY = -1
+# Number that no site has.
+_NO_SITE = -1
 
 # Buckets of the discretised privacy loss, over its whole range: losses are rounded up by at most
 # a hundred-thousandth of it each, which costs well under 1 % of epsilon for a hundred releases.
@@ -145,28 +142,29 @@ _PLD_BUCKETS = 100_000
 
 @dataclass(frozen=True)
 class Release:
-    """One thing that has left the data.
+    """Entry of one private release in the ledger.
 
     Parameters
     ----------
     key : str
-        Settings and seed of the draw: with the data set, its identity.
+        Settings and seed of the draw. The data set and the key identify the release.
     label : str
-        What a person would call it.
+        Name of the release for users.
     dataset : str
-        Whose rows it reads. The same key of the same data set is the same result.
+        Data set whose rows are read. The same key of the same data set is the same result.
     mechanism : str
-        As in `Guarantee`.
+        Mechanism as named in `Guarantee`.
     epsilon, delta : float
-        What holds exactly for whoever pays.
+        Exact guarantee for the people who pay.
     mu : float or None
-        For Gaussian releases, which compose by it.
+        GDP parameter of Gaussian releases, which is used for composition.
     partition : str
         Name of the split into disjoint sites; `EVERYONE` when all people pay.
     sites : tuple of int, or None
-        Who pays: sites of the partition, each for its own people; None for every site.
+        Sites of the partition whose people pay; None for every site.
     distance : float
-        Total variation between what is drawn, in whole numbers say, and the ideal release.
+        Total variation between the distribution that is drawn, for example in whole numbers, and
+        that of the ideal release.
     """
 
     key: str
@@ -182,7 +180,7 @@ class Release:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What tells the draw from all others: the same settings of other people are another."""
+        """Return the data set and the key, which together identify the draw."""
         return self.dataset, self.key
 
     @classmethod
@@ -196,7 +194,7 @@ class Release:
         partition: str = EVERYONE,
         sites: Iterable[int] | None = None,
     ) -> Release:
-        """The entry for a release with this guarantee."""
+        """Return the entry of a release with this guarantee."""
         return cls(
             key=key,
             label=label,
@@ -212,29 +210,32 @@ class Release:
 
 @dataclass(frozen=True)
 class Composition:
-    """A composition in the making: mu of all Gaussian releases, and the (epsilon, delta) others."""
+    """Composed guarantees: mu of all Gaussian releases, and (epsilon, delta) of all others."""
 
     mu: float = 0.0
     others: tuple[tuple[float, float], ...] = ()
 
     @property
     def is_mixed(self) -> bool:
-        """Whether `epsilon` has to convolve: not for Gaussian releases alone, nor for one other."""
+        """Return whether `epsilon` needs a numerical convolution.
+
+        Only Gaussian releases, or one other release, do not need it.
+        """
         return len(self.others) > (self.mu == 0)
 
     def and_then(self, other: Composition) -> Composition:
-        """Both, about the same people."""
+        """Compose both for the same people."""
         others = sorted(self.others + other.others, reverse=True)
         return Composition(composed_mu(self.mu, other.mu), tuple(others))
 
     def or_else(self, other: Composition) -> Composition:
-        """One or the other, about disjoint people: a bound on both, exact where one dominates."""
+        """Combine both for disjoint people: an upper bound on both, exact if one dominates."""
         pairs = zip_longest(self.others, other.others, fillvalue=(0.0, 0.0))
         others = ((max(a[0], b[0]), max(a[1], b[1])) for a, b in pairs)
         return Composition(max(self.mu, other.mu), tuple(others))
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon known to hold for the composition at this delta."""
+        """Return the smallest epsilon known to hold for the composition at this delta."""
         if not 0 <= delta < 1:
             raise ParameterError("delta", "in [0, 1)", delta)
         if math.isinf(self.mu) or any(math.isinf(epsilon) for epsilon, _ in self.others):
@@ -247,29 +248,29 @@ class Composition:
         return min(self.added_up(delta), _epsilon_by_pld(self.mu, self.others, delta))
 
     def added_up(self, delta: float) -> float:
-        """A quick bound: basic composition, where the Gaussian part gets what the others leave.
+        """Return a fast bound by basic composition; the Gaussian part gets the remaining delta.
 
-        Never below `epsilon`, and equal to it where all releases are Gaussian.
+        It is never below `epsilon`, and equal to it if all releases are Gaussian.
         """
-        left = delta - math.fsum(part for _, part in self.others)
-        if left < 0:
+        rest = delta - math.fsum(part for _, part in self.others)
+        if rest < 0:
             return math.inf
-        gaussian = gaussian_epsilon(left, 1.0, self.mu) if self.mu > 0 else 0.0
+        gaussian = gaussian_epsilon(rest, 1.0, self.mu) if self.mu > 0 else 0.0
         return gaussian + math.fsum(epsilon for epsilon, _ in self.others)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What was spent on everybody at most, as a filter counts it.
+    """Upper bound of the charges to any person, as a filter counts it.
 
     Parameters
     ----------
     mu : float
-        Root of the sum of mu squared; of releases that are not Gaussian, of their pure part.
+        Root of the sum of mu squared. Releases that are not Gaussian count with their pure part.
     delta : float
-        Sum of the deltas of those.
+        Sum of the deltas of the releases that are not Gaussian.
     epsilon : float
-        Sum of the epsilons where every release is pure; infinite where one is not.
+        Sum of the epsilons if every release is pure; infinite otherwise.
     distance : float
         Sum of the distances from the ideal releases.
     """
@@ -282,23 +283,23 @@ class Bound:
 
 @dataclass(frozen=True)
 class Charge:
-    """Draws of one kind of noise at one setting, and what was seen of them.
+    """Draws of one noise at one setting, and the results released from them.
 
     Parameters
     ----------
     release : Release
-        One draw: who pays, and how much.
+        Entry of one draw: who pays, and how much.
     numbers : frozenset of int
-        Which draws: repetition 0 seen here and repetition 0 seen there are one.
+        Repetitions that were drawn. The same repetition of two charges is one draw.
     what : tuple of str
-        What was released from them: components, eigenvalues, a mean.
+        Released quantities: components, eigenvalues, a mean.
     seen : tuple of str
-        By which algorithms.
+        Algorithms that used the draws.
     by_sites : bool
-        Whether sites added the noise, each to what its own people gave.
+        Whether each site added the noise to its own message.
     stream : str
-        Unit noise that a laboratory holds while settings move, from the same seed; empty where the
-        noise is of this charge alone.
+        Unit noise that a simulation reuses, from the same seed, while settings change; empty if
+        only this charge uses the noise.
     """
 
     release: Release
@@ -310,7 +311,7 @@ class Charge:
 
     @property
     def draws(self) -> int:
-        """How many."""
+        """Return the number of draws."""
         return len(self.numbers)
 
     def merged(self, other: Charge) -> Charge:
@@ -345,7 +346,9 @@ class Charge:
         )
 
     def releases(self) -> tuple[Release, ...]:
-        """Releases that compose like all the draws; Gaussian ones fold into one, exactly."""
+        """Return releases that compose like all draws; Gaussian draws are combined into one,
+        exactly.
+        """
         one = self.release
         if one.mu is not None:
             mu = composed_mu(*[one.mu] * self.draws)
@@ -353,7 +356,7 @@ class Charge:
         return tuple(replace(one, key=f"{one.key}#{number}") for number in self.numbers)
 
     def who_pays(self) -> str:
-        """The people who pay, in words."""
+        """Describe the people who pay."""
         if self.release.sites is None:
             return "everybody"
         numbers = ", ".join(str(site + 1) for site in self.release.sites)
@@ -362,24 +365,24 @@ class Charge:
 
 @dataclass
 class Accountant:
-    """Everything released about the people of one data set: charges by key, and what is left.
+    """Ledger of all releases about the people of one data set: charges by key, total and cap.
 
-    A session keeps it in memory; a project, and a site of a study, builds it from its ledger on
-    disk (`dpcore.release.project`). A charge that is known costs nothing: a result shown twice is
-    one release.
+    A session keeps the accountant in memory. A project, and a site of a study, build it from a
+    ledger on disk (`dpcore.release.project`). A repeated charge costs nothing: a result shown twice
+    is one release.
 
     Parameters
     ----------
     dataset : str
-        Whose rows are read.
+        Data set whose rows are read.
     charges : dict of str to Charge
-        By the keys of their releases, in the order they were made.
+        Charges by the keys of their releases, in the order they were made.
     uncovered : dict of str to str
-        What was shown that no guarantee covers, and why.
+        Results shown without a guarantee, and the reasons.
     cap : Cap, optional
-        The most that may be charged to a person from `before` on.
+        Largest total charge to a person after `before`.
     before : dict of str to Charge
-        What had been charged when the cap was set.
+        Charges at the time the cap was set.
     """
 
     dataset: str
@@ -390,14 +393,14 @@ class Accountant:
     _composed: Composition | None = field(default=None, repr=False, compare=False)
 
     def set_cap(self, cap: Cap | None) -> None:
-        """From now on nothing may be charged beyond this cap; what came before is outside it."""
+        """Limit all later charges by a cap; earlier charges do not count against it."""
         self.cap, self.before = cap, dict(self.charges)
 
     def goes_on_as(self, dataset: str) -> Accountant:
-        """The accountant of the same people, whose rows are read in another way from now on."""
+        """Return the accountant of the same people, after a change of their data set."""
 
         def renamed(charges: dict[str, Charge]) -> dict[str, Charge]:
-            # What is asked in the same words of other rows is another release.
+            # The same query of other rows is another release.
             releases = {f"{self.dataset}|{key}": each for key, each in charges.items()}
             return {
                 key: replace(each, release=replace(each.release, key=key, dataset=dataset))
@@ -408,14 +411,14 @@ class Accountant:
         return Accountant(dataset, charges, dict(self.uncovered), self.cap, before)
 
     def charge(self, *charges: Charge) -> bool:
-        """Enter all of these, or none; False if they were known and nothing is added.
+        """Enter all of these charges, or none; return False if all were known and cost nothing.
 
         Raises
         ------
         ParameterError
-            If one is about other people: it would be in no total.
+            If a charge is about another data set: no total would contain it.
         BeyondCap
-            If there is a cap that they would exceed together; nothing is entered then.
+            If the charges together would exceed the cap; then none is entered.
         """
         entries, is_new = self._with(charges)
         if is_new:
@@ -425,7 +428,7 @@ class Accountant:
         return is_new
 
     def require(self, *charges: Charge) -> None:
-        """Raise what `charge` would, and enter nothing."""
+        """Raise the errors of `charge` without entering anything."""
         entries, is_new = self._with(charges)
         if is_new:
             self._require(entries)
@@ -438,37 +441,37 @@ class Accountant:
                 raise ParameterError(
                     "dataset", f"the accountant's, {self.dataset}", release.dataset
                 )
-            known = entries.get(release.key)
-            entries[release.key] = charge if known is None else known.merged(charge)
+            earlier = entries.get(release.key)
+            entries[release.key] = charge if earlier is None else earlier.merged(charge)
         return entries, bool(_beyond(entries, self.charges))
 
     def _require(self, entries: dict[str, Charge]) -> None:
         if self.cap is not None:
-            asked = _beyond(entries, self.charges)
+            new = _beyond(entries, self.charges)
             drawn = _unit_draws(entries.values())
-            if any(drawn[draw] > 1 for draw in _unit_draws(asked)):
+            if any(drawn[draw] > 1 for draw in _unit_draws(new)):
                 raise BeyondCap(
                     "This scales noise that another release has scaled, and from both the data can "
                     "be solved for: no cap admits them together. Redraw the noise first."
                 )
             after = _bound(_beyond(entries, self.before))
-            self.cap.require(self.bound_under_cap(), after, _bound(asked))
+            self.cap.require(self.bound_under_cap(), after, _bound(new))
 
     def bound_under_cap(self) -> Bound:
-        """What the cap counts as charged to everybody at most."""
+        """Return the largest charge to any person that counts against the cap."""
         return _bound(_beyond(self.charges, self.before))
 
     def composed(self, *, site: int | None = None, partition: str | None = None) -> Composition:
-        """A bound for every person: at each split, that of the site that paid most.
+        """Return a bound for every person; each split counts with its most charged site.
 
         Parameters
         ----------
         site, partition : optional
-            For the people of one site of a split, the latest if none is named, whichever site was
-            theirs in other splits.
+            Restrict the bound to the people of one site of a split (the latest by default), at any
+            site of other splits.
         """
         if site is None:
-            # Worked out again only once something is charged.
+            # Recomputed only after a new charge.
             if self._composed is None:
                 self._composed = _compose_for_everyone(_releases_of(self.charges.values()))
             return self._composed
@@ -479,26 +482,27 @@ class Accountant:
         return _compose_for_everyone(others).and_then(own)
 
     def total(self, delta: float, *, site: int | None = None, stopping: bool = False) -> float:
-        """Epsilon of everything charged so far, at this delta.
+        """Return epsilon of all charges at this delta.
 
         Parameters
         ----------
         delta : float
-            In [0, 1).
+            Failure probability, in [0, 1).
         site : int, optional
-            For the people of this site of the latest split; else a bound for everybody.
+            Site of the latest split for whose people epsilon is returned; by default a bound for
+            all people.
         stopping : bool
-            Whether it has to hold whenever one stops, for whatever was seen; else it is what a
-            plan of exactly these releases, fixed beforehand, has. Infinite at `delta` = 0 unless
-            everything is pure, and for approximate releases that are not Gaussian, which the
-            odometer does not cover.
+            Whether epsilon has to hold at any data-dependent stopping time (odometer). Otherwise it
+            is that of a plan of exactly these releases, fixed beforehand. The odometer is infinite
+            at `delta` = 0 unless all releases are pure, and for approximate releases that are not
+            Gaussian.
         """
         if not stopping:
             return self.composed(site=site).epsilon(delta)
         bound = _bound(self.charges.values())
         if bound.delta > 0:
             return math.inf
-        # The loss of pure releases is never larger than their epsilons together.
+        # The loss of pure releases never exceeds the sum of their epsilons.
         return min(bound.epsilon, odometer_epsilon(bound.mu, delta) if delta > 0 else math.inf)
 
     @property
@@ -507,20 +511,20 @@ class Accountant:
 
     @property
     def has_sites(self) -> bool:
-        """Whether anything has been released by sites."""
+        """Return whether sites have released anything."""
         return any(charge.by_sites for charge in self.charges.values())
 
     @property
     def latest_partition(self) -> str:
-        """The split that a release of some sites named last; `EVERYONE` where none has."""
+        """Return the split named last by a release of some sites; `EVERYONE` if there is none."""
         splits = [each.release.partition for each in self.charges.values()]
         return next((split for split in reversed(splits) if split != EVERYONE), EVERYONE)
 
     def holds_noise(self, others: Iterable[Accountant] = ()) -> bool:
-        """Whether one draw of unit noise serves several charges, of this data set or of others.
+        """Return whether several charges, of this or other data sets, use one draw of unit noise.
 
-        Whoever has both solves for what the noise should hide: together they promise nothing,
-        and their sum is that of fresh draws.
+        Two releases with one noise can be solved for the data that the noise should hide. They have
+        no joint guarantee, and their sum is that of independent draws.
         """
         drawn = _unit_draws(self.charges.values())
         for other in others:
@@ -530,9 +534,9 @@ class Accountant:
         return max(drawn.values(), default=0) > 1
 
     def epsilon_by_site(self, delta: float) -> dict[int | None, float]:
-        """Epsilon so far by site of the latest split; None stands for sites nobody has named.
+        """Return epsilon by site of the latest split; None represents all other sites.
 
-        Empty where no site has released anything alone.
+        The result is empty if all releases are charged to all people.
         """
         latest = self.latest_partition
         if latest == EVERYONE:
@@ -540,28 +544,28 @@ class Accountant:
         releases = (each.release for each in self.charges.values())
         named = sorted({s for r in releases if r.partition == latest for s in r.sites or ()})
         return {
-            site: self.total(delta, site=_NOBODY if site is None else site)
+            site: self.total(delta, site=_NO_SITE if site is None else site)
             for site in (*named, None)
         }
 
     def rows(self, delta: float) -> list[dict[str, Any]]:
-        """One row a charge, in order, with the total after it and the plain sum of epsilons.
+        """Return one row per charge, with the total after it and the plain sum of epsilons.
 
-        The last total is the smallest known. Those before it are quick bounds where kinds of
-        noise are mixed, and never above the last.
+        The last total is the smallest known. Earlier totals are fast bounds if kinds of noise are
+        mixed, and never above the last.
         """
         rows: list[dict[str, Any]] = []
         added_up = 0.0
-        # Composing every prefix anew would take seconds after an hour of redraws.
-        by_everybody, by_some = Composition(), Accountant(self.dataset)
+        # Composing every prefix from scratch takes seconds for a long ledger.
+        for_everyone, by_some = Composition(), Accountant(self.dataset)
         for key, charge in self.charges.items():
             release = charge.release
             added_up += charge.draws * release.epsilon
             if release.partition == EVERYONE:
-                by_everybody = by_everybody.and_then(_compose(charge.releases()))
+                for_everyone = for_everyone.and_then(_compose(charge.releases()))
             else:
                 by_some.charges[key], by_some._composed = charge, None
-            so_far = by_everybody.and_then(by_some.composed())
+            so_far = for_everyone.and_then(by_some.composed())
             rows.append(
                 {
                     "released": ", ".join(charge.what),
@@ -590,15 +594,15 @@ def _releases_of(charges: Iterable[Charge]) -> list[Release]:
 
 
 def _unit_draws(charges: Iterable[Charge]) -> Counter[tuple[str, int]]:
-    """How many charges scale each draw of unit noise, where it may be held."""
+    """Count the charges that scale each reusable draw of unit noise."""
     return Counter((c.stream, number) for c in charges if c.stream for number in c.numbers)
 
 
-def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge]:
-    """What has been charged besides what was known: new draws, and old ones others now pay."""
+def _beyond(charges: dict[str, Charge], earlier_charges: dict[str, Charge]) -> list[Charge]:
+    """Return the charges that are new: new draws, and draws that further people now pay for."""
     new = []
     for key, charge in charges.items():
-        earlier = known.get(key)
+        earlier = earlier_charges.get(key)
         if earlier is None or earlier.release != charge.release:
             new.append(charge)
         elif charge.numbers - earlier.numbers:
@@ -607,10 +611,9 @@ def _beyond(charges: dict[str, Charge], known: dict[str, Charge]) -> list[Charge
 
 
 def _bound(charges: Iterable[Charge]) -> Bound:
-    """A bound for every person that may be looked at while going on.
+    """Return a bound for every person that holds for adaptively chosen releases.
 
-    As where a plan is composed, people pay for their own site, and for the worst site of every
-    split.
+    People pay for their own site, and for the most charged site of every split.
     """
     releases = _releases_of(charges)
     gaussian = (
@@ -642,7 +645,7 @@ def _pays(release: Release, site: int) -> bool:
 
 def _worst_site(releases: list[Release]) -> Composition:
     named = {site for release in releases for site in release.sites or ()}
-    # A site nobody names still pays for what every site pays for.
+    # A site without own releases still pays for releases of all sites.
     worst = _compose(release for release in releases if release.sites is None)
     for site in sorted(named):
         worst = worst.or_else(_compose(release for release in releases if _pays(release, site)))
@@ -660,10 +663,10 @@ def _compose(releases: Iterable[Release]) -> Composition:
 
 
 def _epsilon_of_one(epsilon: float, own_delta: float, delta: float) -> float:
-    """Smallest epsilon at `delta` of a release known to be (epsilon, own_delta)-DP.
+    """Return the smallest epsilon at `delta` of a release that is (epsilon, own_delta)-DP.
 
-    The profile of the worst such release is own_delta + (1 - own_delta) (e^epsilon - e^x) /
-    (1 + e^epsilon) at x (Kairouz, Oh & Viswanath 2015).
+    The profile of the worst such release is own_delta + (1 - own_delta) (e^epsilon - e^x) / (1 +
+    e^epsilon) at x (Kairouz, Oh & Viswanath 2015).
     """
     if delta < own_delta:
         return math.inf
@@ -675,7 +678,7 @@ def _epsilon_of_one(epsilon: float, own_delta: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def _epsilon_by_pld(mu: float, others: tuple[tuple[float, float], ...], delta: float) -> float:
-    # A second to import, and only mixed ledgers need it.
+    # Takes a second to import, and only mixed ledgers need it.
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -695,31 +698,30 @@ def _epsilon_by_pld(mu: float, others: tuple[tuple[float, float], ...], delta: f
     return float(total.get_epsilon_for_delta(delta))
 
 
-# A cap fixed beforehand, which refuses what would exceed it: a privacy filter.
-
-# As in `Guarantee.keeps_asked`: mu is a root, and what was asked to fill the cap shall fit.
+# Tolerance as in `Guarantee.keeps_asked`: mu is a root, and a release that exactly fills the cap
+# must be admitted.
 _ROUNDING = 1 + 1e-9
 
 
 class BeyondCap(Exception):
-    """What was asked for would exceed a cap; the message is one sentence for whoever asked."""
+    """Error for charges that would exceed a cap; its message is one sentence for users."""
 
 
 class BeyondReserve(BeyondCap):
-    """The part of a cap's delta that is kept for what is not Gaussian, or not ideal, is used up."""
+    """Error for charges that would exceed the reserve of a cap's delta."""
 
 
 @dataclass(frozen=True)
 class Cap:
-    """The most that may be spent on a person, whenever one stops.
+    """Largest total charge to a person, valid at any stopping time.
 
     Parameters
     ----------
     epsilon, delta : float
-        What holds of everything released under the cap; both positive, epsilon finite.
+        Guarantee of all releases under the cap together; both positive, epsilon finite.
     reserve : float
-        In [0, delta): the part of delta for releases that are approximate without being Gaussian,
-        and for the distance of what is drawn from the ideal.
+        Part of delta, in [0, delta), for approximate releases that are not Gaussian, and for the
+        distance of the drawn distribution from the ideal.
 
     Raises
     ------
@@ -742,49 +744,52 @@ class Cap:
 
     @property
     def mu(self) -> float:
-        """The largest root of a sum of mu squared that the cap admits."""
+        """Return the largest root of a sum of mu squared that the cap admits."""
         return gaussian_mu(PrivacyBudget(self.epsilon, self.delta - self.reserve))
 
     def admits(self, spent: Bound) -> bool:
-        """Whether all of this may have been spent."""
+        """Return whether the cap admits a total charge."""
         return self.share(spent) <= _ROUNDING and self._reserved(spent) <= self.reserve
 
     def _reserved(self, spent: Bound) -> float:
         return spent.delta + delta_of_distance(spent.distance, self.epsilon)
 
     def share(self, spent: Bound) -> float:
-        """What part of the cap is spent: in mu squared, or in epsilon while all is pure."""
+        """Return the used share of the cap: in mu squared, or in epsilon while all releases are
+        pure.
+        """
         return min((spent.mu / self.mu) ** 2, spent.epsilon / self.epsilon)
 
     def left(self, spent: Bound) -> float:
-        """The largest epsilon, at the cap's delta, that one more Gaussian release may have."""
+        """Return the largest epsilon, at the cap's delta, of one more Gaussian release."""
         return self.epsilon_of(math.sqrt(max(0.0, self.mu**2 - spent.mu**2)))
 
     def left_pure(self, spent: Bound) -> float:
-        """The largest epsilon that one more pure release may have as long as all are pure."""
+        """Return the largest epsilon of one more pure release if all are pure."""
         return max(0.0, self.epsilon - spent.epsilon)
 
     def epsilon_of(self, mu: float) -> float:
-        """Epsilon of a Gaussian release, at the cap's delta without its reserve."""
+        """Return epsilon of a Gaussian release at the cap's delta without its reserve."""
         if mu == 0 or math.isinf(mu):
             return mu
         return gaussian_epsilon(self.delta - self.reserve, 1.0, mu)
 
     def require(self, before: Bound, after: Bound, asked: Bound) -> None:
-        """Refuse to go from what was spent before to what would be spent after.
+        """Raise an error if the cap does not admit the total after new releases.
 
         Parameters
         ----------
         before, after : Bound
+            Totals before and after the new releases.
         asked : Bound
-            Of the new releases alone, for the sentence.
+            Total of only the new releases, for the message.
 
         Raises
         ------
         BeyondReserve
-            If its reserve does not.
+            If the reserve does not admit the new releases.
         BeyondCap
-            If the cap does not admit it.
+            If the cap does not admit the new releases.
         """
         if self.admits(after):
             return
@@ -810,12 +815,12 @@ class Cap:
         left = f"{spoken_down(self.left(before))} of such" if pure == 0 else spoken_down(pure)
         raise BeyondCap(
             f"This asks for a pure ε = {say_number(asked.epsilon)}, which counts as ε = {counted} "
-            f"beside Gaussian noise, and ε = {left} is left of {cap}."
+            f"next to Gaussian noise, and ε = {left} is left of {cap}."
         )
 
 
 def delta_of_distance(distance: float, epsilon: float) -> float:
-    """(1 + e^epsilon) tau, rounded up: what a total variation of tau adds to delta.
+    """Return (1 + e^epsilon) tau, rounded up: the addition to delta by a total variation of tau.
 
     distance: tau.
     """
@@ -823,7 +828,7 @@ def delta_of_distance(distance: float, epsilon: float) -> float:
 
 
 def spoken_down(epsilon: float) -> str:
-    """What is left, in three significant digits, never more than it is."""
+    """Format an epsilon with three significant digits, rounded down."""
     if epsilon == 0:
         return "0"
     # The margin keeps 1 - 0.4 = 0.59999… from becoming 0.599.
@@ -831,24 +836,22 @@ def spoken_down(epsilon: float) -> str:
     return f"{digits.normalize():f}"
 
 
-# A bound on the privacy loss that holds at every moment, for whoever stops when it suits.
-
-# M_0: a little more than one release at epsilon = 1 and delta = 0.01 spends. Fixed here, and so
-# beforehand.
+# M_0: a little more than mu of one release at epsilon = 1 and delta = 0.01. It must not depend on
+# data.
 _FIRST_MU = 0.55
-# Everything below the epoch of this number belongs to it: nobody asks for so little.
+# Smallest epoch; it also covers all smaller totals, which do not occur in practice.
 _LOWEST_EPOCH = -20
 
 
 def odometer_epsilon(mu: float, delta: float) -> float:
-    """Bound on the privacy loss after releases with this root of their sum of mu squared.
+    """Return the odometer's bound on the privacy loss after releases with this composed mu.
 
     Parameters
     ----------
     mu : float
-        At least 0.
+        Root of the sum of mu squared, at least 0.
     delta : float
-        In (0, 1): the chance that the loss is larger at any time.
+        Probability, in (0, 1), that the loss is larger at any time.
 
     Raises
     ------
@@ -867,19 +870,19 @@ def odometer_epsilon(mu: float, delta: float) -> float:
 
 
 def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0.0) -> float:
-    """What holds when equal releases stop at this number, whatever made them stop there.
+    """Return epsilon of equal releases that stop at this number for any data-dependent reason.
 
     Parameters
     ----------
     mu : float
-        At least 0: of each of them.
+        GDP parameter of each release, at least 0.
     number : int
-        At least 1.
+        Number of releases, at least 1.
     delta : float
-        In (0, 1): for all numbers at which they could have stopped, together.
+        Failure probability, in (0, 1), for all possible numbers together.
     distance : float
-        Total variation between each as it is drawn and the ideal one; it takes (1 + e^epsilon)
-        number distance of this number's part of delta. Infinite where that is more than half.
+        Total variation between each drawn release and the ideal one. It uses (1 + e^epsilon) number
+        distance of this number's part of delta. Epsilon is infinite if that is more than half.
 
     Raises
     ------
@@ -894,13 +897,13 @@ def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0
         raise ParameterError("delta", "in (0, 1)", delta)
     together, part = math.sqrt(number) * mu, 6 * delta / (math.pi * number) ** 2
     at_most = gaussian_epsilon(part / 2, 1.0, together)
-    taken = (1 + math.exp(min(at_most, 700))) * number * distance * (1 + 1e-12)
-    return gaussian_epsilon(part - taken, 1.0, together) if taken <= part / 2 else math.inf
+    spent = (1 + math.exp(min(at_most, 700))) * number * distance * (1 + 1e-12)
+    return gaussian_epsilon(part - spent, 1.0, together) if spent <= part / 2 else math.inf
 
 
 @lru_cache(maxsize=1024)
 def _of_epoch(k: int, delta: float) -> float:
-    # Wider than the epoch by what the rounding above lets in.
+    # Wider than the epoch, to cover the rounding in `odometer_epsilon`.
     mu = _FIRST_MU * 2 ** (k / 2) * (1 + 1e-9)
     part = delta / ((math.pi**2 / 3 - 1) * (1 + abs(k)) ** 2)
 
@@ -909,6 +912,6 @@ def _of_epoch(k: int, delta: float) -> float:
         return c - math.log1p(-excess) if excess < 1 else math.inf
 
     least = gaussian_epsilon(part, 1.0, mu)
-    # Every c gives a bound: where the search ends decides how good it is, not whether it holds.
+    # Every c gives a valid bound; the search only makes it tighter.
     found = minimize_scalar(bound, bounds=(least, least + 10 * mu), method="bounded")
     return float(bound(found.x))
