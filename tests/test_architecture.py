@@ -487,19 +487,3 @@ def test_importing_the_package_imports_no_library_at_all():
         [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
     assert done.stdout.split()[0] == "False"
-
-
-def test_the_top_level_holds_what_it_should():
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    if listed.returncode != 0:
-        pytest.skip("not a git checkout")
-    top = {name.split("/")[0] for name in listed.stdout.splitlines()}
-    expected = {"app.py", "pages", "dpcore", "assets", "tests", "requirements.txt", "README.md"}
-    assert {name for name in top if not name.startswith(".")} <= expected | {
-        "pyproject.toml",
-        "LICENSE",
-        "CITATION.cff",
-        "docs",
-    }

@@ -70,19 +70,3 @@ def test_every_parameter_is_documented(name):
     named = documented(text) or set(re.findall(r"\w+", text))
     missing = [each for each in parameters if not each.startswith("_") and each not in named]
     assert not missing, f"{name} does not document {', '.join(missing)}"
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in PUBLIC if inspect.isclass(PUBLIC[name]) and "_" not in name]
-)
-def test_every_public_method_says_what_it_gives(name):
-    silent = [
-        f"{own.__name__}.{method}"
-        for own in PUBLIC[name].__mro__
-        if own.__module__.startswith("dpcore")
-        for method, thing in vars(own).items()
-        if not method.startswith(("_", "n_"))  # what a count counts, its name says
-        and (inspect.isfunction(thing) or isinstance(thing, property | classmethod | staticmethod))
-        and not (thing.fget if isinstance(thing, property) else thing).__doc__
-    ]
-    assert not silent

@@ -231,9 +231,3 @@ def test_both_papers_write_the_same_kinds_of_files(capsys, own_cache, tmp_path):
     kinds = {path.suffix for path in out.glob("2012-fig2.*")}
     assert kinds == {".csv", ".html", ".svg"}
     assert "2012-fig2" in (out / "summary.csv").read_text()
-
-
-def test_an_unknown_figure_is_told_all_there_are(capsys):
-    assert main(["reproduce", "fig9"]) == 2
-    told = capsys.readouterr().err
-    assert "fig1-a" in told and "2012-table1" in told and "all" in told

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -308,37 +306,3 @@ def test_a_person_can_find_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_folder() == tmp_path / "xdg" / "dpcore"
     assert not list(tmp_path.iterdir())
-
-
-def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path):
-    """SIGKILL half way; what was finished is found, its claims are free, and nothing is twice."""
-    command = [
-        sys.executable, "-m", "dpcore", "sweep", "--vary", "epsilon=0.1,0.2,0.5,1,2,5",
-        "--repetitions", "40", "--workers", "1", "--csv", str(tmp_path / "rows.csv"),
-    ]  # fmt: skip
-    environment = os.environ | {FOLDER_VARIABLE: str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    store = Store(tmp_path)
-    deadline = time.monotonic() + 180
-    while store.summary().entries < 10 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    finished = store.summary().entries
-    assert 10 <= finished < 240
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "rows.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 240 * 4
-    assert store.summary().entries == 240
-    assert len({(row["protocol"], row["epsilon"], row["repetition"]) for row in rows}) == 240 * 4
-
-
-def test_entries_are_readable_by_a_person(store):
-    collect(SWEEP, store=store)
-    checksum, body = entries(store)[0].read_text().split("\n", 1)
-    assert len(checksum) == 64
-    assert json.loads(body)["draw"]["dataset"] == "digits"

@@ -46,10 +46,6 @@ def numbers(rows):
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
-def test_a_cluster_gives_the_same_rows_to_the_last_digit(cluster, here):
-    assert numbers(collect(SWEEP, scheduler=cluster.scheduler_address).rows) == here
-
-
 def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, here, tmp_path):
     store = Store(tmp_path)
     killed, finished = None, []

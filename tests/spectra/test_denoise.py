@@ -269,11 +269,6 @@ def test_a_smooth_mean_is_told_from_noise(rng):
         denoise_mean(exact, 0.1, COLUMNS)
 
 
-def test_a_basis_is_named_and_not_spelled_out():
-    """Kinds of messages are ordered by how they are written, once a site."""
-    assert len(repr(cosine_basis((28, 28)))) < 80
-
-
 def test_each_of_two_views_has_its_own_cosines():
     shapes = (3, 4), (5, 2)
     views = cosine_basis_of_views(*shapes)
