@@ -1,7 +1,7 @@
-"""What the aggregator does: average what the sites sent, and give their leading directions.
+"""Steps of the aggregator: average the messages of the sites and return the leading directions.
 
-Algorithm 1, steps 9 to 11, of Imtiaz & Sarwate (2018). The aggregator sees messages and nothing
-else, so all of this is post-processing.
+Algorithm 1, steps 9 to 11, of Imtiaz & Sarwate (2018). The aggregator reads only messages, so all
+of this is post-processing.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dpcore.spectra import PublicBasis, Spectrum, proxy_aggregates
 
 
 class Inbox:
-    """Messages of one kind, one a site: of whole matrices their average alone is kept.
+    """Messages of one kind, one per site; of whole matrices only their average is stored.
 
-    weights: shape (n_sites,). n_s / N, in the order in which the messages come.
-    precision: Of the average of whole matrices; that of the messages by default.
+    weights: shape (n_sites,). n_s / N, in the order in which the messages arrive.
+    precision: Data type of the average of whole matrices; that of the messages by default.
     n_bytes: Length of each message.
-    proxies: list of shape (intermediate_dim, n_features). The transpose of each site's P_s; of
-        whole matrices none is kept.
-    average: Weighted by n_s / N; once `add_up` has made it.
+    proxies: list of shape (intermediate_dim, n_features). Transpose of each site's P_s; empty for
+        whole matrices.
+    average: Average with weights n_s / N; set by `add_up`.
     """
 
     average: Spectrum
@@ -50,7 +50,7 @@ class Inbox:
         self._precision = precision
 
     def receive(self, message: SiteMessage, n_bytes: int = 0) -> None:
-        """Take what a site sent, and how many bytes it took."""
+        """Add the message of a site and its length in bytes."""
         precision = np.dtype(self._precision or message.values.dtype)
         weight = self.weights[len(self.n_bytes)].astype(precision)
         self.n_bytes.append(n_bytes)
@@ -62,14 +62,15 @@ class Inbox:
 
     @property
     def rank(self) -> int:
-        """R of the longest proxy; 0 of whole matrices."""
+        """Return R of the longest proxy, or 0 for whole matrices."""
         return max(map(len, self.proxies), default=0)
 
 
 def add_up(inboxes: Iterable[Inbox]) -> None:
-    """A_c for messages of each kind: step 10. Proxies that begin others are added up on the way.
+    """Compute A_c for messages of each kind (step 10). Proxies that begin longer ones share their
+    sums.
 
-    inboxes: Each with a message of every site.
+    inboxes: Inboxes that contain a message of every site.
     """
     waiting = sorted(inboxes, key=lambda box: -box.rank)
     while waiting:
@@ -94,28 +95,30 @@ def add_up(inboxes: Iterable[Inbox]) -> None:
 def leading_directions(
     average: Spectrum, n_components: int, *, ranking: str, of_proxies: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Step 11: the K leading eigenpairs of the average, as in `aggregate`."""
+    """Return the K leading eigenpairs of the average (step 11), as in `aggregate`."""
     if not of_proxies:
         return average.leading(n_components, by=ranking)
     eigenvalues, components = average.leading(n_components)
-    # An average of proxies has no eigenvalue below zero but by rounding.
+    # An average of proxies has negative eigenvalues only by rounding.
     return np.maximum(eigenvalues, 0), components
 
 
 def aggregate(
     messages: Sequence[SiteMessage], n_components: int, *, ranking: str = "magnitude"
 ) -> tuple[FloatArray, FloatArray]:
-    """Top-K subspace of the average of what the sites sent, weighted by n_s / N.
+    """Return the top-K subspace of the average of the messages, weighted by n_s / N.
 
     Parameters
     ----------
     messages : sequence of SiteMessage
-        All proxies or all whole matrices, with the same number of features.
+        All proxies or all whole matrices, with the same number of
+        features.
     n_components : int
-        K. If the proxies together span fewer directions, the rest of the subspace is arbitrary.
+        K. If the proxies together span fewer directions, the rest of the subspace is
+        arbitrary.
     ranking : {"magnitude", "value"}
-        How eigenvalues of an average of whole matrices are ranked; an average of proxies has
-        none below zero.
+        How eigenvalues of an average of whole matrices are ranked; an
+        average of proxies has none below zero.
 
     Returns
     -------
@@ -125,7 +128,8 @@ def aggregate(
     Raises
     ------
     ParameterError
-        If there are no messages, or they differ in kind or in number of features.
+        If there are no messages, or they differ in kind or in number of
+        features.
     """
     if not messages:
         raise ParameterError("messages", "at least one", 0)
@@ -146,28 +150,30 @@ def aggregate(
 
 @dataclass(frozen=True)
 class Subspace:
-    """A K-dimensional subspace, what it promises and what it cost to send.
+    """A K-dimensional subspace with its guarantee and its communication cost.
 
     Parameters
     ----------
     components : ndarray of shape (n_components, n_features)
         Orthonormal rows, leading one first.
     eigenvalues : ndarray of shape (n_components,)
-        In units of the second moment the subspace was taken from.
+        Eigenvalues of the second moment that was
+        decomposed, in its units.
     guarantee : Guarantee
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to a second-moment entry, without masks that
-        cancel; empty where sites add none.
+        Noise standard deviation each site added to a second-moment
+        entry, without masks that cancel; empty if sites add none.
     bytes_sent : ndarray of shape (n_sites,)
-        Length of what each site sent, and of the average mean that came back to it where sites
-        share one; zero where a site sends nothing.
+        Length of the messages of each site, and of the average
+        mean that is sent back if sites share one; zero if a site sends nothing.
     n_rounds : int
-        How many messages travel one after the other; those of different sites may go at once. A
-        mean that sites share takes two more: their means, and the average back.
+        Number of messages that are sent one after the other; those of different sites
+        may be sent in parallel. A shared mean takes two more: the means, and the average back.
     centre : ndarray of shape (n_features,) or None
-        The released point that rows were centred by, in their units; None where there is none.
+        Released centre of the rows, in their units;
+        None without centring.
     diagnostics : dict
-        What the method has to say about how it ran; empty for closed forms.
+        Diagnostics of the method; empty for closed forms.
     """
 
     components: FloatArray
@@ -182,16 +188,16 @@ class Subspace:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAverage:
-    """The noisy second moment of everybody, as it is where the sites' parts have come together.
+    """The noisy second moment of all sites, after their parts were combined.
 
     sigma, bytes_sent: shape (n_sites,). As in `Subspace`.
     sigma_left: Noise standard deviation in an entry of the average, before any truncation at the
         sites.
     of_proxies: Whether sites sent their leading directions only.
-    mean_sigma: Of the noise in the centre, where its outer product was subtracted; 0 on the sphere.
-    noise: Shape of the noise, where it is not that of the settings.
+    mean_sigma: Noise of the centre, if its outer product was subtracted; 0 on the sphere.
+    noise: Shape of the noise, if it differs from that of the settings.
     centre: shape (n_features,) or None. As in `Subspace`.
-    total: Energy of all directions, where it is public.
+    total: Energy of all directions, if it is public.
     """
 
     spectrum: Spectrum
@@ -207,15 +213,18 @@ class NoisyAverage:
     total: float | None = None
 
     def decomposed(self, settings: ReleaseSettings) -> Spectrum:
-        """What the leading directions are taken of: a noisy second moment without what is likely
-        to be noise, where that is asked for. Proxies were denoised before they were cut."""
+        """Return the spectrum whose leading directions are released.
+
+        This is the denoised matrix if the settings denoise, and the average otherwise. Proxies were
+        denoised before they were cut.
+        """
         if self.of_proxies:
             return self.spectrum
         noise, bases = self.noise or settings.noise, self.bases(settings)
         return self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise)
 
     def bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
-        """In which a noisy second moment is denoised."""
+        """Return the bases in which the noisy second moment is denoised."""
         return bases_worth(
             self.spectrum,
             settings.n_components,
@@ -226,7 +235,7 @@ class NoisyAverage:
         )
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:
-        """The K leading directions."""
+        """Return the K leading directions."""
         eigenvalues, components = leading_directions(
             self.decomposed(settings),
             settings.n_components,
@@ -245,7 +254,9 @@ class NoisyAverage:
 
     @property
     def subtracted_mean(self) -> NoisyMean | None:
-        """None where none was, and where there was no noise in it."""
+        """Return the noisy mean whose outer product was subtracted; None if there is none or it is
+        exact.
+        """
         if self.centre is None or self.mean_sigma == 0:
             return None
         return NoisyMean(self.centre, self.mean_sigma)
@@ -253,9 +264,10 @@ class NoisyAverage:
     def assessment(
         self, settings: ReleaseSettings, *, rng: np.random.Generator
     ) -> Assessment | None:
-        """How good those directions are, of a noisy second moment that nothing was cut from.
+        """Assess the leading directions of a noisy second moment that was not cut.
 
-        rng: Of the probes of a denoised one. None where denoised ones are ranked by magnitude.
+        rng: Generator of the probes of a denoised matrix. Returns None for denoised matrices ranked
+            by magnitude.
         """
         noise, mean = self.noise or settings.noise, self.subtracted_mean
         bases = self.bases(settings)

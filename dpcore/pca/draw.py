@@ -1,10 +1,10 @@
-"""One repetition at all sites at once, shared by every protocol and several settings.
+"""One repetition at all sites, shared by all protocols and by several settings.
 
 All protocols at sites start from the same noisy second moments, and so do all R, K, truncations and
-encodings. Drawing and decomposing them once makes several protocols, and a sweep over R, cost
-little more than one. Sharing changes no digit: `dpcore.spectra.Spectrum` says why. What a site and
-the aggregator do is in `dpcore.pca.site` and `dpcore.pca.aggregator`; here it is said who does it
-when.
+encodings. Each noisy matrix is therefore drawn and decomposed once, so that several protocols, or a
+sweep over R, cost little more than one. The results do not depend on what is shared: see
+`dpcore.spectra.Spectrum`. The steps of a site and of the aggregator are in `dpcore.pca.site` and
+`dpcore.pca.aggregator`; this module decides when they run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ THREADED_FROM_FEATURES = 256
 
 # Noisy matrices that wait for the average of their diagonals take at most this memory; the noise of
 # further sites is drawn again.
-_MOST_BYTES_KEPT = 2**28
+_MOST_BYTES_STORED = 2**28
 
 Made = TypeVar("Made")
 
@@ -65,30 +65,31 @@ class Draw:
     Parameters
     ----------
     moments : SiteMoments or SiteRows
-        Rows where a centre has to be drawn before their moments can be taken.
+        Rows if a centre has to be drawn before their moments can be computed.
     settings : ReleaseSettings
     repetition : Repetition
     proxies, average : bool
-        Which messages of the sites the protocols to be run will ask for.
+        Messages of the sites that the selected protocols need.
     calibrate : callable
-        (people, settings) -> NoiseScales: the noise of whoever holds the rows of so many.
+        (n_samples, settings) -> NoiseScales of the holder of n_samples rows.
     precision : data type, optional
-        Of noise that is drawn in one, and of averages; that of the rows by default.
+        Data type of pooled noise and of averages; that of the rows by default.
     threads : int, optional
-        Sites worked on at the same time; one a processor by default.
+        Number of sites processed in parallel; one per processor by default.
     checkpoint : callable
-        Called before each site and each block of everybody's rows; what it raises ends the draw.
+        Called before each site and each block of pooled rows; an exception that it raises ends the
+        draw.
     watch : callable
-        Called with a `SiteAtWork` as each site is done, by the thread that did it.
+        Called with a `SiteAtWork` when a site is done, by the thread that processed it.
 
     Attributes
     ----------
     everybody : SiteMoments or SiteRows
-        Of all sites.
+        Data of all sites.
     sites : tuple of int
-        The numbers of those that answer.
+        Numbers of the sites that answer.
     moments : SiteMoments or SiteRows
-        Of those that answer: all that a protocol reads.
+        Data of the sites that answer. Protocols read nothing else.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Draw:
         settings.check_features(moments.n_features)
         check_centring(moments, settings)
         self.everybody = moments
-        # Streams are keyed by a site's number among all, whoever else is there.
+        # Streams are keyed by the number among all sites, whichever of them answer.
         self.sites = sites_that_answer(settings, moments.n_sites, repetition)
         self.moments = moments.at(self.sites)
         self.settings = settings
@@ -117,7 +118,7 @@ class Draw:
         self.precision = np.dtype(precision or moments.dtype)
         self._average_in = precision
         self._sharing = [settings]
-        self._asked = proxies, average
+        self._message_kinds = proxies, average
         self._threads = threads
         self._checkpoint = checkpoint
         self._watch = watch
@@ -127,7 +128,8 @@ class Draw:
         self._lock = Lock()
 
     def several(self, settings: Sequence[ReleaseSettings]) -> list[Draw]:
-        """Draws that share their noise and every decomposition they can, one a setting.
+        """Return draws that share their noise and as many decompositions as possible, one per
+        setting.
 
         Raises
         ------
@@ -145,9 +147,10 @@ class Draw:
         return draws
 
     def once(self, make: Callable[[Draw], Made]) -> Made:
-        """What `make` gives, made by whoever of several threads asks first, for all draws that
-        share their noise: K, R, truncation, encoding
-        and denoising may have no part in it."""
+        """Return make(), computed once for all draws that share the noise. Thread-safe.
+
+        `make` must not depend on K, R, truncation, encoding or denoising.
+        """
         with self._lock:
             lock = self._locks.setdefault(make, Lock())
         with lock:
@@ -157,47 +160,49 @@ class Draw:
 
     @property
     def n_samples(self) -> list[int]:
-        """People at each site that answers."""
+        """Return the number of samples at each site that answers."""
         return [int(n) for n in self.moments.n_samples]
 
     @property
     def n_people(self) -> int:
-        """N, at all sites that answer together."""
+        """Return N, the number of samples at all sites that answer."""
         return sum(self.n_samples)
 
     @property
     def of_sites(self) -> ReleaseSettings:
-        """The settings with the share that a mean shared by all these sites takes."""
+        """Return the settings with the budget share of a mean that all these sites release."""
         people, n_features = self.n_samples, self.moments.n_features
         return with_mean_share(self.settings, people, n_features, n_noises=len(people))
 
     @property
     def scales(self) -> list[NoiseScales]:
-        """Noise scales of each site; not before a protocol asks: PPCA has no delta for them."""
+        """Return the noise scales of each site. Lazy, because PPCA has no delta to compute them
+        with.
+        """
         return self.once(Draw._scales)
 
     @property
     def sigma(self) -> FloatArray:
-        """(S,) standard deviation of the noise in an entry of each site's second moment."""
+        """Return the noise standard deviation of each site's second moment, shape (S,)."""
         return np.array([scales.moment for scales in self.scales])
 
     @property
     def sigma_of_average(self) -> float:
-        """Noise standard deviation in an entry of the average of the sites' second moments."""
+        """Return the noise standard deviation of an entry of the average second moment."""
         return float(np.linalg.norm(self.moments.weights * self.sigma))
 
     @property
     def shares_diagonal(self) -> bool:
-        """Whether sites that cut share the average of their noisy diagonals first."""
+        """Return whether sites that cut share the average of their noisy diagonals first."""
         return self.settings.bases == (COLUMNS_WHERE_BETTER,)
 
     @property
     def bases_at_sites(self) -> tuple[PublicBasis, ...]:
-        """Bases in which sites denoise before their cut.
+        """Return the bases in which sites denoise before their cut.
 
-        Columns are left out unless they differ in variance, by the average of the sites' noisy
-        diagonals: the matrix of one site is too noisy for the decision, and has to be denoised like
-        the others.
+        Columns are left out unless they differ in variance, according to the average of the sites'
+        noisy diagonals. The matrix of one site is too noisy for the decision, and all sites have to
+        be denoised in the same way.
         """
         if not self.shares_diagonal:
             return self.settings.bases
@@ -205,29 +210,36 @@ class Draw:
 
     @property
     def diagonal_of_average(self) -> FloatArray | None:
-        """(D,) average of the sites' noisy diagonals; None if they do not share it."""
+        """Return the average of the sites' noisy diagonals, shape (D,); None if they do not share
+        it.
+        """
         return self.once(Draw._diagonal_of_average) if self.shares_diagonal else None
 
     @property
     def noisy_means(self) -> FloatArray | None:
-        """(S, D) means as the sites release them, or None when rows are taken as centred."""
+        """Return the released means of the sites, shape (S, D); None without a mean."""
         return self.once(Draw._noisy_means)
 
     @property
     def centre(self) -> FloatArray | None:
-        """(D,) centre of the sphere that the sites share; None where rows stay as they are."""
+        """Return the centre of the sphere that the sites share, shape (D,); None if rows keep their
+        length.
+        """
         return self.once(Draw._centre)
 
     @property
     def pooled_moment(self) -> FloatArray:
-        """Everybody's exact second moment, `moment_around` no centre."""
+        """Return the exact second moment of all sites, without centring."""
         return self.once(Draw.moment_around)
 
     def moment_around(
         self, centre: FloatArray | None = None, site: int | None = None
     ) -> FloatArray:
-        """Exact second moment of a site, or of everybody; of rows that wait for a centre, around
-        that one or else the public middle."""
+        """Return the exact second moment of one site, or of all sites if `site` is None.
+
+        Rows that are not centred yet are centred by `centre`, or by the public middle if it is
+        None.
+        """
         if isinstance(self.moments, SiteRows):
             # Sites share the processors.
             at_once = 1 if site is None else len(self.sites)
@@ -239,27 +251,27 @@ class Draw:
         return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
 
     def total_around(self, centre: FloatArray | None) -> float | None:
-        """Energy of all directions of `moment_around` a noisy centre, where it is public."""
+        """Return the energy of all directions of `moment_around(centre)`, if it is public."""
         if centre is None or not isinstance(self.moments, SiteRows):
             return None
         return self.moments.total_around(centre)
 
     def first(self) -> Spectrum:
-        """The first site's noisy second moment, around its own noisy mean, and no other site's."""
+        """Return the first site's noisy second moment, around the site's own noisy mean."""
         return self.once(Draw._gathered)[0]
 
     def proxies(self) -> Inbox:
-        """What arrives when every site sends its proxy."""
+        """Return what the aggregator receives when every site sends its proxy."""
         return self.once(Draw._gathered)[1][MessageKind.proxy(self.settings)]
 
     def whole_matrices(self) -> Inbox:
-        """What arrives when every site sends its whole noisy second moment."""
+        """Return what the aggregator receives when every site sends its whole matrix."""
         return self.once(Draw._gathered)[1][MessageKind(self.settings.encoding)]
 
     @property
     def _kinds(self) -> list[MessageKind]:
-        """Of all messages that somebody will ask for."""
-        proxies, average = self._asked
+        """Return the message kinds that the selected protocols need."""
+        proxies, average = self._message_kinds
         kinds = {MessageKind.proxy(each) for each in self._sharing if proxies}
         kinds |= {MessageKind(each.encoding) for each in self._sharing if average}
         # Longest first: shorter proxies are then views of it.
@@ -267,7 +279,7 @@ class Draw:
 
     def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
-        # and a chunk at a time, so that fifty sites don't keep fifty noisy matrices alive.
+        # and in chunks, so that fifty sites don't keep fifty noisy matrices alive.
         workers = min(len(sites), self._threads or PROCESSORS)
         if workers > 1 and self.moments.n_features >= THREADED_FROM_FEATURES:
             return self._in_threads(sites, workers)
@@ -280,7 +292,7 @@ class Draw:
                 yield from pool.map(lambda site: self._sent_by(site, self.noisy_site(site)), chunk)
 
     def noisy_site(self, site: int) -> NoisySite:
-        """A site as its noise left it, the same at every call."""
+        """Return a site with its noise, the same at every call."""
         if (before := self._noisy_sites.pop(site, None)) is not None:
             return before
         self._checkpoint()
@@ -296,7 +308,7 @@ class Draw:
         return NoisySite(noisy, people, sigma, self.settings.noise, self.sigma_of_average)
 
     def for_each_site(self, work: Callable[[int, NoisySite], Made]) -> Iterator[Made]:
-        """Yield work(site, noisy site) of all sites in order, in several threads."""
+        """Yield work(site, noisy site) of all sites in order, computed in several threads."""
 
         def done(site: int) -> Made:
             return work(site, self.noisy_site(site))
@@ -339,7 +351,7 @@ class Draw:
         diagonal = self.once(Draw._diagonal_of_average)
         return noisy.proxy(kind.intermediate_dim, kind.ranking, bases, diagonal)
 
-    # What is made once, whoever of those that share the noise asks for it.
+    # Arguments of `once`.
 
     def _scales(self) -> list[NoiseScales]:
         return noise_of_sites(self.of_sites, self.n_samples, self.calibrate)
@@ -350,9 +362,9 @@ class Draw:
         if self.noisy_means is None:
             return np.zeros(self.moments.n_features)
         weights = self.moments.weights
-        left = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
+        sigma = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
         mean, rows = weights @ self.noisy_means, self.moments
-        return centre_of_sphere(mean, rows.half_widths, sigma=left, image_shape=rows.image_shape)
+        return centre_of_sphere(mean, rows.half_widths, sigma=sigma, image_shape=rows.image_shape)
 
     def _columns_differ(self) -> bool:
         sigma = self.sigma_of_average
@@ -371,9 +383,9 @@ class Draw:
                 centre = weights @ means
                 diagonal = diagonal - 2 * means[site] * centre + centre**2
             total += weights[site] * diagonal
-            # Kept for the messages, so that noise is not drawn twice.
+            # Stored for the messages, so that noise is not drawn twice.
             n_bytes += drawn.noisy.nbytes
-            if n_bytes <= _MOST_BYTES_KEPT:
+            if n_bytes <= _MOST_BYTES_STORED:
                 self._noisy_sites[site] = drawn
         return total
 
@@ -385,7 +397,7 @@ class Draw:
         return np.stack([noisy_mean(mean, own.mean, rng=rng(site)) for site, mean, own in sites])
 
     def _gathered(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
-        """The first site alone, and what arrives of every kind that somebody will ask for."""
+        """Return the first site's spectrum and the received messages of every required kind."""
         boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._kinds}
         if any(kind.bases == (COLUMNS_WHERE_BETTER,) for kind in boxes):
             self.once(Draw._columns_differ)

@@ -1,22 +1,17 @@
 """Messages as bytes: proxies and rounded matrices, entropy-coded.
 
-The coder is that of `constriction` (Bamler 2022, arXiv:2201.01741). How often each symbol occurs
-travels with them. For the 307,720 numbers of a matrix of noise at D = 784, rounded at up to 1.7
-sigma, the length is within 0.3 % of the entropy, where Huffman codes with at least one bit a symbol
-(zlib) need 12 to 50 % more.
+A message is post-processing of the noisy second moment, so its size is free to choose. A proxy may
+be sent at a lower precision. A whole matrix is sent as one triangle, and may be rounded to a step
+that is a multiple of its noise: the site adds a uniform dither u in [-1/2, 1/2) to x / step, rounds
+    to a whole number and sends that; the aggregator knows u and subtracts it. The error of an entry
+    is then uniform on [-step/2, step/2) and independent of x (Schuchman 1964): it is unbiased with
+    variance step^2 / 12, so a step of one sigma adds 1/12 to the variance of the noise.
 
-Messages as bytes: what a site really sends is what `encode_message` returns.
-
-What is sent is post-processing of the noisy second moment, so its size is free to choose. A
-proxy may travel at a lower precision; a whole matrix, of which only one triangle is sent, also
-rounded to a step of a multiple of its noise: the site adds a uniform dither u in [-1/2, 1/2) to
-x / step, rounds to a whole number and sends that; the aggregator, who knows u, takes it off again.
-The error of an entry is then uniform on [-step/2, step/2) and independent of x (Schuchman 1964):
-unbiased, with variance step^2 / 12 and not a bit more, so at a step of one sigma it adds 1/12 to
-the variance of noise that is there anyway.
-
-The dither also tells the decoder which whole numbers to expect, which the coding uses: on MNIST
-at a step of one sigma it saves 5 % of the bytes.
+Whole numbers are coded by `constriction` (Bamler 2022, arXiv:2201.01741). The symbol frequencies
+are part of the message. They depend on the dither, which saves 5 % of the bytes on MNIST at a step
+of one sigma. For the 307,720 numbers of a matrix of noise at D = 784, rounded at up to 1.7 sigma,
+the length is within 0.3 % of the entropy. Huffman codes with at least one bit per symbol (zlib)
+need 12 to 50 % more.
 """
 
 from __future__ import annotations
@@ -45,15 +40,15 @@ MOST_CONTEXTS = 16
 
 
 class CodingError(ValueError):
-    """Bytes that no encoder wrote."""
+    """Error for bytes that no encoder wrote."""
 
 
 def encode_integers(values: IntArray, side: FloatArray) -> bytes:
-    """Code whole numbers whose law depends on something the decoder knows too.
+    """Code whole numbers whose law depends on side information that the decoder has.
 
     values: integer array of shape (n,)
-    side: shape (n,). In [0, 1); divided into up to 16 equal bins, each with frequencies of its own.
-        How many is chosen so that the frequencies don't cost more than they save.
+    side: shape (n,), in [0, 1). Divided into up to 16 equal bins, each with frequencies of its own.
+        The number of bins minimises the total length, including the frequencies.
     """
     least, span = int(values.min()), int(values.max() - values.min())
     # Steps far below the noise make many symbols whose low bits are as good as random.
@@ -77,7 +72,7 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
 
 
 def decode_integers(data: bytes, side: FloatArray) -> IntArray:
-    """What `encode_integers` coded, given the same `side`; int64 array of shape (n,).
+    """Decode the output of `encode_integers` for the same `side`; int64 array of shape (n,).
 
     Raises `CodingError` if no encoder wrote these bytes for this `side`.
     """
@@ -115,7 +110,9 @@ def _decoded(data: bytes, side: FloatArray) -> IntArray:
 
 
 def _best_weights(symbols: IntArray, side: FloatArray, n_symbols: int) -> tuple[IntArray, bytes]:
-    """Weights of each context's symbols and their table, for the shortest number of contexts."""
+    """Return symbol weights of each context and their table, for the number of contexts that is
+    shortest.
+    """
     fine = _context_of(side, MOST_CONTEXTS)
     counts = np.bincount(fine * n_symbols + symbols, minlength=MOST_CONTEXTS * n_symbols)
     counts = counts.reshape(MOST_CONTEXTS, n_symbols)
@@ -169,14 +166,11 @@ _MOST_FEATURES = 20_000
 
 
 class MessageError(ValueError):
-    """Bytes that are no message of ours, or a damaged one."""
+    """Error for bytes that are no message, or a damaged one."""
 
 
 def check_encoding(encoding: str, *, whole: bool) -> None:
-    """Refuse an encoding that is unknown or not for this kind of message.
-
-    Raises `ParameterError`.
-    """
+    """Raise `ParameterError` if an encoding is unknown or not for this kind of message."""
     rounded = rounding_step(encoding) is not None
     if rounded and not whole:
         raise ParameterError(
@@ -192,7 +186,9 @@ def check_encoding(encoding: str, *, whole: bool) -> None:
 
 
 def message_length(n_features: int, columns: int, itemsize: int, *, whole: bool) -> int:
-    """Length in bytes of a message in floating point; a whole matrix sends one triangle."""
+    """Return the length in bytes of a floating-point message; a whole matrix is sent as one
+    triangle.
+    """
     count = _triangle(n_features) if whole else n_features * columns
     return _HEADER.size + count * itemsize + _CHECKSUM.size
 
@@ -203,23 +199,23 @@ def encode_message(
     *,
     rng: np.random.Generator | None = None,
 ) -> bytes:
-    """A message as bytes: header, body, checksum.
+    """Return a message as bytes: header, body, checksum.
 
     Parameters
     ----------
     message : SiteMessage
     encoding : str
-        "native" keeps the data type of the values. "float64", "float32" and "float16" convert
-        them. "int8", for proxies, rounds every column to 255 levels of its own. "rounded:K",
-        for whole matrices, rounds with a public dither to a step of K sigma and codes the whole
-        numbers in as many bits as they carry.
+        "native" keeps the data type of the values. "float64", "float32" and "float16" convert them.
+        "int8", for proxies, rounds every column to 255 levels of its own. "rounded:K", for whole
+        matrices, rounds with a public dither to a step of K sigma and entropy-codes the whole
+        numbers.
     rng : numpy.random.Generator, optional
-        Where "rounded" draws the key of its dither; public, and no other site's.
+        Generator of the dither key for "rounded". Public, and different at every site.
 
     Raises
     ------
     ParameterError
-        If the encoding is not for this message, or cannot hold its values.
+        If the encoding is not for this message, or cannot represent its values.
     """
     check_encoding(encoding, whole=message.whole)
     values = message.values
@@ -248,12 +244,12 @@ def encode_message(
 
 
 def decode_message(data: bytes) -> SiteMessage:
-    """The message that `encode_message` wrote, in the data type the site worked in.
+    """Return the message that `encode_message` wrote, in the data type of the site.
 
     Raises
     ------
     MessageError
-        If the bytes are foreign, of another version, cut short or changed on the way.
+        If the bytes are foreign, of another version, cut short or changed in transit.
     """
     if len(data) < _HEADER.size + _CHECKSUM.size or data[:4] != MAGIC:
         raise MessageError("not a site message: it does not start with the DPCA mark")
@@ -284,9 +280,10 @@ def decode_message(data: bytes) -> SiteMessage:
 def sent(
     message: SiteMessage, encoding: str, *, rng: np.random.Generator | None = None
 ) -> tuple[SiteMessage, int]:
-    """What arrives when a message is sent, and how many bytes it took.
+    """Return the message as the aggregator receives it, and its length in bytes.
 
-    Parameters are those of `encode_message`. Nothing is encoded where nothing could change.
+    Parameters are those of `encode_message`. The message is not encoded if that would not change
+    it.
     """
     values = message.values
     if encoding in (NATIVE, values.dtype.name):
@@ -326,7 +323,7 @@ def _rounded_body(values: FloatArray, step: float, rng: np.random.Generator | No
 
 
 def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
-    """Dithered rounding of values to multiples of a step, entropy-coded.
+    """Round values with dither to multiples of a step, and entropy-code them.
 
     values: shape (n,). At most `MOST_STEPS` steps from zero.
     step: Greater than 0.
@@ -337,7 +334,7 @@ def round_and_code(values: FloatArray, step: float, dither_key: int) -> bytes:
 
 
 def decode_rounded(data: bytes, count: int, step: float, dither_key: int) -> FloatArray:
-    """The rounded values, float64 of shape (count,), with the dither taken off.
+    """Return the rounded values without the dither, float64 of shape (count,).
 
     Raises `CodingError` if the bytes are not from `round_and_code` with this count and key.
     """
@@ -372,7 +369,7 @@ def _read_body(data: bytes, name: str, shape: tuple[int, ...]) -> FloatArray:
 
 
 def symmetric_from(triangle: AnyArray, n_features: int) -> AnyArray:
-    """The matrix whose upper triangle this is, row by row."""
+    """Return the symmetric matrix with this upper triangle, given row by row."""
     values = np.zeros((n_features, n_features), dtype=triangle.dtype)
     upper = np.triu_indices(n_features)
     values[upper] = triangle

@@ -1,22 +1,21 @@
 """Settings of a private PCA, and the share of its budget that a private mean takes.
 
-How much of a budget a private mean is worth: from public numbers, and from no row.
+**Share of a private mean.** The share depends on public numbers only. Rows are at most 1 long, N of
+them at S sites, each with D entries; mu is the budget as a Gaussian mechanism. Averaged over the
+sites, the mean's noise is 2 x / sqrt(s) long for a share s of mu squared, with x = sqrt(S D) / (N
+mu), and that of the second moment has the operator norm 2 x / sqrt(1 - s) (the edge of the
+semicircle of isometric noise of scale sqrt(2) / (n mu)).
 
-Rows are at most 1 long, N of them at S sites, each with D entries; mu is the budget as a Gaussian
-mechanism. Averaged over the sites, the mean's noise is 2 x / sqrt(s) long for a share s of mu
-squared, with x = sqrt(S D) / (N mu), and that of the second moment has the operator norm
-2 x / sqrt(1 - s) (the edge of the semicircle of isometric noise of scale sqrt(2) / (n mu)).
-
-A centre that is off by e bends the moment by second order, |e|^2 over the squared distance of the
-rows; measured against the diameter 2 of the ball this is x^2 / s. Since 2 / sqrt(1 - s) is at most
-1 + 1 / (1 - s), both together are at most
+A centre with error e changes the moment by second order, |e|^2 over the squared distance of the
+rows; relative to the diameter 2 of the ball this is x^2 / s. Since 2 / sqrt(1 - s) is at most 1 + 1
+/ (1 - s), the sum of both errors is at most
 
     x + x / (1 - s) + x^2 / s,
 
-which is least at s = sqrt(x) / (1 + sqrt(x)), where it is 2 x + 2 x^(3/2) + x^2. Without a mean
-rows are taken around the public middle, which is at most 1 off, that is 1/4 by the same measure,
-and the moment's noise costs 2 x: from 2 x^(3/2) + x^2 = 1/4 on, at x = 0.22, a mean costs more
-than any centre it could find is worth, and none is bought.
+with its minimum 2 x + 2 x^(3/2) + x^2 at s = sqrt(x) / (1 + sqrt(x)). Without a mean, rows are
+centred by the public middle, whose error is at most 1, that is 1/4 in the same measure, and the
+moment's noise costs 2 x. If 2 x^(3/2) + x^2 exceeds 1/4, which happens at x = 0.22, a private mean
+costs more than the best centre can gain, and the share is 0.
 """
 
 from __future__ import annotations
@@ -42,12 +41,10 @@ from dpcore.spectra import (
 )
 from dpcore.streams import AFTER_THE_NOISE, Purpose, Repetition
 
-# What a private PCA is asked to do.
-
 TRUNCATIONS = ("svd", "psd")
 MASKS = ("published", "wide")
 DENOISING = ("auto", "columns", "cosines", "none")
-# How a message may be put into bytes.
+# Encodings of messages.
 NATIVE = "native"
 PRECISIONS = ("float64", "float32", "float16", "int8")
 ROUNDED = "rounded:"
@@ -57,10 +54,10 @@ SMALLEST_MEAN_SHARE = 1e-300
 
 @dataclass(frozen=True)
 class ReleaseSettings:
-    """Everything a protocol needs besides the data and the randomness.
+    """Everything a protocol needs in addition to the data and the randomness.
 
-    By default noise that keeps its promise at every epsilon, in the shape and the truncation that
-    cost least; what Algorithm 1 prints is `ReleaseSettings.published`.
+    The defaults are the calibration that keeps its guarantee at every epsilon, and the noise shape
+    and truncation with the smallest error. Algorithm 1 as printed is `ReleaseSettings.published`.
 
     Parameters
     ----------
@@ -68,36 +65,37 @@ class ReleaseSettings:
     n_components : int
         K, the dimension of the subspace released.
     intermediate_dim : int
-        R, the number of eigen-directions a site sends. R < K is allowed: the sites' proxies
-        together may still span K directions, each site just contributes fewer.
+        R, the number of eigen-directions a site sends. R < K is allowed: the
+        sites' proxies together may still span K directions, each site just contributes fewer.
     calibration : {"published", "classic", "analytic"}
     noise : {"triangle", "isometric"}
     truncation : {"svd", "psd"}
-        Rank eigenvalues by magnitude, as published, or by value with negative ones cut to zero.
+        Rank eigenvalues by magnitude, as published, or by value with
+        negative ones cut to zero.
     row_norm_bound : float
         Public bound c on the Euclidean norm of a row.
     mean_share : float or None
-        In [0, 1). Share of the budget, counted in mu squared, that pays for a private mean to
-        centre by (`mean_weight`). 0 takes rows as centred; None finds a share by a rule that
-        reads public numbers only (`dpcore.pca.settings`).
+        Share of the budget in [0, 1), counted in mu squared, for a private
+        mean to centre by (`mean_weight`). 0 takes rows as centred; None computes a share from
+        public numbers only (`dpcore.pca.settings`).
     on_sphere : bool
-        Send every row to length 1 around that mean before the second moment is taken
-        (`SiteRows.around`), instead of subtracting the mean's outer product afterwards.
+        Scale every row to length 1 around that mean before the second moment is
+        computed (`SiteRows.around`), instead of subtracting the mean's outer product afterwards.
     masks : {"published", "wide"}
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
-        H: how many sites CAPE's guarantee counts on to keep their masks and noises to
-        themselves; None is all but one, and one of one.
+        H: number of sites that are assumed to keep their masks and noises
+        secret in CAPE's guarantee. None is all but one, and one of one.
     encoding : str
-        How messages are put into bytes: "native", a precision, or "rounded:K" for whole matrices
+        Encoding of messages: "native", a precision, or "rounded:K" for whole matrices
         (`dpcore.pca.messages.encode_message`).
     dropped_sites : int
-        How many of the sites never answer; which ones, a stream of the repetition says
+        Number of sites that never answer. A stream of the repetition selects them
         (`sites_that_answer`).
     bases : tuple of PublicBasis
-        Public bases in which noise is told from signal before a noisy matrix is decomposed
-        (`dpcore.spectra.denoising`): by each site before its cut to R, or once by whoever holds a
-        noisy matrix of everybody. With none, matrices are decomposed as they are.
+        Public bases in which a noisy matrix is denoised before it is
+        decomposed (`dpcore.spectra.denoising`): by each site before its cut to R, or once by the
+        holder of a noisy matrix of all sites. Without bases, matrices are decomposed as they are.
 
     Raises
     ------
@@ -124,7 +122,9 @@ class ReleaseSettings:
     def published(
         cls, budget: PrivacyBudget, n_components: int, intermediate_dim: int, **changes: Any
     ) -> Self:
-        """Noise and truncation as printed, whose calibration breaks its promise above about 2."""
+        """Return settings as printed; the calibration breaks its guarantee for epsilon above about
+        2.
+        """
         printed = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
         return cls(budget, n_components, intermediate_dim, **(printed | changes))
 
@@ -158,26 +158,26 @@ class ReleaseSettings:
             )
 
     def check_sites(self, n_sites: int) -> None:
-        """Refuse that nobody answers."""
+        """Raise `ParameterError` if all sites drop out."""
         if self.dropped_sites >= n_sites:
             raise ParameterError(
                 "dropped_sites", f"fewer than the {n_sites} there are", self.dropped_sites
             )
 
     def check_features(self, n_features: int) -> None:
-        """Refuse K or R above the number of features."""
+        """Raise `ParameterError` if K or R exceeds the number of features."""
         for name in ("n_components", "intermediate_dim"):
             if getattr(self, name) > n_features:
                 raise ParameterError(name, f"in [1, n_features={n_features}]", getattr(self, name))
 
     @property
     def ranking(self) -> str:
-        """The criterion of `leading_eigenpairs` that this truncation asks for."""
+        """Return the ranking of `leading_eigenpairs` that this truncation needs."""
         return "magnitude" if self.truncation == "svd" else "value"
 
 
 def rounding_step(encoding: str) -> float | None:
-    """The k of "rounded:k", the step in units of sigma; None for the other encodings.
+    """Return the k of "rounded:k", the step in units of sigma; None for the other encodings.
 
     Raises `ParameterError` if the encoding is unknown or the step not a positive number.
     """
@@ -197,7 +197,7 @@ def rounding_step(encoding: str) -> float | None:
 
 
 def check_mean_share(mean_share: float) -> None:
-    """Refuse a share outside [0, 1), or so small that its mean would have noise without bound."""
+    """Raise `ParameterError` if a share is outside [0, 1), or too small for finite noise."""
     if not 0 <= mean_share < 1:
         raise ParameterError("mean_share", "in [0, 1)", mean_share)
     if 0 < mean_share < SMALLEST_MEAN_SHARE:
@@ -207,9 +207,10 @@ def check_mean_share(mean_share: float) -> None:
 def sites_that_answer(
     settings: ReleaseSettings, n_sites: int, repetition: Repetition
 ) -> tuple[int, ...]:
-    """Numbers of the sites that do not drop out, in order; the more drop out, the same and others.
+    """Return the numbers of the sites that do not drop out, in order.
 
-    Raises `ParameterError` if nobody would be left.
+    If more sites drop out, those that dropped out before are among them. Raises `ParameterError` if
+    no site remains.
     """
     settings.check_sites(n_sites)
     if settings.dropped_sites == 0:
@@ -226,24 +227,26 @@ def bases_to_denoise_in(
     noise: str = "isometric",
     truncation: str = "psd",
 ) -> tuple[PublicBasis, ...]:
-    """The bases of `ReleaseSettings` that a choice stands for.
+    """Return the bases of `ReleaseSettings` for a choice of denoising.
 
     Parameters
     ----------
     choice : {"auto", "columns", "cosines", "none"}
-        "cosines" reduces pictures in cosines and then in columns. "auto" does the same about a
-        prior mean (`dpcore.spectra.prior_mean`), and reduces other tables in columns if that is
-        better (`dpcore.pca.assessment.bases_worth`). With any published step of Algorithm 1
-        "auto" is "none", so that a published configuration stays as published.
+        "cosines" reduces pictures in cosines and then
+        in columns. "auto" does the same about a prior mean (`dpcore.spectra.prior_mean`), and
+        reduces other tables in columns if that is better (`dpcore.pca.assessment.bases_worth`).
+        With any published step of Algorithm 1 "auto" is "none", so that a published configuration
+        stays as published.
     image_shape : (height, width), optional
-        Of pictures whose pixels are the columns.
+        Shape of pictures whose pixels are the columns.
     calibration, noise, truncation : str
-        As in `ReleaseSettings`.
+        Fields of `ReleaseSettings`.
 
     Raises
     ------
     ParameterError
-        If there is no such choice, or cosines are asked of what are no pictures.
+        If the choice is unknown, or cosines are selected for data that are
+        no pictures.
     """
     require_one_of("denoise", choice, DENOISING)
     printed = calibration == "published" or noise == "triangle" or truncation == "svd"
@@ -261,7 +264,9 @@ def bases_to_denoise_in(
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
-    """The settings without what is chosen after the noise: K, R, truncation, encoding and bases."""
+    """Return the settings without those that apply after the noise: K, R, truncation, encoding,
+    bases.
+    """
     return replace(
         settings,
         n_components=1,
@@ -272,22 +277,20 @@ def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
     )
 
 
-# How much of a budget a private mean is worth: from public numbers, and from no row.
-
-# What no centre at all costs at most, in the measure above.
+# Largest error without any centre, in the measure of the module docstring.
 _WITHOUT = 0.25
-# Where there is no noise the mean costs nothing, and any share will do.
+# Share without noise, where the mean costs nothing and any share works.
 _SMALLEST = 1e-6
 
 
 def with_mean_share(
     settings: ReleaseSettings, n_samples: Sequence[float], n_features: int, *, n_noises: int = 1
 ) -> ReleaseSettings:
-    """The settings with the share that the rule finds, where it was left to it.
+    """Return the settings with a mean share, computed by the rule if it is None.
 
-    n_samples: People at each site that has a part in the mean.
-    n_noises: How many noises, each calibrated for a site of its own, are averaged: S, or 1 where
-        noise is added once.
+    n_samples: Samples at each site that contributes to the mean.
+    n_noises: Number of noises, each calibrated for one site, that are averaged: S, or 1 if noise is
+        added once.
     Raises `ParameterError` if the budget cannot be calibrated.
     """
     if settings.mean_share is not None:
@@ -295,7 +298,7 @@ def with_mean_share(
     return _settled(settings, sum(n_samples), n_noises * n_features)
 
 
-# Every protocol of a draw asks several times.
+# Cached, because every protocol of a draw calls it several times.
 @lru_cache(maxsize=256)
 def _settled(settings: ReleaseSettings, n_people: float, n_entries: int) -> ReleaseSettings:
     unit = _noise_of_unit_change(settings.budget, settings.calibration)
@@ -304,7 +307,7 @@ def _settled(settings: ReleaseSettings, n_people: float, n_entries: int) -> Rele
 
 
 def best_mean_share(noise: float) -> float:
-    """s for noise x = sqrt(S D) / (N mu); 0 where no mean is worth its price."""
+    """Return s for noise x = sqrt(S D) / (N mu); 0 if a mean costs more than it can gain."""
     root = math.sqrt(noise)
     if 2 * noise * root + noise**2 >= _WITHOUT:
         return 0.0
@@ -312,10 +315,10 @@ def best_mean_share(noise: float) -> float:
 
 
 def check_centring(moments: SiteMoments | SiteRows, settings: ReleaseSettings) -> None:
-    """Refuse rows that wait for a centre where none is asked for, and the reverse.
+    """Raise `ParameterError` if rows that need a centre get none, or the reverse.
 
-    Moments that were taken already can be of rows at length 1 around a public point, and of no
-    others: `on_sphere` then goes with a `mean_share` of 0.
+    Precomputed moments can be of rows at length 1 only around a public point: `on_sphere` then
+    needs a `mean_share` of 0.
     """
     has_rows = isinstance(moments, SiteRows)
     if has_rows != settings.on_sphere and (has_rows or settings.mean_share != 0):
@@ -328,7 +331,7 @@ def check_centring(moments: SiteMoments | SiteRows, settings: ReleaseSettings) -
 
 @lru_cache(maxsize=256)
 def _noise_of_unit_change(budget: PrivacyBudget, calibration: str) -> float:
-    """1 / mu: the noise that a change of 1 gets."""
+    """Return 1 / mu, the noise for a change of 1."""
     if calibration == "published":
         return published_sigma(budget, 1.0, 1.0) / math.sqrt(2)
     return gaussian_sigma(budget, 1.0, calibration=calibration)

@@ -1,7 +1,7 @@
-"""What one site does: add noise to its second moment, keep the leading directions, send them.
+"""Steps of one site: add noise to its second moment, compute the leading directions, send them.
 
-Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018). A site on its own calls `site_message`; a
-laboratory of many sites takes several messages from one `NoisySite` (`dpcore.pca.draw`).
+Algorithm 1, steps 2 to 7, of Imtiaz & Sarwate (2018). A single site calls `site_message`; a
+simulation of many sites makes several messages from one `NoisySite` (`dpcore.pca.draw`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, Spectrum, cosine_b
 
 @dataclass(frozen=True)
 class SiteMessage:
-    """What a site sends: nothing about its data but this.
+    """A site's message, the only thing that leaves the site.
 
     Parameters
     ----------
     values : ndarray of shape (n_features, R) or (n_features, n_features)
         The proxy P_s, or the whole noisy second moment when `whole` is true.
     n_samples : int
-        Public: how many people the site holds.
+        Public: number of samples at the site.
     sigma : float
         Public: standard deviation of the noise in one entry of the second moment.
     whole : bool
@@ -58,12 +58,13 @@ class SiteMessage:
 
 @dataclass(frozen=True)
 class NoiseScales:
-    """Standard deviations a site uses, in units of one entry of what it perturbs.
+    """Standard deviations of a site's noise, in units of one entry of the perturbed array.
 
-    mean: 0 where no mean is released.
-    l2_sensitivity: How far one person moves the matrix, and with it the private mean, weighted by
-        how much less noise it gets; in the matrix's units.
-    mu: Of the Gaussian mechanism this is to each adversary, where they know parts of the noise.
+    mean: 0 if no mean is released.
+    l2_sensitivity: Change of the matrix when one row is replaced, together with the private mean,
+        weighted by its smaller noise; in the matrix's units.
+    mu: Parameter of the Gaussian mechanism that each adversary faces, if they know parts of the
+        noise.
     """
 
     moment: float
@@ -76,10 +77,10 @@ class NoiseScales:
 def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     """Calibrate one site's noise; the private mean's part is taken out of the same budget.
 
-    Gaussian releases compose by adding mu^2 = (change / sigma)^2, here for one and the same
-    person: what she moves in both; on the sphere the moment is taken around the mean released
-    before, and each part counts at its worst. The published formula knows no mean; its matrix gets
-    1 / sqrt(1 - s) of the printed noise.
+    Gaussian releases compose by adding mu^2 = (change / sigma)^2. Here both changes are caused by
+    the same row; on the sphere the moment is computed around the mean released before, and each
+    part counts with its own worst case. The published formula has no mean; its matrix gets 1 /
+    sqrt(1 - s) of the printed noise.
     """
     bound, share = settings.row_norm_bound, settings.mean_share
     if share is None:
@@ -96,14 +97,14 @@ def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     return NoiseScales(moment, moment / weight if share > 0 else 0.0, l2_sensitivity)
 
 
-# From so many people and settings to the noise of whoever holds their rows.
+# Map (n_samples, settings) to the noise scales of the data holder.
 Calibrate = Callable[[float, ReleaseSettings], NoiseScales]
 
 
 def noise_of_sites(
     settings: ReleaseSettings, n_samples: Iterable[int], calibrate: Calibrate = noise_scales
 ) -> list[NoiseScales]:
-    """What each of the sites adds to what it holds."""
+    """Return the noise scales of each site."""
     return [calibrate(int(n), settings) for n in n_samples]
 
 
@@ -115,7 +116,7 @@ def noisy_second_moment(
     rng: np.random.Generator,
     precision: DTypeLike | None = None,
 ) -> FloatArray:
-    """A + E, Algorithm 1 step 4, with E in a precision, or in that of A."""
+    """Return A + E (Algorithm 1, step 4), with E drawn in `precision`, or in that of A."""
     dtype = precision or second_moment.dtype
     if sigma == 0:
         return second_moment.astype(dtype)
@@ -126,15 +127,16 @@ def noisy_second_moment(
 
 
 def add_noise(exact: FloatArray, noise: FloatArray) -> FloatArray:
-    """The sum in float64, rounded to the precision of the noise; it takes the noise's memory.
+    """Return the sum in float64, rounded to the precision of the noise; overwrites the noise.
 
-    What is exact may not be rounded before: that can be many times what one person moves it by.
+    The exact matrix must not be rounded first: the rounding error can be many times the change that
+        one row causes.
     """
     return np.add(noise, exact, out=noise, dtype=np.float64, casting="same_kind")
 
 
 def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:
-    """(n_features,) mean of a site's rows as it releases it, to be centred by."""
+    """Return the mean of a site's rows as released for centring, shape (n_features,)."""
     return mean + sigma * rng.standard_normal(len(mean))
 
 
@@ -145,13 +147,15 @@ def centre_of_sphere(
     sigma: float = 0.0,
     image_shape: tuple[int, int] | None = None,
 ) -> FloatArray:
-    """The point that rows are taken around, from a noisy mean and public numbers alone.
+    """Return the centre of the rows, from a noisy mean and public numbers only.
 
-    The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). In the box of rows that
-    have one it is the point next to the noisy mean: what leads out of it is known to be noise.
-    Elsewhere the mean is drawn towards the public middle by the share of its squared length that is
-    noise, of scale `sigma` in each entry, as James & Stein (1961) do it, and cut to the unit ball:
-    nearer to the rows' mean on average wherever that is, and the middle itself where all is noise.
+    The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). If the rows lie in a
+    box, the
+    centre is the point of the box next to the noisy mean: the part outside it is noise. Otherwise
+        the mean is shrunk towards the public middle by the share of its squared length that is
+        noise, of scale `sigma` in each entry (James & Stein 1961), and cut to the unit ball. This
+        is closer to the rows' mean on average for every mean, and is the middle itself if all is
+        noise.
     """
     if image_shape is not None and sigma > 0:
         noisy_mean, sigma = denoise_mean(noisy_mean, sigma, cosine_basis(image_shape)), 0.0
@@ -160,15 +164,15 @@ def centre_of_sphere(
     squared = float(noisy_mean @ noisy_mean)
     if squared == 0:
         return noisy_mean
-    kept = max(0.0, 1 - max(len(noisy_mean) - 2, 0) * sigma**2 / squared)
-    return noisy_mean * min(kept, 1 / math.sqrt(squared))
+    factor = max(0.0, 1 - max(len(noisy_mean) - 2, 0) * sigma**2 / squared)
+    return noisy_mean * min(factor, 1 / math.sqrt(squared))
 
 
 def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatArray) -> FloatArray:
-    """Second moment around `mean` from the one around zero, given the rows' own mean.
+    """Return the second moment around `mean` from the one around zero, given the rows' own mean.
 
-    (1/n) sum (x - m)(x - m)^T = A - m mu^T - mu m^T + m m^T. Fed with released quantities only,
-    this is post-processing.
+    (1/n) sum (x - m)(x - m)^T = A - m mu^T - mu m^T + m m^T. Given released quantities only, this
+    is post-processing.
     """
     cross = np.outer(mean, own_mean)
     centred = second_moment - cross - cross.T + np.outer(mean, mean)
@@ -176,16 +180,16 @@ def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatA
 
 
 def proxy_from(eigenvalues: FloatArray, vectors: FloatArray, ranking: str) -> FloatArray:
-    """P = U_R |Sigma_R|^(1/2) from the leading R eigenpairs of a noisy second moment.
+    """Return P = U_R |Sigma_R|^(1/2) from the leading R eigenpairs of a noisy second moment.
 
-    The noisy matrix is symmetric but indefinite, so its singular values are the magnitudes of
-    its eigenvalues: ranking by "magnitude" is the published step, and lets strongly negative
-    noise in as if it were signal. Ranking by "value" keeps the largest eigenvalues and cuts
-    negative ones to zero. Both only post-process the noisy matrix.
+    The noisy matrix is symmetric but indefinite, so its singular values are the magnitudes of its
+    eigenvalues. Ranking by "magnitude" is the published step; it treats strongly negative noise as
+    signal. Ranking by "value" keeps the largest eigenvalues and cuts negative ones to zero. Both
+    are post-processing of the noisy matrix.
 
     eigenvalues: shape (intermediate_dim,)
     vectors: shape (intermediate_dim, n_features), orthonormal rows
-    ranking: {"magnitude", "value"}. As the eigenpairs were chosen.
+    ranking: {"magnitude", "value"}. Ranking of the given eigenpairs.
     Returns: shape (n_features, intermediate_dim)
     """
     kept = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
@@ -193,13 +197,13 @@ def proxy_from(eigenvalues: FloatArray, vectors: FloatArray, ranking: str) -> Fl
 
 
 class NoisySite:
-    """A site once it has added its noise, and every message it can make of that.
+    """A site's noisy second moment, and the messages that are computed from it.
 
-    All messages share one decomposition, which changes no digit of any
+    All messages share one decomposition, which does not change their values
     (`dpcore.spectra.Spectrum`).
 
-    noisy: shape (n_features, n_features), symmetric. A + E. Kept, not copied.
-    sigma: Of E.
+    noisy: shape (n_features, n_features), symmetric. A + E. Stored without copying.
+    sigma: Standard deviation of E.
     noise: {"isometric", "triangle"}. Shape of E.
     sigma_of_average: Noise of the average of all sites' matrices, to which denoising is adapted;
         that of this matrix by default.
@@ -222,7 +226,9 @@ class NoisySite:
         self._longest: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
-        """The same noise around a mean, from two noisy means: the site's own and that one."""
+        """Return the site with the same noise around a mean, given the site's own noisy mean and
+        that mean.
+        """
         centred = centred_around(self.noisy, own_mean, mean)
         return NoisySite(centred, self.n_samples, self.sigma, self.noise, self.sigma_of_average)
 
@@ -239,7 +245,7 @@ class NoisySite:
         )
 
     def whole(self) -> SiteMessage:
-        """All of the noisy matrix."""
+        """Return the whole noisy matrix as a message."""
         return SiteMessage(self.noisy, self.n_samples, self.sigma, whole=True)
 
     def proxy(
@@ -265,7 +271,7 @@ class NoisySite:
 
 
 class MessageKind(NamedTuple):
-    """A kind of message: a proxy of so many directions, or, with none, the whole matrix."""
+    """A kind of message: a proxy of R directions, or the whole matrix if R is None."""
 
     encoding: str
     intermediate_dim: int = 0
@@ -284,10 +290,10 @@ Arrived = Mapping[MessageKind, tuple[SiteMessage, int]]
 class SiteAtWork:
     """One site in one repetition.
 
-    drawn: As the noise left it, around zero.
-    centred: What messages are made of: `drawn`, or that around the average of all noisy means.
-    arrived: mapping of Kind to (SiteMessage, int). Each message as the aggregator gets it, and its
-        length in bytes.
+    drawn: Noisy site, around zero.
+    centred: Source of the messages: `drawn`, or its matrix around the average of all noisy means.
+    arrived: mapping of Kind to (SiteMessage, int). Each message as the aggregator receives it, and
+        its length in bytes.
     """
 
     site: int
@@ -307,12 +313,12 @@ def site_message(
     sigma_of_average: float | None = None,
     diagonal_of_average: FloatArray | None = None,
 ) -> SiteMessage:
-    """What a site sends to the aggregator.
+    """Return a site's message to the aggregator.
 
-    Promise: (epsilon, delta)-DP for each of the site's people under replace-one, with the exact
-    epsilon of `dpcore.pca.protocols.distributed.promised_by_sites`: without a mean that is
-    `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All after the noise is
-    post-processing.
+    Guarantee: (epsilon, delta)-DP for each of the site's people under replace-one, with the exact
+        epsilon of `dpcore.pca.protocols.distributed.promised_by_sites`: without a mean that is
+        `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All steps after the noise
+        are post-processing.
 
     Parameters
     ----------
@@ -321,20 +327,20 @@ def site_message(
     n_samples : int
         n, taken as public.
     settings : ReleaseSettings
-        A `mean_share` leaves that share of the budget to the mean, released before.
+        A `mean_share` reserves that share of the budget for the mean, released before.
     rng : numpy.random.Generator
         The site's own; no two sites may share it.
     whole : bool
         Send the whole noisy matrix instead of the proxy.
     means : pair of ndarray of shape (n_features,), optional
-        The site's own `noisy_mean` and the average of all sites', to centre around the latter;
-        none where rows are taken as centred.
+        The site's own `noisy_mean` and the average of all sites', to centre around the latter; none
+        if rows are taken as centred.
     sigma_of_average : float, optional
         Public: noise of the average of all sites' matrices, to which denoising is adapted. Default:
         the noise of this site.
     diagonal_of_average : ndarray of shape (n_features,), optional
-        Average of all sites' noisy diagonals, by which columns are denoised or left as they are.
-        Default: the noisy diagonal of this site.
+        Average of all sites' noisy diagonals, which decides whether columns are denoised. Default:
+        the noisy diagonal of this site.
 
     Raises
     ------

@@ -1,10 +1,8 @@
-"""Protocols of sites without masks: dpdis, full, local, pooled, exact, random.
+"""Protocols of sites without masks (dpdis, full, local) and of one holder (pooled, exact, random).
 
-The protocols: who adds noise, what is sent, who takes the leading directions.
-
-Each is a function from a `Draw` to a `Subspace`: the leading directions of a `NoisyAverage`. They
-share the draw's noisy second moments, so differences between protocols are differences between
-protocols and not luck.
+Each protocol is a function from a `Draw` to a `Subspace`: the leading directions of a
+    `NoisyAverage`. All read the noisy second moments of the draw, so differences between their
+    results are not due to different noise.
 """
 
 from __future__ import annotations
@@ -52,28 +50,28 @@ from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
-# Noise that shows once, where everything has come together: a holder's, or what sites leave.
-
 
 @dataclass(frozen=True)
 class AddedOnce:
-    """A noisy second moment of everybody, for which the noise of all is drawn in one.
+    """A protocol that draws the noise of the pooled second moment once.
 
-    A mean, where one is bought, goes the same way, under noise of its own; on the sphere in a
-    round before, so that rows can be centred by it.
+    A private mean is drawn in the same way, with noise of its own. On the sphere it is released one
+    round earlier, because rows are centred by it.
 
-    settled: (settings, people at each site, features) -> those, with the share that a mean takes.
-    scales: (those settings, people at each site, Calibrate) -> NoiseScales of whoever adds noise.
-    left: Of so many who answer -> how many times that noise the average carries.
-    n_noises: Draw -> how many add it.
+    settled: (settings, samples at each site, features) -> settings with the budget share of the
+        mean.
+    scales: (these settings, samples at each site, Calibrate) -> NoiseScales of a noise source.
+    noise_factor: Noise of the average divided by the noise of one source, given the number of sites
+        that answer.
+    n_noises: Draw -> number of noise sources.
     traffic: Draw -> bytes of each site's message, and rounds.
-    purpose: Of its streams.
+    purpose: Purpose of the noise streams.
     """
 
     trust: Trust
     settled: Callable[[ReleaseSettings, Sequence[int], int], ReleaseSettings]
     scales: Callable[[ReleaseSettings, Sequence[int], Calibrate], NoiseScales]
-    left: Callable[[int], float]
+    noise_factor: Callable[[int], float]
     n_noises: Callable[[Draw], int]
     traffic: Callable[[Draw], tuple[IntArray, int]]
     purpose: Purpose
@@ -81,18 +79,18 @@ class AddedOnce:
     def promise(
         self, settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
     ) -> Guarantee:
-        """What `release` comes with, no row being read."""
+        """Return the guarantee of `release`, without reading rows."""
         settings = self.settled(settings, n_samples, n_features)
         noise = self.scales(settings, n_samples, noise_scales)
         return noise_guarantee(settings, self.trust, [noise])
 
     def release(self, draw: Draw) -> Subspace:
-        """Its leading directions."""
+        """Return the leading directions of the noisy average."""
         return self.average(draw).subspace(draw.settings)
 
     def average(self, draw: Draw) -> NoisyAverage:
-        """What is there before its leading directions are taken."""
-        noise, left = self._noise(draw), self.left(draw.moments.n_sites)
+        """Return the noisy average, before its leading directions are computed."""
+        noise, factor = self._noise(draw), self.noise_factor(draw.moments.n_sites)
         n_bytes, n_rounds = self.traffic(draw)
         centre = self._centre(draw)
         return NoisyAverage(
@@ -100,37 +98,37 @@ class AddedOnce:
             noise_guarantee(draw.settings, self.trust, [noise]),
             np.full(self.n_noises(draw), noise.moment),
             n_bytes,
-            left * noise.moment,
+            factor * noise.moment,
             n_rounds=n_rounds,
             centre=centre,
             total=draw.total_around(centre),
-            mean_sigma=0.0 if draw.settings.on_sphere else left * noise.mean,
+            mean_sigma=0.0 if draw.settings.on_sphere else factor * noise.mean,
         )
 
     def mean(self, draw: Draw) -> FloatArray:
-        """(D,) mean of everybody's rows, with the noise that is left in it."""
+        """Return the mean of all rows with the noise that remains in it, shape (D,)."""
         exact = draw.moments.weights @ draw.moments.means
-        return noisy_mean(exact, self._left(draw), rng=draw.repetition.rng(self.purpose, 1))
+        return noisy_mean(exact, self._mean_sigma(draw), rng=draw.repetition.rng(self.purpose, 1))
 
-    def _left(self, draw: Draw) -> float:
-        return self.left(draw.moments.n_sites) * self._noise(draw).mean
+    def _mean_sigma(self, draw: Draw) -> float:
+        return self.noise_factor(draw.moments.n_sites) * self._noise(draw).mean
 
     def _noise(self, draw: Draw) -> NoiseScales:
         return self.scales(self.settled_in(draw), draw.n_samples, draw.calibrate)
 
     def settled_in(self, draw: Draw) -> ReleaseSettings:
-        """The settings of a draw, with the share that a mean takes."""
+        """Return the settings of a draw, with the budget share of the mean."""
         return self.settled(draw.settings, draw.n_samples, draw.moments.n_features)
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settled_in(draw).mean_share != 0
         mean = draw.once(self.mean) if has_mean else None
-        return pooled_centre(draw, mean, sigma=self._left(draw))
+        return pooled_centre(draw, mean, sigma=self._mean_sigma(draw))
 
     def _moment(self, draw: Draw) -> Spectrum:
         noise = symmetric_gaussian_noise(
             draw.moments.n_features,
-            self.left(draw.moments.n_sites) * self._noise(draw).moment,
+            self.noise_factor(draw.moments.n_sites) * self._noise(draw).moment,
             shape=draw.settings.noise,
             rng=draw.repetition.rng(self.purpose),
             dtype=draw.precision,
@@ -139,7 +137,7 @@ class AddedOnce:
 
 
 def pooled_centre(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -> FloatArray | None:
-    """(D,) what everybody's rows are centred by, from a noisy mean where one has been bought."""
+    """Return the centre of all rows, shape (D,), given their noisy mean, or None without a mean."""
     if not isinstance(draw.moments, SiteRows):
         return mean
     if mean is None:
@@ -149,7 +147,7 @@ def pooled_centre(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) ->
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
-    """On the sphere around a centre, or less its outer product."""
+    """Return the pooled second moment around a centre, or minus its outer product."""
     if isinstance(draw.moments, SiteRows):
         return draw.moment_around(centre)
     if centre is None:
@@ -158,23 +156,21 @@ def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
     return less
 
 
-# The protocols: who adds noise, what is sent, who takes the leading directions.
-
-# Of the first site's streams, where it is on its own.
-_ALONE = 1
+# Stream number of the first site in `local`.
+_LOCAL_STREAM = 1
 
 
 def noise_of_holder(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
 ) -> NoiseScales:
-    """What somebody adds who holds the rows of all sites of so many people."""
+    """Return the noise scales of a holder of the rows of all sites."""
     return calibrate(int(sum(n_samples)), settings)
 
 
 def promised_by_sites(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int, trust: Trust = EVERY_SITE
 ) -> Guarantee:
-    """Every site of so many people releases its own noisy second moment."""
+    """Return the guarantee if every site releases its own noisy second moment."""
     settings = with_mean_share(settings, n_samples, n_features, n_noises=len(n_samples))
     return noise_guarantee(settings, trust, noise_of_sites(settings, n_samples))
 
@@ -182,44 +178,44 @@ def promised_by_sites(
 def promised_by_first_site(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
-    """The first site alone; nobody else's people are read."""
+    """Return the guarantee of `local`: only the rows of the first site are read."""
     sharing = n_samples[:1] if settings.on_sphere else n_samples
     settings = with_mean_share(settings, sharing, n_features, n_noises=len(sharing))
     return noise_guarantee(settings, FIRST_SITE, noise_of_sites(settings, n_samples[:1]))
 
 
 def dpdis(draw: Draw) -> Subspace:
-    """DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
+    """Run DPdisPCA, Algorithm 1: every site sends a D x R proxy of its noisy second moment."""
     return average_of_sites(draw, draw.proxies()).subspace(draw.settings)
 
 
 def full(draw: Draw) -> Subspace:
-    """Every site sends its whole noisy second moment: no truncation error, more to send."""
+    """Run DPdisPCA with whole noisy second moments: no truncation error, longer messages."""
     return average_of_sites(draw, draw.whole_matrices()).subspace(draw.settings)
 
 
 def local(draw: Draw) -> Subspace:
-    """The first site on its own: private PCA of its people only, around its own private mean.
+    """Run private PCA at the first site only, around its own private mean.
 
-    Nothing travels, and no other site's row has a say in it.
+    No message is sent, and rows of other sites have no influence.
     """
     return replace(first_site_alone(draw).subspace(draw.settings), n_rounds=0)
 
 
 def average_of_matrices(draw: Draw) -> NoisyAverage:
-    """What the aggregator of `full` has."""
+    """Return the average of whole matrices that the aggregator of `full` computes."""
     return average_of_sites(draw, draw.whole_matrices())
 
 
 def average_of_proxies(draw: Draw) -> NoisyAverage:
-    """What the aggregator of `dpdis` has."""
+    """Return the average of proxies that the aggregator of `dpdis` computes."""
     return average_of_sites(draw, draw.proxies())
 
 
 def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
-    """What the aggregator of `dpdis` or `full` has.
+    """Return the average that the aggregator of `dpdis` or `full` computes.
 
-    Where sites need the average of all noisy means for what they send, it goes round first.
+    If the sites need the average of all noisy means for their messages, it is sent to them first.
     """
     of_proxies = bool(received.proxies)
     for_means, before = traffic_of_means(draw, come_back=of_proxies)
@@ -240,7 +236,7 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
 
 
 def shared_centre(draw: Draw) -> FloatArray | None:
-    """(D,) what the sites centre by together, where they do."""
+    """Return the common centre of all sites, shape (D,), or None."""
     if draw.centre is not None or draw.noisy_means is None:
         return draw.centre
     average: FloatArray = draw.moments.weights @ draw.noisy_means
@@ -248,23 +244,24 @@ def shared_centre(draw: Draw) -> FloatArray | None:
 
 
 def all_noisy_means(draw: Draw) -> FloatArray:
-    """(S, D) means that the sites release, where they are bought."""
+    """Return the means that the sites release, shape (S, D)."""
     if draw.noisy_means is None:
         raise ParameterError("mean_share", "greater than 0", draw.of_sites.mean_share)
     return draw.noisy_means
 
 
 def first_noisy_mean(draw: Draw) -> FloatArray:
-    """(D,) mean that the first site releases, where one is bought."""
+    """Return the mean that the first site releases, shape (D,)."""
     first: FloatArray = all_noisy_means(draw)[0]
     return first
 
 
 def first_site_alone(draw: Draw) -> NoisyAverage:
-    """What the first site of `local` has.
+    """Return the noisy second moment of the first site in `local`.
 
-    On the sphere around its own mean it is another matrix than the one it would send, and has
-    noise of its own: with the same noise on both, anybody could subtract it.
+    On the sphere, `local` centres by the site's own mean, so its matrix differs from the one in the
+    site's message and needs noise of its own. With the same noise, the difference of the two would
+    reveal exact values.
     """
     scales = draw.once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
     centre = None if draw.noisy_means is None else draw.noisy_means[0]
@@ -291,8 +288,8 @@ def _scales_of_first(draw: Draw) -> NoiseScales:
 
 
 def noisy_mean_of_first(draw: Draw) -> FloatArray:
-    """(D,) mean of the first site's rows, with the noise that `local` adds to it on the sphere."""
-    rng = draw.repetition.rng(Purpose.PREPARATION, draw.sites[0], _ALONE)
+    """Return the mean of the first site with the noise of `local` on the sphere, shape (D,)."""
+    rng = draw.repetition.rng(Purpose.PREPARATION, draw.sites[0], _LOCAL_STREAM)
     return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
 
 
@@ -303,7 +300,7 @@ def _centre_of_first(draw: Draw) -> FloatArray | None:
 
 def _first_on_sphere(draw: Draw) -> Spectrum:
     scales = draw.once(_scales_of_first)
-    rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _ALONE)
+    rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _LOCAL_STREAM)
     exact = draw.moment_around(draw.once(_centre_of_first), 0)
     noisy = noisy_second_moment(
         exact, scales.moment, noise=draw.settings.noise, rng=rng, precision=draw.moments.dtype
@@ -315,24 +312,24 @@ BY_HOLDER = AddedOnce(
     HOLDER,
     with_mean_share,
     noise_of_holder,
-    left=lambda _: 1.0,
+    noise_factor=lambda _: 1.0,
     n_noises=lambda _: 1,
     traffic=lambda draw: (raw_row_bytes(draw), 1),
     purpose=Purpose.POOLED_NOISE,
 )
-# Analyze Gauss (Dwork and others 2014) on everybody's rows at a trusted aggregator.
+# Analyze Gauss (Dwork and others 2014) on all rows, at a trusted aggregator.
 pooled, promised_by_holder = BY_HOLDER.release, BY_HOLDER.promise
-# What the holder of `pooled` has, and with it the mean of everybody's rows.
+# Noisy second moment of `pooled`, and the noisy mean of all rows.
 noisy_pool, noisy_mean_of_holder = BY_HOLDER.average, BY_HOLDER.mean
 
 
 def exact(draw: Draw) -> Subspace:
-    """PCA of the pooled rows without any noise: the optimum, and no promise to anybody."""
-    eigenvalues, components = draw.once(_everybodys_moment).leading(draw.settings.n_components)
+    """Run PCA on the pooled rows without noise: the optimum, without a guarantee."""
+    eigenvalues, components = draw.once(_pooled_moment).leading(draw.settings.n_components)
     return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=raw_row_bytes(draw))
 
 
-def _everybodys_moment(draw: Draw) -> Spectrum:
+def _pooled_moment(draw: Draw) -> Spectrum:
     moments = draw.everybody
     if isinstance(moments, SiteRows):
         moments = moments.as_they_are
@@ -341,7 +338,7 @@ def _everybodys_moment(draw: Draw) -> Spectrum:
 
 
 def random(draw: Draw) -> Subspace:
-    """A uniformly random subspace: the floor any method that looks at the data should beat."""
+    """Return a uniformly random subspace: the floor for methods that read the data."""
     shape = (draw.moments.n_features, draw.settings.n_components)
     gaussian = draw.repetition.rng(Purpose.SUBSPACE).standard_normal(shape)
     components = np.linalg.qr(gaussian)[0].T

@@ -122,7 +122,7 @@ UNDER_CANCELLING_MASKS = AddedOnce(
     ),
     noise_of_masked_sites,
     # The mean of S independent N(0, b^2) draws is one N(0, b^2 / S) draw.
-    left=lambda n_sites: 1 / math.sqrt(n_sites),
+    noise_factor=lambda n_sites: 1 / math.sqrt(n_sites),
     n_noises=lambda draw: draw.moments.n_sites,
     traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
     purpose=Purpose.MASK,
@@ -235,12 +235,15 @@ def noise_of_summands(
     """
     n_answering = len(n_samples)
     counted_on = honest_sites(settings, n_answering + settings.dropped_sites)
-    left = max(1, counted_on - settings.dropped_sites)
+    n_counted = max(1, counted_on - settings.dropped_sites)
     alone = calibrate(int(sum(n_samples)), settings)
-    shares = cape_scales(1.0, n_answering, n_honest=left, masks="wide")
+    shares = cape_scales(1.0, n_answering, n_honest=n_counted, masks="wide")
     share = shares.noise_sigma
     mu = cape_mu(
-        alone.l2_sensitivity, replace(shares, noise_sigma=share * alone.moment), n_answering, left
+        alone.l2_sensitivity,
+        replace(shares, noise_sigma=share * alone.moment),
+        n_answering,
+        n_counted,
     )
     return NoiseScales(share * alone.moment, share * alone.mean, alone.l2_sensitivity, mu)
 
@@ -259,7 +262,7 @@ BY_SUMMANDS = AddedOnce(
     SUMMED,
     with_mean_share,
     noise_of_summands,
-    left=math.sqrt,
+    noise_factor=math.sqrt,
     n_noises=lambda draw: draw.moments.n_sites,
     traffic=_traffic,
     purpose=Purpose.SUMMANDS,

@@ -176,8 +176,8 @@ def _weight(settings: ReleaseSettings) -> float:
 def _scale(settings: ReleaseSettings, n_people: int) -> float:
     """Nuclear sensitivity over what is left of epsilon."""
     if settings.on_sphere:
-        left = (1 - _share(settings)) * settings.budget.epsilon
-        return nuclear_sensitivity_of_moment_and_mean(n_people) / left
+        remaining = (1 - _share(settings)) * settings.budget.epsilon
+        return nuclear_sensitivity_of_moment_and_mean(n_people) / remaining
     bound, weight = settings.row_norm_bound, _weight(settings)
     sensitivity = nuclear_sensitivity_of_moment_and_mean(n_people, bound, weight=weight)
     return sensitivity / settings.budget.epsilon
