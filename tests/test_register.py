@@ -180,15 +180,15 @@ def test_names_are_taken_once(taken):
         register(replace(protocol("dpdis"), **{"key": "new", "title": "New"} | taken))
 
 
-def test_play_shows_it(new, monkeypatch, tmp_path):
+def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     at = AppTest.from_file(APP, default_timeout=180)
     at.query_params["protocols"] = [new.title, "Full matrices"]
     at.query_params["repetitions"] = "2"
     at.run()
     assert not at.exception and not at.error
-    (pills,) = (each for each in at.button_group if each.key == "protocols")
-    assert new.title in pills.options
-    assert any(f"{new.title}, 5 sites of" in str(part.proto) for part in at.get("bidi_component"))
-    charged = at.session_state["_spent"]["mnist-small"].charges.values()
+    assert new.title in at.selectbox(key="algorithm").options
+    assert at.selectbox(key="algorithm").value == new.key
+    charged = at.session_state["_accountants"]["mnist-small"].charges.values()
     assert [charge.seen for charge in charged] == [(new.title, "Full matrices")]
+

@@ -101,7 +101,7 @@ def test_trust_is_read_off_the_register():
     for each in rank_ways(all_rows(replace(BASE, repetitions=1), ways_for("digits", QUICK))):
         by_trust[each.trusted].add(each.way.protocol)
     assert by_trust == {
-        Trusted.NOBODY: {"dpdis", "full", "local", "sequential"},
+        Trusted.NOBODY: {"coded", "dpdis", "full", "local", "sequential"},
         Trusted.OTHER_SITES: {"cape", "securesum"},
         Trusted.HOLDER: {"pooled", "wishart", "sulq", "modsulq"},
     }

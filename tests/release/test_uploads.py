@@ -85,7 +85,7 @@ def test_the_laboratory_knows_who_is_at_which_site():
     labelled = HeldTable(replace(data, labels=np.array([0, 1] * 3), label_names=("a", "b")))
     halves = load_halves(labelled.name, mode="sphere")
     assert len(halves.labels) + len(halves.test_labels) == 6
-    with pytest.raises(ParameterError, match="samples must be everybody"):
+    with pytest.raises(ParameterError, match="samples must be all rows"):
         sites_of(replace(spec, samples=4).problem_key(), prepare(data))
 
 
