@@ -10,10 +10,10 @@ hide.
 
 A result shown twice is one release: charges with a known key cost nothing.
 
-**Filter.** A cap that is fixed beforehand refuses releases that would exceed it (a privacy filter). A
-running total is the cost of a plan of exactly these releases, fixed beforehand. It is not a
-guarantee if the total or the releases influence the decision to continue (Rogers, Roth, Ullman & Vadhan 2016).
-A cap is.
+**Filter.** A cap that is fixed beforehand refuses releases that would exceed it (a privacy filter).
+A running total is the cost of a plan of exactly these releases, fixed beforehand. It is not a
+guarantee if the total or the releases influence the decision to continue (Rogers, Roth, Ullman &
+Vadhan 2016). A cap is.
 
 **Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
 mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
