@@ -40,8 +40,8 @@ from dpcore.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.
 
-Every ε is asked under replace-one neighbours; each row also carries the exact ε that its noise
-promises. Results go to standard output, progress to standard error."""
+Every ε refers to replace-one neighbours. Each row also contains the exact ε of its
+noise. Results go to standard output, progress to standard error."""
 
 EXAMPLES = """\
 examples:
@@ -67,34 +67,34 @@ exit status:
   1    nothing could be run, something failed, or an audit broke what should be sound
   2    something in the command or in the data files that can be put right
   130  stopped from the keyboard
-  141  whoever read the output went away
+  141  the reader of the output closed it
 """
-FAILED, REFUSED, STOPPED, UNHEARD = 1, 2, 130, 141
-# What some commands need beside what dpcore itself does, and the extra that brings it.
+FAILED, REFUSED, STOPPED, OUTPUT_CLOSED = 1, 2, 130, 141
+# Packages that some commands need in addition to dpcore's own -> extra that installs them.
 _EXTRAS = {
     "cryptography": "federated", "flwr": "federated", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; the exit status says how it went (see `EXAMPLES`)."""
-    if sys.stderr is None:  # closed by whoever called
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, open for as long as the process is
+    """Run one command and return the exit status (see `EXAMPLES`)."""
+    if sys.stderr is None:  # closed by the caller
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A terminal or a file that cannot say ε says \u03b5.
+            # Encodings without ε print \u03b5.
             stream.reconfigure(errors="backslashreplace")
     arguments = _parser().parse_args(argv)
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
-        status = _carried_out(arguments)
+        status = _run_command(arguments)
         sys.stdout.flush()
         return status
     except (ParameterError, DataUnavailable, BeyondCap) as error:
         return _end(REFUSED, str(error))
     except BrokenPipeError:
-        return _end(UNHEARD, "")
+        return _end(OUTPUT_CLOSED, "")
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         return _end(FAILED, f"{place}{error.strerror or error}")
@@ -106,13 +106,13 @@ def main(argv: list[str] | None = None) -> int:
         _say(Store().trouble)
 
 
-def _carried_out(arguments: argparse.Namespace) -> int:
-    """Run the command; its status.
+def _run_command(arguments: argparse.Namespace) -> int:
+    """Run the command and return its status.
 
-    Raises `DataUnavailable` where an extra of the package is not installed.
+    Raises `DataUnavailable` if an extra of the package is not installed.
     """
     try:
-        arguments.table = held_table(arguments)  # until the command has ended
+        arguments.table = held_table(arguments)  # kept until the command has ended
         status: int = arguments.command(arguments)
     except ModuleNotFoundError as error:
         lacking = (error.name or "").partition(".")[0]
@@ -127,8 +127,8 @@ def _carried_out(arguments: argparse.Namespace) -> int:
 def _end(status: int, sentence: str) -> int:
     _say(sentence)
     standard = sys.__stdout__
-    if status in (FAILED, UNHEARD) and standard is not None and sys.stdout is standard:
-        # What is still to be written has nowhere to go, and Python would try again as it ends.
+    if status in (FAILED, OUTPUT_CLOSED) and standard is not None and sys.stdout is standard:
+        # Python would flush the closed output again at exit and print a traceback.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), standard.fileno())
     return status
@@ -140,7 +140,7 @@ def _say(sentence: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # As it was called: the package may be installed, or lie where one works.
+    # Help shows the command as it was called: installed, or as a module.
     is_installed = Path(sys.argv[0]).stem in ("dpcore", "dp-pca-lab")
     parser = argparse.ArgumentParser(
         prog="dpcore" if is_installed else "python -m dpcore",
@@ -205,18 +205,15 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# `dpcore dashboard` and `dpcore publish`: the explorer, served or as a folder.
-
-
 def add_dashboard_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `dashboard` to the commands."""
     parser = commands.add_parser(
         "dashboard",
         help="open the dashboard in a browser",
-        description="Open the dashboard, on this machine alone unless --server.address says "
-        "otherwise. What follows is Streamlit's (`streamlit run --help`): --server.port 8502, "
-        "--server.headless true.",
-        # Streamlit says what is wrong with its own flags.
+        description="Open the dashboard, reachable only from this machine unless "
+        "--server.address is given. Further options are Streamlit's (`streamlit run --help`), "
+        "such as --server.port 8502 and --server.headless true.",
+        # Streamlit parses and checks its own flags.
         prefix_chars="\0",
         add_help=False,
     )
@@ -224,16 +221,13 @@ def add_dashboard_command(commands: argparse._SubParsersAction[argparse.Argument
     parser.set_defaults(command=lambda arguments: open_dashboard(arguments.flags))
 
 
-# `dpcore publish`: a folder of the explorer that any web server, or a disk, can show.
-
-
 def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `publish` to the commands."""
     parser = commands.add_parser(
         "publish",
-        help="write a folder of the explorer that anybody can host, without a server",
+        help="write a static folder of the explorer for any web server",
         description="Run a grid and write it as a page with a slider for ε, which opens from a "
-        "disk or from any web server and asks nobody for anything.",
+        "disk or from any web server and loads nothing from elsewhere.",
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -269,11 +263,8 @@ def _publish(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# `python -m dpcore quiz`: what a class answered before and after a lesson.
-
-
 def add_quiz_command(commands: Commands) -> None:
-    """Register the command."""
+    """Add the command `quiz` to the parser."""
     parser = commands.add_parser(
         "quiz",
         help="compare a class's answers to the quiz before and after",

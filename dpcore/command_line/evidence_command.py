@@ -1,4 +1,4 @@
-"""`reproduce`: published figures run live, one or all of them."""
+"""The commands `reproduce` and `audit`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase, AuditResult
 
 ALL = "all"
-# What a finding is about that says how far our means are from the published ones.
+# Claim of a finding that compares our means with the published ones.
 PUBLISHED = "published"
 NOTHING = 1
 Figure = PaperFigure | Figure2012
@@ -50,13 +50,12 @@ _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
 
 def add_commands(commands: Commands) -> None:
-    """Hang the command on the parser."""
+    """Add the command `reproduce` to the parser."""
     parser = commands.add_parser(
         "reproduce",
         help="run a published figure, or all of them",
-        description="Run published figures live and put them beside the published numbers. "
-        "Rows already on disk are not computed again, so a run that was stopped goes on where "
-        "it was.",
+        description="Run published figures live and compare them with the published numbers. "
+        "Rows already on disk are not computed again, so an interrupted run resumes.",
         epilog="figures:\n"
         + "\n".join(
             f"  {name:<23} {figure.title}" for name, figure in (FIGURES | FIGURES_2012).items()
@@ -84,7 +83,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    names = _wanted(arguments)
+    names = _requested_names(arguments)
     if arguments.out is not None:
         _make_folder(arguments.out)
     documents: list[dict[str, object]] = []
@@ -114,8 +113,11 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     return 0 if any(rows_of.values()) else NOTHING
 
 
-def _wanted(arguments: argparse.Namespace) -> list[str]:
-    """The figures asked for, by name; what cannot be asked for is refused."""
+def _requested_names(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the requested figures.
+
+    Raises `ParameterError` if there is no such figure.
+    """
     every = [*FIGURES, *FIGURES_2012]
     if arguments.figure not in (ALL, *every):
         raise ParameterError("figure", f"{ALL} or one of {', '.join(every)}", arguments.figure)
@@ -135,14 +137,14 @@ def _print(
     if arguments.published:
         summary = [row for row in summary if row["claim"] in (PUBLISHED, "")]
     elif arguments.figure != ALL:
-        shown = FIGURES_2012.get(arguments.figure) or paper_figure(arguments.figure)
-        print_summary(rows_of[arguments.figure], [shown.field])
+        figure = FIGURES_2012.get(arguments.figure) or paper_figure(arguments.figure)
+        print_summary(rows_of[arguments.figure], [figure.field])
     for row in summary:
         print(f"{row['figure']:<16} {row['holds']:<7} {row['finding']}")
 
 
 def _make_folder(folder: Path) -> None:
-    if find_spec("plotly") is None:  # said now, and not after hours of computing
+    if find_spec("plotly") is None:  # refuse before hours of computing
         brought = "pip install 'dp-pca-lab[dashboard]' brings"
         raise ParameterError("out", f"left out without plotly, which {brought}", str(folder))
     try:
@@ -156,12 +158,12 @@ def _make_folder(folder: Path) -> None:
 def _figure(
     name: str, arguments: argparse.Namespace
 ) -> tuple[Sequence[Row], dict[str, object], list[Row]]:
-    """Rows, JSON document and lines of the summary of one figure; its files, if they are asked for.
+    """Return rows, JSON document and summary lines of one figure; write its files if requested.
 
     Raises `ParameterError` if no figure has this name.
-    Raises `DataUnavailable` if its data set is not here and cannot be fetched.
+    Raises `DataUnavailable` if its data set is absent and cannot be downloaded.
     """
-    figure = _asked(name, arguments)
+    figure = _figure_of(name, arguments)
     result = collect_with_progress(figure.sweep, name, run_options(arguments))
     rows = [{"figure": name, **row} for row in result.rows]
     verdicts = figure.judge(rows) if len(rows) > 1 else ()
@@ -186,7 +188,7 @@ def _figure(
     return rows, document, findings + _skipped(name, figure.field, result.skipped)
 
 
-def _asked(name: str, arguments: argparse.Namespace) -> Figure:
+def _figure_of(name: str, arguments: argparse.Namespace) -> Figure:
     if name in FIGURES_2012:
         return FIGURES_2012[name].varied(seed=arguments.seed, repetitions=arguments.repetitions)
     changes = {"seed": arguments.seed}
@@ -204,7 +206,7 @@ def _compared(name: str, comparison: Comparison) -> Row:
         f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
     )
     if comparison.is_part:
-        finding += f" Only a part of {point.dataset} is here: compare the shape alone."
+        finding += f" Only a part of {point.dataset} is here: compare only the shape."
     return _finding(name, PUBLISHED, "", finding)
 
 
@@ -223,8 +225,7 @@ def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
 
 
 def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
-    # Here and not above, because the drawing library takes half a second that most commands
-    # have no use for.
+    # Importing the drawing library takes half a second, and most commands do not need it.
     from dpcore.figures.central import accuracy_dots
     from dpcore.figures.energy import energy_curves
     from dpcore.figures.style import look_of
@@ -249,25 +250,23 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
                 marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},
             )
     chart.update_layout(title=figure.title, margin={"t": 90})
-    # One copy of the drawing library beside all figures, so that they work without a network.
+    # One copy of the drawing library in the folder, so that figures work without a network.
     chart.write_html(folder / f"{figure.name}.html", include_plotlyjs="directory")
 
-
-# `python -m dpcore audit`: attack mechanisms and compare what is found with what they claim.
 
 BROKEN = 1
 _WHO_HEAD = f"{'adversary':<10}  {'centring':<12}"
 
 
 def add_audit_command(commands: Commands) -> None:
-    """Register the command."""
+    """Add the command `audit` to the parser."""
     parser = commands.add_parser(
         "audit",
         help="attack mechanisms and bound their ε from below",
         description="Draw releases on two neighbouring data sets, and bound ε from below by how "
-        "well they can be told apart. A limit that is exact and above the claim proves it false; "
-        "one that is nominal, by the jackknife, points to it. The exit status is 1 if either is "
-        "said of a mechanism that should be sound.",
+        "well an attack distinguishes them. A limit that is exact and above the claim proves it "
+        "false; one that is nominal, by the jackknife, points to it. The exit status is 1 if "
+        "either happens to a mechanism that should be sound.",
     )
     parser.add_argument(
         "--mechanism",
@@ -320,18 +319,20 @@ def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, Au
     }
     if beginnings is None:
         return cases
-    # Beside its adversary a mechanism needs no more than its own name.
+    # A mechanism's name is sufficient if the adversary is given.
     called = {
         name: {name, slug_of(case.name) if adversary else name, slug_of(case.family)}
         for name, case in cases.items()
     }
     everything = {each for names in called.values() for each in names}
     chosen: set[str] = set()
-    for wanted in beginnings:
-        # A whole name is that one alone, though others may begin with it.
-        meant = {wanted} & everything or {each for each in everything if each.startswith(wanted)}
+    for beginning in beginnings:
+        # A complete name selects only that mechanism, even if other names begin with it.
+        meant = {beginning} & everything or {
+            each for each in everything if each.startswith(beginning)
+        }
         if not meant:
-            raise ParameterError("mechanism", "a name that `audit --list` shows", wanted)
+            raise ParameterError("mechanism", "a name that `audit --list` shows", beginning)
         chosen |= {name for name, names in called.items() if meant.intersection(names)}
     return {name: case for name, case in cases.items() if name in chosen}
 
@@ -397,7 +398,7 @@ def _who(case: AuditCase) -> str:
 
 
 def _verdict(result: AuditResult) -> str:
-    """In a word or two; "broken" where an exact bound proves it."""
+    """Return the verdict in one or two words; "broken" if an exact bound proves it."""
     is_sound = result.case.is_sound
     if result.proves_breach:
         return "broken" if is_sound else "broken, as expected"

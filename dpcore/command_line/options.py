@@ -33,13 +33,11 @@ from dpcore.pca.protocols.register import PROTOCOLS, protocol
 if TYPE_CHECKING:
     from dpcore.release.table_file import TableFile
 
-# Results on standard output and in files; progress on standard error.
-
 R = TypeVar("R", bound=Row)
 
 
 class _Aside:
-    """Standard error, for what is said beside the results: if nobody hears it, no matter."""
+    """Standard error for messages about a run; write errors are ignored."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):
@@ -57,18 +55,18 @@ ASIDE = _Aside()
 
 
 def versions() -> dict[str, str]:
-    """Versions that numbers may depend on."""
+    """Return the versions of packages that results may depend on."""
     return {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """One JSON document in ASCII; infinities become the string "inf", since JSON has none."""
+    """Print one JSON document in ASCII; infinities become the string "inf"."""
     json.dump(finite(document), sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 
 def finite(value: object) -> object:
-    """The same with infinities and NaN as strings."""
+    """Return the value with infinities and NaN as strings."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -79,12 +77,12 @@ def finite(value: object) -> object:
 
 
 def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
-    """The same rows, counted on standard error where that is a terminal."""
+    """Yield the rows and show a progress bar if standard error is a terminal."""
     yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE, disable=None)
 
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
-    """Mean and spread of the energy ratio, one line a protocol and cell."""
+    """Print mean and spread of the captured energy, one line per protocol and cell."""
     groups = gathered(((*(row[field] for field in varying), row["protocol"]), row) for row in rows)
     head = "".join(f"{field:>18}  " for field in varying)
     print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7} {'exact ε':>9} {'bytes/site':>11}")
@@ -103,8 +101,7 @@ def _short(value: object) -> str:
 
 
 def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> SweepResult:
-    """Run a sweep, and say on standard error what was skipped and why; count where that is a
-    terminal."""
+    """Run a sweep with a progress bar, and report skipped cells on standard error."""
     finished: list[Finished] = []
     skipped: list[Row] = []
     store = options.get("store")
@@ -112,7 +109,7 @@ def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> Sweep
     with tqdm(desc=label, unit="draw", file=ASIDE, disable=None) as bar:
         for event in run_sweep(sweep, **options):
             bar.total = event.total
-            # What was in the store says nothing about speed.
+            # Cells from the store would distort the estimated speed.
             bar.initial = event.stored
             bar.n = event.done
             bar.refresh()
@@ -132,9 +129,9 @@ def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> Sweep
 
 
 def check_file(parameter: str, path: Path | None) -> None:
-    """Refuse, before anything is computed, a file that cannot be written.
+    """Check that a file can be written, before anything is computed.
 
-    Raises `ParameterError`: saying why not.
+    Raises `ParameterError` if it cannot.
     """
     if path is None or stat.S_ISFIFO(_mode(path)):  # a pipe waits for its reader
         return
@@ -159,7 +156,7 @@ def _mode(path: Path) -> int:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Rows as a table with one header line."""
+    """Write rows as a table with one header line."""
     fields = list(dict.fromkeys(key for row in rows for key in row))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fields)
@@ -167,9 +164,7 @@ def write_csv(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
-# Options that describe a run, shared by the commands that run something.
-
-# Where a command hangs itself on the parser.
+# Subparsers to which commands are added.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001, there is no public name
 
 _LAST_PORT = (1 << 16) - 1
@@ -177,12 +172,12 @@ _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 _MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 
 
-# What is private from the first row and captures most.
+# Default: private preparation with the highest captured energy.
 KEEPS_MOST = RunSpec()
 
 
 def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MOST) -> None:
-    """Every field of a spec as an option, with the spec's own default; delta's as on the pages."""
+    """Add every field of a spec as an option with the spec's default, except for delta."""
     parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
     by_data = f"{USUAL_DELTA:g}, or less for more than 10,000 rows: at most 1/(10 n)"
     add_release_options(parser, default, PROTOCOLS, {"delta": by_data})
@@ -192,7 +187,7 @@ def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MO
         help=f"{', '.join(ALL_PRINTED)} of Algorithm 1 as printed, but for those that are given: "
         "its numbers, not always its promise",
     )
-    # Which of them were given is told by their being there.
+    # None marks options that were not given.
     parser.set_defaults(**dict.fromkeys(ALL_PRINTED), delta=None)
 
 
@@ -202,9 +197,9 @@ def add_release_options(
     protocols: Iterable[str],
     otherwise: Mapping[str, str] | None = None,
 ) -> None:
-    """A table of one's own, the protocols of a spec, and every field it declares.
+    """Add options for a table, the protocols of a spec, and every field it declares.
 
-    otherwise: As of `add_param_options`.
+    otherwise: See `add_param_options`.
     """
     add_table_options(parser, required=False)
     parser.add_argument(
@@ -219,28 +214,28 @@ def add_release_options(
 def add_param_options(
     parser: argparse.ArgumentParser, default: object, otherwise: Mapping[str, str] | None = None
 ) -> None:
-    """An option for each parameter that a spec, or its type, declares.
+    """Add an option for each parameter that a spec, or its type, declares.
 
-    otherwise: Defaults in words, of options whose command finds them when it runs.
+    otherwise: Descriptions of defaults that the command determines when it runs.
     """
     otherwise = otherwise or {}
     spec = default if isinstance(default, type) else type(default)
     for name, declared in params(spec).items():
         usual, kind = getattr(default, name), kind_of(spec, name)
-        flag, told = f"--{name.replace('_', '-')}", declared.explained.replace("%", "%%")
+        flag, explanation = f"--{name.replace('_', '-')}", declared.explained.replace("%", "%%")
         if kind is bool:
-            parser.add_argument(flag, action="store_true", help=told)
+            parser.add_argument(flag, action="store_true", help=explanation)
             continue
         if usual not in (None, ""):
-            told = f"{told} (default: {otherwise.get(name, usual)})"
+            explanation = f"{explanation} (default: {otherwise.get(name, usual)})"
         read = declared.present if declared.renamed else kind
         parser.add_argument(
-            flag, type=read, default=usual, choices=declared.choices or None, help=told
+            flag, type=read, default=usual, choices=declared.choices or None, help=explanation
         )
 
 
 def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """A table of one's own, with what is public about it."""
+    """Add options for a table and its public properties."""
     instead = "" if required else "in place of --dataset, in the laboratory, "
     add = partial(parser.add_argument, required=required, metavar="FILE")
     add(
@@ -254,7 +249,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
 
 
 def add_layout_options(parser: argparse.ArgumentParser) -> None:
-    """How a file is to be read, where its header does not tell."""
+    """Add options for the layout of a file whose header does not specify it."""
     group = parser.add_argument_group(
         "how the file is to be read",
         "Where its header does not tell; nothing is guessed from rows.",
@@ -294,7 +289,7 @@ def add_layout_options(parser: argparse.ArgumentParser) -> None:
 
 
 def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
-    """The file of one's own table, with what was said of it; or the place of many."""
+    """Return the file of a table with its layout options, or the location of several files."""
     # Brings what reads tables, and few runs have one.
     from dpcore.release.dictionary import DECIMALS, THOUSANDS
     from dpcore.release.parquet_files import is_partitioned
@@ -320,7 +315,7 @@ def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Options of everything that runs more than one cell."""
+    """Add options of commands that run more than one cell."""
     parser.add_argument(
         "--workers",
         type=int,
@@ -341,7 +336,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
-    """Keyword arguments of `run_sweep` that the options ask for."""
+    """Return the keyword arguments of `run_sweep` from the options."""
     return {
         "workers": arguments.workers,
         "scheduler": arguments.scheduler,
@@ -365,14 +360,14 @@ def input_file(text: str) -> Path:
 
 
 def path(text: str) -> Path:
-    """A path that an operating system can have."""
+    """Return a path; refuse text that no file system accepts."""
     if "\0" in text:
         raise argparse.ArgumentTypeError("a path has no null character")
     return Path(text)
 
 
 def port(text: str) -> int:
-    """A port that an address can have; 0 for one that is free."""
+    """Return a port number; 0 selects a free port."""
     number = int(text)
     if not 0 <= number <= _LAST_PORT:
         raise argparse.ArgumentTypeError(f"a port is from 0 to {_LAST_PORT}, got {text}")
@@ -380,7 +375,7 @@ def port(text: str) -> int:
 
 
 def _limits(written: str) -> str:
-    """As a spec has them: written out, or in a data dictionary."""
+    """Return column limits, written out or from a data dictionary."""
     if not written.endswith(".toml"):
         return written
     # Brings what reads tables, and few runs have limits in a file.
@@ -391,7 +386,7 @@ def _limits(written: str) -> str:
 
 
 def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> RunSpec:
-    """The spec the options describe.
+    """Return the spec that the options describe.
 
     Raises `ParameterError` if a value breaks its constraint.
     """

@@ -1,4 +1,4 @@
-"""`sweep`: rows over a grid; `best`: what reaches a target; `cache`: rows kept on disk."""
+"""The commands `sweep`, `best`, `cache` and `cca`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NOTHING = 1
 
 
 def add_commands(commands: Commands) -> None:
-    """Hang `sweep` and `cache` on the parser."""
+    """Add the commands `sweep` and `cache` to the parser."""
     _add_sweep(commands)
     cache = commands.add_parser(
         "cache",
@@ -79,8 +79,7 @@ def _add_sweep(commands: Commands) -> None:
         "sweep",
         help="run a grid of settings",
         description="Run every combination of the values that vary; the other options are held. "
-        "Rows already on disk are not computed again, so a sweep that was stopped goes on "
-        "where it was.",
+        "Rows already on disk are not computed again, so an interrupted sweep resumes.",
     )
     parser.add_argument(
         "--vary",
@@ -106,9 +105,9 @@ def _add_sweep(commands: Commands) -> None:
 def parse_vary(
     texts: Sequence[str], spec: RunSpec = KEEPS_MOST
 ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """ "epsilon=0.1,1,10" as a field and its values.
+    """Return the field and the values of a text like "epsilon=0.1,1,10".
 
-    Raises `ParameterError` if the field is unknown or a value is not of its kind.
+    Raises `ParameterError` if the field is unknown or a value has another type.
     """
     varied, fields = [], spec.variable_fields()
     for text in texts:
@@ -123,8 +122,8 @@ def parse_vary(
 
 
 def _value(spec: RunSpec, field: str, text: str) -> object:
-    along = axes(type(spec))
-    kind = along[field].kind if field in along else kind_of(type(spec), field)
+    declared = axes(type(spec))
+    kind = declared[field].kind if field in declared else kind_of(type(spec), field)
     if kind is bool:
         if text not in ("true", "false"):
             raise ParameterError("vary", f"true or false for {field}", text)
@@ -164,27 +163,26 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 def _cache(arguments: argparse.Namespace) -> int:
     store = Store()
-    kept = store.summary()
+    before = store.summary()
     if not arguments.clear:
-        print(f"{_results_in_words(kept)} in {kept.folder}, of at most {store.most_bytes:,} bytes")
+        print(
+            f"{_results_in_words(before)} in {before.folder}, of at most {store.most_bytes:,} bytes"
+        )
         return 0
     store.clear()
-    left = store.summary()
-    print(f"{kept.entries - left.entries:,} results deleted from {kept.folder}")
-    if left.entries:
-        print(f"dpcore: {_results_in_words(left)} could not be deleted", file=ASIDE)
-    return 1 if left.entries else 0
+    after = store.summary()
+    print(f"{before.entries - after.entries:,} results deleted from {before.folder}")
+    if after.entries:
+        print(f"dpcore: {_results_in_words(after)} could not be deleted", file=ASIDE)
+    return 1 if after.entries else 0
 
 
 def _results_in_words(summary: StoreSummary) -> str:
     return f"{summary.entries:,} results, {bytes_in_words(summary.size)}"
 
 
-# `best`: every private way at one promise, ranked; or the cheapest that reaches a target.
-
-
 def add_best_command(commands: Commands) -> None:
-    """Hang the command on the parser."""
+    """Add the command `best` to the parser."""
     parser = commands.add_parser(
         "best",
         help="which private way is best for an epsilon, or for a target",
@@ -200,21 +198,23 @@ def add_best_command(commands: Commands) -> None:
 
 
 def _best(arguments: argparse.Namespace) -> int:
-    wanted = None
+    protocols = None
     if arguments.protocols is not None:
-        wanted = [key.strip() for key in arguments.protocols.split(",")]
+        protocols = [key.strip() for key in arguments.protocols.split(",")]
     arguments.protocols = arguments.protocols or ",".join(RunSpec.protocols)
     base = spec_from(arguments)
     if arguments.target is None:
-        return _rank(base, arguments, wanted)
-    return _recommend(base, arguments, wanted)
+        return _rank(base, arguments, protocols)
+    return _recommend(base, arguments, protocols)
 
 
-def _rank(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None) -> int:
-    options, ways = run_options(arguments), ways_for(base.dataset, wanted)
+def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | None) -> int:
+    options, ways = run_options(arguments), ways_for(base.dataset, protocols)
     if not ways:
         left_out = ", ".join(reasons_left_out())
-        raise ParameterError("protocol", f"one that adds noise of its own, not {left_out}", wanted)
+        raise ParameterError(
+            "protocol", f"one that adds noise of its own, not {left_out}", protocols
+        )
     rows: list[Row] = []
     skipped: dict[str, Row] = {}
     for points in ranking_points(base, ways):
@@ -242,8 +242,8 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None
     return 0 if found else 1
 
 
-def _recommend(base: RunSpec, arguments: argparse.Namespace, wanted: list[str] | None) -> int:
-    for step in recommend(base, arguments.target, protocols=wanted, **run_options(arguments)):
+def _recommend(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | None) -> int:
+    for step in recommend(base, arguments.target, protocols=protocols, **run_options(arguments)):
         if not isinstance(step, Recommendation):
             leader = max(step.ranked, key=lambda each: each.mean)
             print(f"epsilon = {step.value:g}: {leader.way.label} {leader.mean:.3f}",
@@ -291,8 +291,6 @@ def _summary(each: Ranked) -> dict[str, object]:
     }
 
 
-# `python -m dpcore cca`: private CCA of two views, a run or one of the poster's curves.
-
 CCA_AXES = ("epsilon", "samples", "delta")
 _EXAMPLES = """\
 examples:
@@ -303,7 +301,7 @@ examples:
 
 
 def add_cca_command(commands: Commands) -> None:
-    """Add the command `cca` to a parser's commands."""
+    """Add the command `cca` to the parser."""
     parser = commands.add_parser(
         "cca",
         help="private CCA of two views of the same people",
@@ -350,7 +348,7 @@ def _cca(arguments: argparse.Namespace) -> int:
     values = _values(arguments, spec, over)
     sweep = Sweep(spec, ((over, values),))
     for value in values:
-        # What cannot run is said before anything does.
+        # Refuse infeasible runs before computing.
         cell = spec.with_values({over: value})
         cell.check()
         cell.load(cell.problem_key())
@@ -382,14 +380,14 @@ def _source(arguments: argparse.Namespace) -> ViewSource:
 
 
 def _spec(arguments: argparse.Namespace, source: ViewSource) -> CcaSpec:
-    given = {
+    options = {
         name: getattr(arguments, name)
         for name in CcaSpec.__dataclass_fields__
         if hasattr(arguments, name)
     }
     return replace(
         CcaSpec(source=source),
-        **given | {"protocols": tuple(key.strip() for key in arguments.protocols.split(","))},
+        **options | {"protocols": tuple(key.strip() for key in arguments.protocols.split(","))},
     )
 
 
@@ -408,7 +406,7 @@ def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[fl
 
 
 def _print_summary(rows: Sequence[Row], over: str | None) -> None:
-    """Mean and spread of the captured share, one line a protocol and value."""
+    """Print mean and spread of the captured share, one line per protocol and value."""
     groups = gathered(((row["protocol"], row[over] if over else None), row) for row in rows)
     print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
     for (protocol, value), members in groups.items():
