@@ -1,9 +1,7 @@
-"""Experiments with private CCA: views, spec, rows, evaluation, sentences.
+"""Experiments with private CCA: views, specs, data, runs, evaluation and sentences.
 
-What one draw of private CCA found, judged on the true data and shown on people.
-
-The directions and the private correlations are the release. Everything that measures them on the
-true data, projects people or clusters them reads people's rows, and is not private.
+The directions and the private correlations are the release. Their measurement on the true data, and
+the projection and clustering of rows, read the rows and are not private.
 """
 
 from __future__ import annotations
@@ -58,12 +56,10 @@ from dpcore.spectra import (
 )
 from dpcore.streams import Purpose, Repetition, stream
 
-# Which two views of which people, as a name and numbers: what caches and scripts go by.
-
 SYNTHETIC = "synthetic-views"
 COLUMN_HALVES = "column-halves"
 
-# More columns than any data set has, few enough to be listed.
+# Largest number of digits of a column number.
 _DIGITS = 5
 
 Cut = str | tuple[str, str] | tuple[tuple[int, ...], tuple[int, ...]]
@@ -71,9 +67,9 @@ Cut = str | tuple[str, str] | tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True)
 class CutViews:
-    """A data set of the catalogue, cut into two views.
+    """Data set of the catalogue, cut into two views.
 
-    how: str or pair. As `two_views` takes it, or "column-halves": the first half of the columns and
+    how: str or pair. Argument of `two_views`, or "column-halves": the first half of the columns and
         the rest.
     """
 
@@ -97,7 +93,7 @@ class CutViews:
 
 @dataclass(frozen=True)
 class SyntheticViews:
-    """Views drawn by `synthetic_views`; the same numbers always give the same rows."""
+    """Views drawn by `synthetic_views`; equal fields give equal rows."""
 
     people: int = 20_000
     columns: int = 50
@@ -125,12 +121,12 @@ ViewSource = CutViews | SyntheticViews
 
 
 def cut_from_text(text: str) -> Cut:
-    """A cut from how people write it on a command line.
+    """Parse a cut from the command line.
 
-    "halves-top-bottom", "halves-left-right" and "column-halves" stand for themselves; "fou,kar"
+    "halves-top-bottom", "halves-left-right" and "column-halves" are returned unchanged; "fou,kar"
     names two views; "0-3,7:4-6" gives two groups of column numbers.
 
-    Raises `ParameterError` if the text is none of these.
+    Raises `ParameterError` if the text has none of these forms.
     """
     if ":" in text:
         groups = text.split(":")
@@ -158,32 +154,28 @@ def _columns(text: str) -> tuple[int, ...]:
     return tuple(columns)
 
 
-# What a private CCA experiment asks for, and its data side.
-
 _DIGIT_VIEWS = CutViews()
-# That a page asks for.
+# Largest K on pages.
 MOST_PAIRS = 10
 _RANDOM_DRAWS = 64
-# Rows turned to double precision at a time: a large table would take twice its room otherwise.
+# Rows per block of the conversion to double precision, which would double a large table's memory.
 _BLOCK_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class CcaSpec(ReleaseSpec, Spec):
-    """One cell of a CCA experiment; `published` and `recommended` name the two worlds.
+    """Cell of a CCA experiment; `published` and `recommended` return the two standard settings.
 
-    source: Which two views of which people.
+    source: Data set and its two views.
     protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
     calibration: "published" is the poster's tau.
-    denoise: Of the joint moment, before its blocks are taken. "auto" takes the cosines of each
-        view where both are pictures and the whole joint moment is at hand; elsewhere correlations
-        lose by it, and proxies of R directions are of noisy moments as they are.
-    floor: "auto" or float. As in `dpcore.cca.distributed_cca`.
-    preparation: On the sphere each view of a person has a length of its own. Correlations are
-        measured on the centred rows: on the sphere on those that are neither clipped nor at that
-        length yet.
-    x_norm_bound, y_norm_bound: About the data set's public centres.
-    The other fields say of themselves what they are, and so do these.
+    denoise: Denoising of the joint moment before its blocks are used. "auto" takes the cosines of
+        each view if both are images and the whole joint moment is available. Otherwise denoising
+        reduces the correlations and is off; proxies of R directions are never denoised.
+    floor: "auto" or float. Parameter of `dpcore.cca.distributed_cca`.
+    preparation: On the sphere, each view of a row is scaled to a fixed length. Correlations are
+        measured on the centred rows; on the sphere, on the rows before clipping and scaling.
+    x_norm_bound, y_norm_bound: Bounds around the data set's public centres.
     """
 
     source: ViewSource = _DIGIT_VIEWS
@@ -208,7 +200,7 @@ class CcaSpec(ReleaseSpec, Spec):
         ReleaseSpec,
         "denoise",
         choices=("auto", "columns", "none"),
-        note="auto: cosines of each view where both are pictures. As printed, nothing is",
+        note="auto: cosines of each view if both are images. Published rows are not denoised",
     )
     floor: float | str = "auto"
     x_norm_bound: float | None = param(
@@ -236,7 +228,7 @@ class CcaSpec(ReleaseSpec, Spec):
             raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
 
     def problem_key(self, repetition: int = 0) -> CcaSpec:
-        """The data side alone: specs that are equal in it share their site moments."""
+        """Return a spec with only the fields of the data side, which fix the site moments."""
         data_side = {name: getattr(self, name) for name in _DATA_SIDE}
         return CcaSpec(**data_side | {"preparation": self.data_preparation})
 
@@ -269,7 +261,7 @@ class CcaSpec(ReleaseSpec, Spec):
         guarantees: Mapping[str, Guarantee] | None = None,
         draws: int | None = None,
     ) -> list[Charge]:
-        """As of every family: one charge for each noisy joint moment."""
+        """Return one charge for each noisy joint moment."""
         numbers = frozenset(range(self.repetitions if draws is None else draws))
         charges = []
         samples = self.source.n_samples if self.samples is None else self.samples
@@ -306,9 +298,9 @@ class CcaSpec(ReleaseSpec, Spec):
     def settings(
         self, n_features: int, image_shapes: tuple[tuple[int, int], ...] = ()
     ) -> ReleaseSettings:
-        """The release settings, with R filled in for this many columns of both views.
+        """Return the release settings, with R filled in for the columns of both views.
 
-        image_shapes: Of both views, where they are pictures.
+        image_shapes: Image shapes of both views, if they are images.
         """
         intermediate = self.intermediate_dim
         if intermediate is None:
@@ -322,7 +314,7 @@ class CcaSpec(ReleaseSpec, Spec):
 
 
 def dataset_of(source: ViewSource) -> str:
-    """The data set whose people two views are of."""
+    """Return the name of the data set of two views."""
     if isinstance(source, CutViews):
         return source.dataset
     return (
@@ -348,21 +340,19 @@ _DATA_SIDE = (
 
 @dataclass(frozen=True, eq=False)
 class CcaProblem:
-    """Site moments and the exact answer; nothing here grows with N.
+    """Site moments and exact pairs; the size does not depend on N.
 
     n_x: Columns of the first view.
-    moments: Of the bounded rows [x y] of the people drawn; the rows themselves, which wait for a
-        centre, if the preparation was "sphere".
-    reference: shape (n_x + n_y, n_x + n_y), float64. Centred joint moment of everybody's bounded
-        rows: what correlations are measured on, whoever was drawn.
+    moments: Moments of the bounded rows [x y] that were sampled; for the preparation "sphere" the
+        rows themselves, which are scaled only after the centre is drawn.
+    reference: shape (n_x + n_y, n_x + n_y), float64. Centred joint moment of all bounded rows,
+        sampled or not, on which correlations are measured.
     exact_x, exact_y: shape (n_x, n_components) and (n_y, n_components)
     exact: shape (n_components,). Canonical correlations of `reference`.
-    random: shape (n_components,). Mean correlations that random directions capture on `reference`:
-        the floor.
-    x_scale, y_scale: What the rows were multiplied by; a direction in original units carries the
-        same factor.
-    image_shapes: Of both views, where they are pictures; else none.
-    statement: Whether the preparation is private.
+    random: shape (n_components,). Mean correlations of random directions on `reference`: the floor.
+    x_scale, y_scale: Factors of the rows; a direction in original units has the same factor.
+    image_shapes: Image shapes of both views, if they are images; else empty.
+    statement: Text on whether the preparation is private.
     """
 
     dataset: str
@@ -380,15 +370,15 @@ class CcaProblem:
 
     @property
     def random_share(self) -> float:
-        """Share of the total correlation that random directions capture."""
+        """Return the share of the total correlation that random directions capture."""
         return float(self.random.sum() / self.exact.sum())
 
 
 def build_cca_problem(views: TwoViewDataset, spec: CcaSpec) -> CcaProblem:
-    """The data side of a spec: bounded rows, people drawn, their sites, the exact pairs.
+    """Build the data side of a spec: bounded rows, sample, sites and exact pairs.
 
-    Raises `ParameterError` if the spec asks for more people, pairs or sites than there are, or a
-        view never varies.
+    Raises `ParameterError` if the spec needs more rows, pairs or sites than there are, or a view is
+        constant.
     """
     people = views.n_samples if spec.samples is None else spec.samples
     if 2 * spec.sites > views.n_samples:
@@ -449,7 +439,7 @@ def _shapes(views: TwoViewDataset) -> tuple[tuple[int, int], ...]:
 
 
 def _second_moment_in_double(rows: FloatArray) -> FloatArray:
-    """The exact answer divides by small eigenvalues, which products in float32 would drown."""
+    """Compute the second moment in float64; the exact pairs divide by small eigenvalues."""
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for start in range(0, len(rows), _BLOCK_ROWS):
         block = rows[start : start + _BLOCK_ROWS].astype(np.float64, copy=False)
@@ -473,14 +463,12 @@ def _random_spans(reference: FloatArray, n_x: int, n_components: int, seed: int)
     return spans
 
 
-# Private CCA as a family of the engine: tidy rows, one a (protocol, repetition).
-
-
 class CcaRow(ReleaseRow):
-    """One protocol in one repetition: the whole cell, and what it is worth on the true data.
+    """Row of one protocol in one repetition, with its correlations on the true data.
 
-    `correlation_share` is the measured total correlation over the exact one, `random_share` that
-    of random directions, `estimate_error` the root mean square error of the private correlations.
+    `correlation_share` is the measured total correlation divided by the exact one, `random_share`
+    that of random directions, `estimate_error` the root mean square error of the private
+    correlations.
     """
 
     preparation: str
@@ -504,7 +492,7 @@ class CcaRow(ReleaseRow):
 def draw_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> CanonicalPairs:
-    """The private pairs of one protocol in one repetition, for bounded rows."""
+    """Draw the private pairs of one protocol in one repetition, for bounded rows."""
     shapes = () if REGISTERED[protocol].wants_proxies else problem.image_shapes
     return distributed_cca(
         problem.moments,
@@ -519,7 +507,7 @@ def draw_pairs(
 def pairs_and_row(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> tuple[CanonicalPairs, CcaRow]:
-    """One draw of one protocol, and its tidy row."""
+    """Draw the pairs of one protocol, and return them with their tidy row."""
     started = time.perf_counter()
     pairs = draw_pairs(spec, problem, protocol, repetition)
     seconds = time.perf_counter() - started
@@ -527,15 +515,15 @@ def pairs_and_row(
 
 
 def run_cca_repetition(spec: CcaSpec, problem: CcaProblem, repetition: int) -> list[CcaRow]:
-    """Tidy rows of one repetition, one a protocol; every cell meets the same unit noise."""
+    """Return tidy rows of one repetition, one per protocol; all cells use the same unit noise."""
     return [pairs_and_row(spec, problem, key, repetition)[1] for key in spec.protocols]
 
 
 def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
-    """Smallest epsilon at which a curve's mean `correlation_share` reaches `share`.
+    """Return the smallest epsilon at which a curve's mean `correlation_share` reaches `share`.
 
-    Linear in log epsilon between neighbouring points; the lowest epsilon of the rows if it
-    reaches the share already, infinity if none does.
+    The curve is linear in log epsilon between neighbouring points. The result is the lowest epsilon
+    of the rows if it reaches the share already, and infinity if none does.
     """
     shares = gathered((row["epsilon"], row["correlation_share"]) for row in rows)
     means = ((epsilon, fmean(values)) for epsilon, values in sorted(shares.items()))
@@ -551,7 +539,7 @@ def row_of(
     pairs: CanonicalPairs,
     seconds: float,
 ) -> CcaRow:
-    """The tidy row of pairs found."""
+    """Return the tidy row of pairs."""
     measured = measured_correlations(pairs.x_rotations, pairs.y_rotations, problem.reference)
     exact_total = float(problem.exact.sum())
     settings = spec.settings(len(problem.reference))
@@ -580,12 +568,12 @@ def row_of(
 
 
 def check_cca(spec: CcaSpec) -> None:
-    """Refuse, without reading any data, a spec that no release can have.
+    """Validate a spec without reading data.
 
-    Raises `ParameterError`.
+    Raises `ParameterError` if no release is possible.
     """
     spec.settings(spec.components)
-    # Of epsilon alone: the number of people does not matter.
+    # The check depends only on epsilon; any number of rows gives the same result.
     joint_moment_sigma(PrivacyBudget(spec.epsilon, spec.delta), 2, calibration=spec.calibration)
 
 
@@ -596,31 +584,29 @@ _problems: OnceCache[CcaProblem] = OnceCache(
 
 
 def local_cca_problem(key: CcaSpec) -> CcaProblem:
-    """Problems of this process, the latest kept."""
+    """Return the problem of a key, from the cache of this process."""
     return _problems(key)
 
-
-# What one draw of private CCA found, judged on the true data and shown on people.
 
 _MOST_PEOPLE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class FoundPairs:
-    """Directions of both views, and what they are worth.
+    """Directions of both views with their correlations on the true data.
 
-    x_rotations, y_rotations: shape (n_x, n_components) and (n_y, n_components). For bounded rows,
-        signs as in the exact pairs.
+    x_rotations, y_rotations: shape (n_x, n_components) and (n_y, n_components). Directions for
+        bounded rows, with signs as in the exact pairs.
     x_pattern, y_pattern: ndarray of the same shapes. Covariance of each column with the score, from
-        the moment the directions came from: what a direction responds to. Private as the directions
-        are.
-    claimed: shape (n_components,). Correlations as the release states them.
+        the moment that gave the directions. Patterns are covered by the guarantee of the
+        directions.
+    claimed: shape (n_components,). Released correlations.
     measured: shape (n_components,). Canonical correlations of the two projected views on the true
         data.
-    x_agreement, y_agreement: shape (n_components,). |correlation| of each score with the exact
-        pair's, on the true data.
-    guarantee: Covers directions, patterns and `claimed`; None for the exact pairs.
-    has_mean: Whether a private mean was bought.
+    x_agreement, y_agreement: shape (n_components,). |correlation| of each score with that of the
+        exact pair, on the true data.
+    guarantee: Guarantee of directions, patterns and `claimed`; None for the exact pairs.
+    has_mean: Whether there is a private mean.
     """
 
     x_rotations: FloatArray
@@ -636,7 +622,7 @@ class FoundPairs:
 
 
 def exact_found(problem: CcaProblem) -> FoundPairs:
-    """The exact pairs, in the same shape as a private draw."""
+    """Return the exact pairs in the form of a private draw."""
     ones = np.ones(len(problem.exact))
     n_x = problem.n_x
     return FoundPairs(
@@ -654,7 +640,7 @@ def exact_found(problem: CcaProblem) -> FoundPairs:
 def find_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> tuple[FoundPairs, CcaRow]:
-    """One draw of one protocol, judged, and its tidy row."""
+    """Draw the pairs of one protocol, and return them evaluated, with their tidy row."""
     pairs, row = pairs_and_row(spec, problem, protocol, repetition)
     return _judged(pairs, problem), row
 
@@ -664,7 +650,7 @@ def _judged(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
     true_x, true_y = problem.reference[:n_x, :n_x], problem.reference[n_x:, n_x:]
     x_agreement = _correlations(pairs.x_rotations, problem.exact_x, true_x)
     y_agreement = _correlations(pairs.y_rotations, problem.exact_y, true_y)
-    # A pair may be turned round as a whole, both its directions together.
+    # The sign of a pair is arbitrary, but common to both its directions.
     signs = np.where(x_agreement + y_agreement < 0, -1.0, 1.0)
     x_rotations, y_rotations = pairs.x_rotations * signs, pairs.y_rotations * signs
     return FoundPairs(
@@ -692,13 +678,13 @@ def _correlations(found: FloatArray, exact: FloatArray, moment: FloatArray) -> F
 
 @dataclass(frozen=True, eq=False)
 class ProjectedPeople:
-    """Scores of some people along given directions, and a clustering of them. Not private.
+    """Scores of sampled rows along given directions, and a clustering of them. Not private.
 
     x_scores, y_scores: shape (n_people, n_components). Mean 0 and standard deviation 1 over the
-        people drawn.
+        sample.
     labels: ndarray of int, shape (n_people,), or None
-    nmi, calinski_harabasz: Of k-means on the scores of both views; `calinski_harabasz` is that of
-        the true groups in this projection. None without labels of at least two groups.
+    nmi, calinski_harabasz: Quality of k-means on the scores of both views; `calinski_harabasz` is
+        that of the true groups in this projection. None without labels of at least two groups.
     """
 
     x_scores: FloatArray
@@ -711,7 +697,7 @@ class ProjectedPeople:
 def project_people(
     views: TwoViewDataset, problem: CcaProblem, found: FoundPairs, *, seed: int
 ) -> ProjectedPeople:
-    """Up to 2,000 people, drawn by the seed, along given directions."""
+    """Project up to 2,000 rows, sampled by the seed, onto given directions."""
     from dpcore.cca.estimator import cluster_scores
 
     drawn = stream(seed, Purpose.SAMPLE).permutation(views.n_samples)[:_MOST_PEOPLE]
@@ -725,7 +711,7 @@ def project_people(
     labels = None if views.labels is None else views.labels[drawn]
     quality = None
     if labels is not None and labels.min() < labels.max():
-        # As released: the length of a direction says how far its noise can be trusted.
+        # Not standardised, because short directions are noisy ones.
         quality = cluster_scores(np.hstack(scores), labels, rng=stream(seed, Purpose.TRAINING))
     return ProjectedPeople(
         _standard(scores[0]),
@@ -743,8 +729,6 @@ def _standard(scores: FloatArray) -> FloatArray:
     )
     return standard
 
-
-# Rows of private CCA as sentences, and a run to take away.
 
 _RUN = """\
 rows = collect(Sweep(spec)).rows
@@ -769,12 +753,12 @@ SAID = {
 
 
 def captured(rows: Sequence[Row], protocol: str) -> float:
-    """Mean share of the exact total correlation, over the draws of one protocol."""
+    """Return the mean share of the exact total correlation over the draws of one protocol."""
     return fmean(row["correlation_share"] for row in rows if row["protocol"] == protocol)
 
 
 def cca_headline(rows: Sequence[Row], protocol: str) -> str:
-    """What a protocol captures, and under which setting, as one sentence."""
+    """Describe in one sentence the captured correlation of a protocol and its setting."""
     mine = [row for row in rows if row["protocol"] == protocol]
     shares = [row["correlation_share"] for row in mine]
     spread = (
@@ -792,7 +776,7 @@ def cca_headline(rows: Sequence[Row], protocol: str) -> str:
 
 
 def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
-    """What other protocols and random directions capture, as one sentence."""
+    """Describe the captured correlation of other protocols and random directions."""
     others = [key for key in dict.fromkeys(row["protocol"] for row in rows) if key != protocol]
     parts = [f"{TITLES[key]} keeps {percent(captured(rows, key))}" for key in others]
     floor = f"random directions {percent(rows[0]['random_share'])}"
@@ -800,7 +784,7 @@ def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
 
 
 def half_captured(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dict[int, float]:
-    """By number of people: the smallest epsilon that captures the share (`epsilon_reaching`)."""
+    """Return the smallest epsilon that captures the share, by number of rows."""
     mine = [row for row in rows if row["protocol"] == protocol]
     return {
         samples: epsilon_reaching([row for row in mine if row["samples"] == samples], share)
@@ -809,7 +793,7 @@ def half_captured(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dic
 
 
 def half_in_words(reached: Mapping[int, float], least: float, greatest: float) -> str:
-    """The epsilons of `half_captured` as one sentence; the curve spans `least` to `greatest`."""
+    """Describe the epsilons of `half_captured`; the curve spans `least` to `greatest`."""
 
     def say(epsilon: float) -> str:
         if math.isinf(epsilon):
@@ -821,7 +805,7 @@ def half_in_words(reached: Mapping[int, float], least: float, greatest: float) -
 
 
 def cca_recipe(spec: CcaSpec) -> Recipe:
-    """Runs the spec and prints what it found."""
+    """Return a recipe that runs the spec and prints the result."""
     needed = local_cca_problem, CcaSpec, type(spec.source), Sweep, collect
     imports = imports_of("from statistics import fmean", *needed)
     return Recipe("Private CCA of two views", (f"{imports}\n\nspec = {source_of(spec)}", _RUN))

@@ -1,8 +1,13 @@
-"""Experiments with central algorithms: draws, PPCA's chains, people needed.
+"""Experiments with central algorithms: batches of draws, PPCA's Markov chains, sample sizes.
 
-What `dpcore.experiments.pca` gives one repetition after the other, and PPCA in a form that a
-page can wait for: the last states of many Markov chains on one law are as many draws, while a call
-of its own for each would pay for its warm-up and its diagnosis every time.
+A batch makes many draws together. For PPCA, the last states of many Markov chains on one
+distribution are the draws; a separate call for each draw would repeat the warm-up and the
+diagnostics.
+
+Bounds on the sample size of a private first component are those of Chaudhuri, Sarwate & Sinha
+(2012), theorems 3 to 5, for K = 1. The correlation of a unit vector v with the leading eigenvector
+v_1 is |<v, v_1>|. lambda_1 and lambda_2 are the two leading eigenvalues of the second moment of
+rows of norm at most 1, and gap = lambda_1 - lambda_2.
 """
 
 from __future__ import annotations
@@ -55,12 +60,10 @@ from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteRows, captured_energy, leading_eigenpairs, site_moments
 from dpcore.streams import Purpose, Repetition, stream
 
-# Algorithms that hold all rows in one place, many draws at a time.
-
-# Of the SUBSPACE streams; lower numbers are the random floor's and the protocol `ppca`'s.
+# Number of the SUBSPACE stream; the random floor and the protocol `ppca` use lower numbers.
 _MANY_CHAINS = 2
 _FEWEST_CHAINS = 4
-# As in `sample_matrix_bingham`, whose 50 are for four chains.
+# Same per chain as in `sample_matrix_bingham`, whose 50 are for four chains.
 _ESS_A_CHAIN = 12.5
 
 
@@ -69,7 +72,7 @@ R = TypeVar("R", bound=RunSpec)
 
 @dataclass(frozen=True)
 class Variant:
-    """An algorithm with the choices that make its noise."""
+    """Algorithm with the choices that determine its noise."""
 
     key: str
     protocol: str
@@ -78,13 +81,13 @@ class Variant:
     noise: str = "triangle"
 
     def of(self, spec: R) -> R:
-        """The spec for this variant alone."""
+        """Return the spec with only this variant."""
         return replace(
             spec, protocols=(self.protocol,), calibration=self.calibration, noise=self.noise
         )
 
 
-# Those of pure ε, PPCA first.
+# Protocols with pure ε, PPCA first.
 PURE = tuple(
     sorted(
         (k for k, each in PROTOCOLS.items() if each.kind is Kind.PURE and each.noise is not None),
@@ -108,7 +111,7 @@ VARIANTS: dict[str, Variant] = {
 
 @dataclass(frozen=True)
 class CentralSpec(RunSpec):
-    """Draws of one algorithm that holds all rows, made together: `repetitions` of them."""
+    """Spec of `repetitions` draws of one central algorithm, made in one batch."""
 
     counted = "batches"
     batches = 1
@@ -144,13 +147,13 @@ class CentralSpec(RunSpec):
 
 
 class BatchRow(PcaRow):
-    """A row of PCA, and how many chains ran together for it: other draws in other company."""
+    """PCA row with the number of chains of its batch, which affects the draws."""
 
     chains: int
 
 
 class CentralRow(BatchRow):
-    """The same with the key and label of its variant."""
+    """Batch row with the key and label of its variant."""
 
     variant: str
     label: str
@@ -158,39 +161,40 @@ class CentralRow(BatchRow):
 
 @dataclass(frozen=True)
 class Batch:
-    """Many draws of one algorithm: a row and a subspace each."""
+    """Rows and subspaces of many draws of one algorithm."""
 
     rows: tuple[BatchRow, ...]
     subspaces: tuple[Subspace, ...]
 
 
 def central_spec(spec: RunSpec) -> CentralSpec:
-    """The spec with everybody in one place, and nothing spent on a private mean."""
-    alone = {
+    """Return the spec with one site and no private mean."""
+    central = {
         "sites": 1, "dropped_sites": 0, "split": "equal", "mean_share": 0.0, "honest_sites": None,
         "intermediate_dim": None, "knowledge": NO_KNOWLEDGE,
     }  # fmt: skip
-    return CentralSpec(**vars(spec) | alone)
+    return CentralSpec(**vars(spec) | central)
 
 
 def central_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
-    """The data side of a central run.
+    """Build the data side of a central run.
 
-    Centred and scaled as published as everywhere else. Otherwise the second moment is
-    taken around zero, as the 2012 paper has it: its algorithms release nothing but a subspace, so
-    there is no mean to centre with, and energy is measured on the same uncentred second moment.
-    On the sphere rows have length 1 around zero, and it is measured on the rows before that.
+    Rows prepared as published are handled as in `build_problem`. Otherwise the second moment is
+    taken around zero, as in the 2012 paper: its algorithms release only a subspace, so there is no
+    mean for centring, and energy is measured on the same uncentred second moment. On the sphere,
+    rows have length 1 around zero, and energy is measured on the rows before scaling.
 
-    key: With one site.
-    whole: Gives the second moment of all prepared rows, for keys that measure on everybody.
+    key: Key with one site.
+    whole: Function that returns the second moment of all prepared rows, for keys that measure on
+        them.
     """
     if key.reads_rows_first:
         return build_problem(key, prepared, whole)
     require_variance(prepared)
     sites, on_sphere = sites_of(key, prepared), key.on_sphere
-    # On the sphere nothing is released of these.
+    # On the sphere these moments are not released.
     products = prepared.X.dtype if on_sphere else np.float64
     moments = site_moments(prepared.X, sites, products=products)
     pooled = moments.pooled()
@@ -204,30 +208,30 @@ def central_problem(
 
 
 def raw_second_moment(prepared: Prepared) -> FloatArray:
-    """Second moment around zero of every prepared row, float64."""
-    everybody = (np.arange(len(prepared.X)),)
-    return site_moments(prepared.X, everybody, products=prepared.X.dtype).pooled()
+    """Return the second moment around zero of every prepared row, float64."""
+    all_rows = (np.arange(len(prepared.X)),)
+    return site_moments(prepared.X, all_rows, products=prepared.X.dtype).pooled()
 
 
 def nearest_basis(components: FloatArray, exact: FloatArray) -> FloatArray:
-    """The basis of the components' span that lies closest to the exact components.
+    """Return the basis of the components' span that is closest to the exact components.
 
-    PPCA's components are uniform within their span, so that only this makes them comparable one
-    by one. It reads the exact components: not for release.
+    PPCA's components are uniform within their span, so that only this basis makes them comparable
+    one by one. The result depends on the exact components and must not be released.
 
     components: shape (n_components, n_features), orthonormal rows
     exact: shape (at least n_components, n_features), orthonormal rows
     """
-    left, _, right = np.linalg.svd(components @ exact[: len(components)].T)
-    turned: FloatArray = (left @ right).T @ components
-    return turned
+    u, _, vt = np.linalg.svd(components @ exact[: len(components)].T)
+    rotated: FloatArray = (u @ vt).T @ components
+    return rotated
 
 
 def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
-    """Rows of `spec.repetitions` draws of the spec's one protocol.
+    """Run `spec.repetitions` draws of the spec's one protocol.
 
-    spec: From `central_spec`, with one protocol.
-    problem: From `central_problem`.
+    spec: Result of `central_spec`, with one protocol.
+    problem: Result of `central_problem`.
     first: Number of the first repetition.
     Raises `ParameterError` if the protocol cannot run with these settings.
     """
@@ -265,12 +269,12 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
 
 
 def variant_of(spec: RunSpec) -> Variant:
-    """The one of `VARIANTS` that the spec is of."""
+    """Return the entry of `VARIANTS` that matches the spec."""
     return next(each for each in VARIANTS.values() if each.of(spec) == spec)
 
 
 def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
-    """Rows of a batch with the variant that gave them."""
+    """Return the rows of a batch with their variant."""
     variant = variant_of(spec)
     return [CentralRow(**row, variant=variant.key, label=variant.label) for row in batch.rows]
 
@@ -289,7 +293,7 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     )
     draw = release.draw
     if draw.method == "exact":
-        # One component needs no chains, and a call gives one draw.
+        # One component is drawn without chains, one draw per call.
         return [
             draw_subspaces([spec], problem, first + number)[0]["ppca"]
             for number in range(spec.repetitions)
@@ -305,7 +309,7 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
         "seconds": draw.seconds,
     }
     unknown = np.full(settings.n_components, np.nan)
-    # Whoever draws holds everybody's rows.
+    # The curator who draws receives all rows.
     rows = problem.moments.n_samples * problem.n_features
     sent = rows * problem.moments.dtype.itemsize
     return [
@@ -321,22 +325,21 @@ def _problem(key: ProblemKey) -> Problem:
 _problems: OnceCache[Problem] = OnceCache(_problem, keep=2)
 
 
-# PPCA's Markov chains, watched: energy traces, and diagnostics as they would have read earlier.
-
 MAX_R_HAT, MIN_ESS = 1.05, 50.0
 FEWEST_SWEEPS = 8
-# Of the SUBSPACE streams; see `dpcore.experiments.central_runs`.
+# Number of the SUBSPACE stream.
 _WATCHED = 4
 
 
 @dataclass(frozen=True)
 class WatchedChains:
-    """Chains on one law, and what was seen of them. Functions of the data: not for release.
+    """Traces and diagnostics of Markov chains on one distribution. They depend on the data and must
+    not be released.
 
-    shares: shape (n_chains, n_sweeps + 1). Captured energy as a share of exact PCA's, from the
-        start on.
+    shares: shape (n_chains, n_sweeps + 1). Captured energy as a share of exact PCA's, including the
+        start.
     starts: tuple of {"random", "mode"}
-    random_share: What a uniformly random subspace captures on average.
+    random_share: Mean captured energy of a uniformly random subspace.
     converged: Whether the last diagnostics passed.
     r_hat, ess: The last split R-hat, and the smaller of bulk and tail effective sample size.
     """
@@ -353,7 +356,7 @@ class WatchedChains:
         return int(self.shares.shape[1] - 1)
 
     def mean_of(self, start: str) -> float:
-        """Mean share over the second half of the chains that started there."""
+        """Return the mean share over the second half of the chains with this start."""
         half = self.shares[:, self.shares.shape[1] // 2 :]
         return fmean(half[chain].mean() for chain, own in enumerate(self.starts) if own == start)
 
@@ -361,16 +364,16 @@ class WatchedChains:
 def watch(
     spec: RunSpec, problem: Problem, *, n_chains: int, n_sweeps: int | None = None
 ) -> WatchedChains:
-    """Run chains for so many sweeps, or until the diagnostics pass.
+    """Run chains for this number of sweeps, or until the diagnostics pass.
 
-    The chains of one spec are the same however long they run: a longer run begins with a shorter
-    one.
+    The chains of a spec do not depend on the number of sweeps: a longer run begins with a shorter
+        one.
 
-    spec: From `dpcore.experiments.central_runs.central_spec`.
-    n_chains: At least 2, half of them from a uniformly random subspace, half from the exact one.
-    n_sweeps: At least 8.
-    Raises `ParameterError` if K is the number of features: the only subspace there is needs no
-        chain.
+    spec: Result of `central_spec`.
+    n_chains: Number of chains, at least 2. Half start at a uniformly random subspace, half at the
+        exact one.
+    n_sweeps: Number of sweeps, at least 8.
+    Raises `ParameterError` if K is the number of features, because there is only one such subspace.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
     if settings.n_components == problem.n_features:
@@ -413,9 +416,9 @@ def _watched(
 
 
 def running_diagnostics(chains: WatchedChains, n_points: int = 24) -> list[Row]:
-    """What split R-hat and effective sample sizes would have said after fewer sweeps.
+    """Compute split R-hat and effective sample sizes after fewer sweeps.
 
-    Rows of sweeps, r_hat and ess, over the second half of each trace, as the sampler looks.
+    Rows contain sweeps, r_hat and ess over the second half of each trace, as in the sampler.
     """
     last = chains.n_sweeps
     first = min(FEWEST_SWEEPS, last)
@@ -424,32 +427,30 @@ def running_diagnostics(chains: WatchedChains, n_points: int = 24) -> list[Row]:
 
 
 def _diagnosed(shares: FloatArray) -> Row:
-    kept = shares[:, shares.shape[1] // 2 :]
+    half = shares[:, shares.shape[1] // 2 :]
     return {
         "sweeps": shares.shape[1] - 1,
-        "r_hat": rank_normalized_r_hat(kept),
-        "ess": min(bulk_ess(kept), tail_ess(kept)),
+        "r_hat": rank_normalized_r_hat(half),
+        "ess": min(bulk_ess(half), tail_ess(half)),
     }
 
 
-# How many people a private first component needs: bounds beside measurements, as tables.
-
 DIMENSIONS = (10, 20, 40, 80)
 MECHANISMS = ("ppca", "modsulq")
-# Of the SUBSPACE streams.
+# Number of the SUBSPACE stream.
 _MEASUREMENT = 3
 _PRECISION = 0.03
 
 
 @dataclass(frozen=True)
 class ComplexitySpec(Spec):
-    """The question: n for which epsilon, delta (MOD-SuLQ alone), gap and correlation.
+    """Search for the sample size n at given epsilon, delta (only MOD-SuLQ), gap and correlation.
 
-    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n that
-    is tried. The mechanism and the dimension are those of a measurement; bounds read neither.
+    `failure_probability` is theorem 3's eta; `repetitions` is the number of runs at each n. The
+    mechanism and the dimension are those of a measurement; the bounds do not read them.
     """
 
-    # Its runs are made together, at every n that is tried: one search gives one row.
+    # One search, with all its runs at every n, gives one row.
     counted = "searches"
     searches = 1
 
@@ -460,7 +461,7 @@ class ComplexitySpec(Spec):
     )
     correlation: float = param(
         0.9,
-        "Wanted correlation ρ with the exact component",
+        "Target correlation ρ with the exact component",
         steps=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.998),
         label=str,
     )
@@ -481,12 +482,12 @@ class ComplexitySpec(Spec):
         return [measure(self)]
 
     def sweep(self) -> Sweep:
-        """Every mechanism in every dimension."""
+        """Return the sweep over every mechanism and dimension."""
         return Sweep(self, (("n_features", DIMENSIONS), ("mechanism", MECHANISMS)))
 
 
 class ComplexityRow(TypedDict):
-    """The n at which a mechanism's mean correlation reaches the asked one."""
+    """Smallest n at which a mechanism's mean correlation reaches the target."""
 
     protocol: str
     features: int
@@ -503,7 +504,7 @@ class ComplexityRow(TypedDict):
 
 
 class SampleBoundRow(TypedDict):
-    """What a theorem says of n in one dimension."""
+    """Bound of a theorem on n in one dimension."""
 
     bound: str
     features: int
@@ -511,7 +512,7 @@ class SampleBoundRow(TypedDict):
 
 
 def measure(spec: ComplexitySpec) -> ComplexityRow:
-    """The n at which the spec's mechanism reaches the asked correlation, by running it."""
+    """Find by simulation the n at which the spec's mechanism reaches the target correlation."""
     started = time.perf_counter()
     delta = spec.delta if spec.mechanism == "modsulq" else None
     found = measured_sample_size(
@@ -548,11 +549,11 @@ def bounds(
     dimensions: Sequence[int],
     measured: Sequence[Mapping[str, Any]] = (),
 ) -> list[SampleBoundRow]:
-    """Theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
+    """Return theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
 
-    Theorem 4 speaks of correlations close to 1 alone, and is left out where it is silent.
-    Theorem 5 gives a growth without its constant: it is drawn through the first measured point
-    of MOD-SuLQ, and left out before there is one.
+    Theorem 4 covers only correlations close to 1, and is omitted for others. Theorem 5 gives a
+    growth without its constant. It is scaled to the first measured point of MOD-SuLQ, and omitted
+    without one.
     """
     rows: list[SampleBoundRow] = []
     anchor = next((row for row in measured if row["protocol"] == "modsulq"), None)
@@ -580,13 +581,13 @@ def bounds(
 
 
 def is_covered_by_theorem_4(spec: ComplexitySpec, n_features: int) -> bool:
-    """Whether theorem 4 says anything here."""
+    """Return whether theorem 4 applies to the spec."""
     least = lower_bound_least_correlation(n_features)
     return spec.gap <= 0.5 and least <= spec.correlation
 
 
 def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
-    """The exponent p of n ~ d^p, least squares through the logarithms.
+    """Estimate the exponent p of n ~ d^p by least squares on the logarithms.
 
     Raises `ParameterError` if there are fewer than two points.
     """
@@ -595,13 +596,6 @@ def growth(rows: Sequence[Mapping[str, Any]], protocol: str) -> float:
         raise ParameterError("rows", "at least two points", len(points))
     d, n = np.log(np.array(points, dtype=float)).T
     return float(np.polyfit(d, n, 1)[0])
-
-
-# How many people does a private first component need? Bounds and measurements, K = 1.
-#
-# Chaudhuri, Sarwate & Sinha (2012), theorems 3 to 5. The correlation of a unit vector v with the
-# leading eigenvector v_1 is |<v, v_1>|; lambda_1 and lambda_2 are the two leading eigenvalues of
-# the second moment of rows of norm at most 1, and gap = lambda_1 - lambda_2.
 
 
 def ppca_sufficient_samples(
@@ -613,10 +607,12 @@ def ppca_sufficient_samples(
     leading_eigenvalue: float,
     failure_probability: float,
 ) -> float:
-    """Theorem 3: with more samples than this PPCA reaches `correlation` (rho) with probability
-    at least 1 - `failure_probability` (eta).
+    """Return the sufficient sample size of theorem 3.
 
-    d / (epsilon (1 - rho) gap) * (ln(1 / eta) / d + ln(4 lambda_1 / ((1 - rho^2) gap)))
+    With more samples, PPCA reaches `correlation` (rho) with probability at least 1 -
+    `failure_probability` (eta):
+
+        d / (epsilon (1 - rho) gap) * (ln(1 / eta) / d + ln(4 lambda_1 / ((1 - rho^2) gap)))
     """
     _require_unit("correlation", correlation)
     _require_unit("failure_probability", failure_probability)
@@ -628,21 +624,24 @@ def ppca_sufficient_samples(
 
 
 def lower_bound_least_correlation(n_features: int) -> float:
-    """The smallest rho that theorem 4 speaks of: 1 - (1 - phi) / 16, about 0.992 for large d."""
+    """Return the smallest rho of theorem 4: 1 - (1 - phi) / 16, about 0.992 for large d."""
     return 1 - _one_minus_phi(n_features) / 16
 
 
 def pure_dp_necessary_samples(
     n_features: int, epsilon: float, gap: float, correlation: float
 ) -> float:
-    """Theorem 4: with fewer samples no pure epsilon-private algorithm has an expected correlation
-    above `correlation` (rho) on every data set with this gap.
+    """Return the necessary sample size of theorem 4.
 
-    max{ d / (gap epsilon), sqrt((1 - phi) / 80) d / (gap epsilon sqrt(1 - rho)) } with
-    1 - phi = exp(-2 (ln 8 + ln(1 + e^d)) / (d - 2)), for gap <= 1/2 and rho >= 1 - (1 - phi) / 16.
+    With fewer samples, no pure epsilon-DP algorithm has an expected correlation above `correlation`
+    (rho) on every data set with this gap:
 
-    Raises `ParameterError` if d < 3, the gap is outside (0, 1/2] or rho is below what the theorem
-        covers.
+        max{ d / (gap epsilon), sqrt((1 - phi) / 80) d / (gap epsilon sqrt(1 - rho)) } with
+        1 - phi = exp(-2 (ln 8 + ln(1 + e^d)) / (d - 2)),
+        for gap <= 1/2 and rho >= 1 - (1 - phi) / 16.
+
+    Raises `ParameterError` if d < 3, the gap is outside (0, 1/2] or rho is below the range of the
+        theorem.
     """
     if not 0 < gap <= 0.5:
         raise ParameterError("gap", "in (0, 0.5] for theorem 4", gap)
@@ -654,17 +653,17 @@ def pure_dp_necessary_samples(
 
 
 def modsulq_necessary_shape(n_features: int, epsilon: float, delta: float) -> float:
-    """Theorem 5 up to a factor: d^(3/2) sqrt(ln(d / delta)) / epsilon.
+    """Return theorem 5 up to a factor: d^(3/2) sqrt(ln(d / delta)) / epsilon.
 
-    The theorem multiplies this by c (1 - c' (1 - rho)) with constants it does not give, so only
-    the growth with d, epsilon and delta means anything; a curve has to be anchored elsewhere.
+    The theorem multiplies this by c (1 - c' (1 - rho)) with unknown constants. Only the growth with
+    d, epsilon and delta has a meaning; the caller has to scale the curve.
     """
     _require_unit("delta", delta)
     return math.pow(n_features, 1.5) * math.sqrt(math.log(n_features / delta)) / epsilon
 
 
 def gapped_spectrum(n_features: int, gap: float) -> np.ndarray:
-    """Eigenvalues of trace 1, all equal but the first, which is larger by `gap`."""
+    """Return eigenvalues of trace 1, all equal except the first, which is larger by `gap`."""
     _require_unit("gap", gap)
     spectrum = np.full(n_features, (1 - gap) / n_features)
     spectrum[0] += gap
@@ -673,7 +672,7 @@ def gapped_spectrum(n_features: int, gap: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MeasuredSampleSize:
-    """Fewest samples found to reach a mean correlation, with what was seen there."""
+    """Smallest sample size found to reach a mean correlation, with that mean and its error."""
 
     n_samples: int
     mean_correlation: float
@@ -691,19 +690,19 @@ def measured_sample_size(
     relative_precision: float = 0.02,
     rng: np.random.Generator,
 ) -> MeasuredSampleSize:
-    """The n at which a mechanism's mean correlation reaches `correlation`, by running it.
+    """Find by simulation the n at which a mechanism's mean correlation reaches `correlation`.
 
-    The second moment is the population's, diag(eigenvalues), at every n: what is measured is the
-    cost of privacy, without that of sampling people. Bisection over ln n, with the same random
+    The second moment is the population's, diag(eigenvalues), at every n: the simulation measures
+    the cost of privacy without the sampling of rows. Bisection over ln n uses the same random
     streams at every n, so that the mean is nearly monotone in n.
 
     mechanism: {"ppca", "modsulq"}. PPCA draws exactly (one component); MOD-SuLQ takes the leading
         eigenvector by value.
     eigenvalues: shape (n_features,). The first is the largest; their sum is at most 1.
     correlation: Target mean, in (0, 1).
-    delta: For "modsulq".
+    delta: Failure probability of "modsulq".
     n_repetitions: Runs at each n.
-    relative_precision: The search stops when upper and lower end agree this well.
+    relative_precision: Relative distance between upper and lower end at which the search stops.
     Raises `ParameterError` if an argument is outside its range, or 10^15 samples are not enough.
     """
     _require_unit("correlation", correlation)
@@ -725,9 +724,9 @@ def measured_sample_size(
         else:
             high = middle
     n_samples = math.ceil(high)
-    seen = correlations(n_samples)
+    found = correlations(n_samples)
     return MeasuredSampleSize(
-        n_samples, float(seen.mean()), float(seen.std(ddof=1) / math.sqrt(seen.size))
+        n_samples, float(found.mean()), float(found.std(ddof=1) / math.sqrt(found.size))
     )
 
 
@@ -739,7 +738,7 @@ def _correlations(
     n_repetitions: int,
     rng: np.random.Generator,
 ) -> Callable[[float], np.ndarray]:
-    """n -> correlations of `n_repetitions` runs, on the same streams whatever n."""
+    """Return a function from n to the correlations of `n_repetitions` runs, on the same streams."""
     if mechanism == "ppca":
         (seed,) = _seeds(rng, 1)
 
