@@ -184,7 +184,7 @@ class TestCentring:
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
         bounded = [
-            classification_runs._around(rows, origin, bound, on_sphere=on_sphere)
+            classification_runs._centred(rows, origin, bound, on_sphere=on_sphere)
             for rows in (X, other)
         ]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
