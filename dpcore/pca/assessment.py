@@ -1,61 +1,33 @@
-"""Assess a release from itself: captured energy with an interval, edge of the noise, cuts at sites.
+"""Assess a release from its own noisy matrix: captured energy with an interval.
 
-Formulas and derivation: ``docs/algorithms/self-assessment.md``.
+Formulas, derivation and measured coverage: ``docs/algorithms/self-assessment.md``. All of it is
+    post-processing.
 
-How good a release is, told by the release: the energy its components capture, with an interval.
-
-The components v_i come from M = A + E, noise of a known law on the second moment A of the rows. The
-eigenvalues of M say too much: the noise that is in M also chose the v_i. By how much is known. For
-Gaussian noise that is i.i.d. of variance sigma^2 in an orthonormal basis of symmetric matrices
-("isometric"), and any function P of M, Stein's lemma gives E <P, E> = sigma^2 E div P. For the
-projector onto a group G of eigenvectors div P = sum 1 / (lambda_i - lambda_j) over i in G and j not
-in G, so that
+**Plain eigenvectors** (`assess`). The components v_i come from M = A + E. For isometric noise of
+variance sigma^2 and a group G of eigenvectors, Stein's lemma gives the unbiased estimate
 
     sum_{i in G} lambda_i - sigma^2 sum_{i in G, j not in G} 1 / (lambda_i - lambda_j)
 
-is tr(P A) without bias, whatever A, in every dimension, above the noise and below. Its squared
-error has an unbiased estimate as well: sigma^2 |G| + sigma^4 sum 1 / (lambda_i - lambda_j)^2. All
-of it is read off M: post-processing, and nobody pays. A private mean m + xi, whose outer product
-has been subtracted, is one more Gaussian field in the same formulas. Sources and derivation:
-``docs/algorithms/self-assessment.md``.
+of tr(P A), for every A and dimension. Its squared error has the unbiased estimate sigma^2 |G| +
+sigma^4 sum 1 / (lambda_i - lambda_j)^2.
 
-How good a release is whose noisy matrices were denoised, or cut, before they were decomposed.
-
-The components span the leading directions of C = sum_s w_s f(M_s), where M_s = A_s + E_s is a noisy
-second moment, E_s Gaussian noise of a public law, and f what is made of it: that without what is
-likely to be noise (`dpcore.spectra.denoising`), cut to its R leading directions, or both. Of f
-nothing is used but that it can be computed. With P the projector onto some of the directions, and
-Delta_s fresh noise of the law of E_s, Stein's identity says
-
-    E tr(P sum_s w_s E_s) = E <DP[Delta], sum_s w_s Delta_s>,
-
-DP[Delta] the first-order change of P where each M_s moves by Delta_s. So the amount by which the
-noise flatters the components follows from a few probes: move the matrices a little, along noise
-drawn for the purpose, and see how the components follow. Eigenvectors move in closed form: with
+**Denoised or cut matrices** (`assess_by_probes`). The components span the leading directions of C =
+sum_s w_s f(M_s). Probes, which are fresh noise Delta_s of the law of E_s, estimate how the
+components respond to noise. With
 
     x_ij = v_i^T Df(M_s)[Delta_s] v_j,   y_ij = v_i^T Delta_s v_j,   phi_ij = 2 w_s^2 E x_ij y_ij,
 
 a site's part of the energy v_i^T A v_i is w_s v_i^T M_s v_i - sum_{j != i} phi_ij / (c_i - c_j),
-without bias, and is made of its own noisy matrix and of C alone (`answer`).
+without bias (`answer`). Its error combines that of fixed directions, (sum_s phi_ij / (c_i - c_j))^2
+for each pair, and the disagreement of the probes. Squared gaps are averages over neighbouring ranks
+in these variances: with single gaps as weights, the rare large corrections next to small gaps would
+    be left out, and the estimate would be biased.
 
-**Error.** The same lemma applied twice (Bellec & Zhang 2021) gives the covariance of these
-estimates: that of the noise along fixed directions, and for each pair of directions
-(sum_s phi_ij / (c_i - c_j))^2, which one has too much and the other too little. Probes are few and
-disagree; their disagreement counts too. In these variances squared gaps are averages over
-neighbouring ranks: if weights depended on single gaps, the rare large corrections beside small
-gaps, without which the estimate is biased, would be left out.
-
-**Smoothing.** Energies mostly fall steadily with the rank, while the errors of neighbours pull in
-opposite directions. A denoised matrix is what its own model expects of the exact one, so that its
-eigenvalues c_k say how the energies fall; not how far, for what sites dropped is missing. So 27
-models take the energies for Gaussian: half, four fifths or nearly all of their sum along the c_k
-and the rest alike in all directions, with one deviation that is smooth in log k and in log c_k and
-one that each rank has to itself. The answer is their average, each weighted by how likely it makes
-the estimates; a fifth of the variance that the models take away is kept. Where noise is small the
-models change nothing. On the sphere the sum of all energies is public, and used.
-
-The models were chosen on nine data sets, coverage measured on others: see
-``docs/algorithms/self-assessment.md``, which has the derivation and who can compute what.
+**Smoothing.** The errors of neighbouring ranks have opposite signs. 27 Gaussian models expect half,
+four fifths or nearly all of the energy along the c_k and the rest equal in all directions, with one
+deviation that is smooth in log k and log c_k and one of each rank. The result is their average,
+weighted by likelihood, with a fifth of the removed variance added back. On the sphere the sum of
+all energies is public and used.
 """
 
 from __future__ import annotations
@@ -88,37 +60,37 @@ _EDGES = {"triangle": 2.0, "isometric": math.sqrt(2), "wishart": math.sqrt((11 +
 
 
 def noise_edge(sigma: np.ndarray, weights: np.ndarray, n_features: int, *, noise: str) -> float:
-    """Largest eigenvalue that noise alone would give the averaged matrix, about.
+    """Return the approximate largest eigenvalue of an average of matrices that contain only noise.
 
     A symmetric matrix with independent off-diagonal entries of standard deviation s has its
     eigenvalues within 2 sqrt(D) s of zero as D grows (Wigner's semicircle law; the diagonal does
-    not matter in the limit). Eigenvalues of a noisy second moment that don't rise above it say
-    nothing about the data.
+    not matter in the limit). Smaller eigenvalues of a noisy second moment carry no information
+    about the data.
 
-    sigma: shape (n_sites,). Noise standard deviation of each matrix that went into the average; one
-        for central.
+    sigma: shape (n_sites,). Noise standard deviation of each matrix in the average; one for
+        central.
     weights: shape (n_sites,). Weights of the average.
     noise: {"triangle", "isometric", "wishart"}
-    Returns: In units of the second moment.
+    Returns: Edge in units of the second moment.
     """
     together = math.sqrt(float(np.sum((weights * sigma) ** 2)))
     return _EDGES[noise] * math.sqrt(n_features) * together
 
 
 def off_diagonal_sigma(sigma: float, noise: str) -> float:
-    """Standard deviation off the diagonal of symmetric noise of this scale and shape."""
+    """Return the standard deviation off the diagonal of symmetric noise of this scale and shape."""
     return sigma / math.sqrt(2) if noise == "isometric" else sigma
 
 
 def n_above_noise(eigenvalues: FloatArray, sigma: float, *, noise: str) -> int:
-    """How many leading eigenvalues of a noisy second moment noise alone would not have given.
+    """Return the number of leading eigenvalues that exceed the noise.
 
-    Were A of rank k, eigenvalue k + 1 of A + E would be at most the largest of E on the D - k
-    directions that A leaves (Courant & Fischer), whose law is Tracy and Widom's: mean edge
-    2 sqrt(n) s, spread s n^(-1/6), s the standard deviation off the diagonal. So k is raised while
-    eigenvalue k + 1 exceeds what such noise exceeds once in a hundred, and the number found is too
-    large with at most that chance. It is measured from the mean of the eigenvalues that are left,
-    if that is above 0: variance that is the same in every direction singles out none.
+    If A has rank k, eigenvalue k + 1 of A + E is at most the largest of E on the D - k directions
+    orthogonal to A (Courant & Fischer), which follows the Tracy-Widom law: mean edge 2 sqrt(n) s,
+    spread s n^(-1/6), s the standard deviation off the diagonal. So k is raised while eigenvalue k
+    + 1 exceeds the 99 % quantile, and the result is too large in at most 1 % of releases. The
+    quantile is measured from the mean of the remaining eigenvalues, if that is above 0, because
+    equal variance in all directions singles out none.
 
     eigenvalues: shape (n_features,)
     noise: {"triangle", "isometric"}. The quantile is above the exact one at every size, for
@@ -128,7 +100,7 @@ def n_above_noise(eigenvalues: FloatArray, sigma: float, *, noise: str) -> int:
     left = np.arange(len(descending), 0, -1)
     floor = np.maximum(np.cumsum(descending[::-1])[::-1] / left, 0)
     reach = off_diagonal_sigma(sigma, noise) * (2 * np.sqrt(left) + _TRACY_WIDOM * left ** (-1 / 6))
-    # A single direction that is left is its own floor and stands out of nothing.
+    # A single remaining direction is its own floor.
     return int(np.argmin(np.append(descending - floor > reach, False)))
 
 
@@ -141,7 +113,7 @@ _SMOOTHED = 0.1
 class NoisyMean:
     """A released mean whose outer product was subtracted from the second moment.
 
-    value: shape (n_features,). As released.
+    value: shape (n_features,). The released mean.
     sigma: Standard deviation of the noise in each of its entries.
     """
 
@@ -166,7 +138,7 @@ class OfGroup:
 
 
 def inverse_gaps(eigenvalues: FloatArray, off_diagonal: float) -> FloatArray:
-    """1 / (lambda_i - lambda_j) of all pairs, smoothed for noise of this standard deviation."""
+    """Return 1 / (lambda_i - lambda_j) of all pairs, smoothed for this noise level."""
     gaps = np.subtract.outer(eigenvalues, eigenvalues)
     spacing = 4 * off_diagonal / math.sqrt(len(eigenvalues))
     denominator = gaps**2 + (_SMOOTHED * spacing) ** 2
@@ -216,9 +188,9 @@ class NoiseField:
         )
 
     def _with_mean(self, group: BoolArray, by_matrix: OfGroup) -> OfGroup:
-        """Stein's lemma once more, over the noise xi of the mean m + xi.
+        """Add the terms of Stein's lemma for the noise xi of the mean m + xi.
 
-        A = M - E + m xi^T + xi m^T + (terms of xi alone), m as released, so tr(P A) has
+        A = M - E + m xi^T + xi m^T + (terms of only xi), m as released, so tr(P A) has
         2 xi^T P m - xi^T P xi besides; both have divergences in closed form.
         """
         v, all_inverse, along = self._mean_variance, self._inverse_gaps, self._along_mean
@@ -259,10 +231,10 @@ _QUANTILE = 1.6448536269514722  # of the standard normal at (1 + LEVEL) / 2
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Numbers with what is known of their error.
+    """Estimated values with their standard errors.
 
-    value, standard_error: ndarray of any one shape
-    most: What none of the true numbers exceeds. None is below 0.
+    value, standard_error: ndarrays of the same shape
+    most: Upper bound of the true values. The lower bound is 0.
     """
 
     value: FloatArray
@@ -279,23 +251,21 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """What a release says of itself. All of it refers to the rows as prepared.
+    """Assessment of a release. All values refer to the rows as prepared.
 
     explained_variance: Estimate of shape (n_components,). v_i^T A v_i, the variance along each
-        component; it sums to `captured`. Both are NaN where a mean was subtracted and nothing
-        stands out of the noise.
-    explained_variance_ratio: Estimate of shape (n_components,). Of the total. NaN where that is not
-        told, or the total itself is lost in the noise.
+        component, with the sum `captured`. Both are NaN if a mean was subtracted and no component
+        exceeds the noise.
+    explained_variance_ratio: Estimate of shape (n_components,). Share of the total. NaN if unknown,
+        or if the total may be 0.
     captured: Estimate of shape (). tr(V^T A V), the energy of all components.
-    captured_share: Estimate of shape (). Of the total. NaN where that is not told, or the total
-        itself is lost in the noise.
+    captured_share: Estimate of shape (). Share of the total. NaN if unknown, or if the total may be
+        0.
     total: Estimate of shape (). tr A.
-    energy_ratio: Estimate of shape () or None. Captured energy over that of the best subspace of
-        this dimension; None unless every component stands out of the noise and no mean was
-        subtracted: else too little is known of what was missed.
-    n_above_noise: Leading components that the noise alone would not have given: more than there are
-        directions in the data in one release of a hundred at most (`n_above_noise`). None where the
-        law of the noise is not known, as after a cut.
+    energy_ratio: Estimate of shape () or None. Captured energy divided by that of the best subspace
+        of this dimension; None unless every component exceeds the noise and no mean was subtracted.
+    n_above_noise: Number of leading components that exceed the noise, too large in at most 1 % of
+        releases (`n_above_noise`). None if the law of the noise is not known, as after a cut.
     """
 
     explained_variance: Estimate
@@ -316,13 +286,13 @@ def assess(
     ranking: str = "value",
     mean: NoisyMean | None = None,
 ) -> Assessment:
-    """What the first n leading directions of a noisy second moment capture of the exact one.
+    """Assess the n leading directions of a noisy second moment.
 
-    spectrum: Of A + E, or of A + E less the outer product of the noisy mean.
-    sigma: Of E, as `dpcore.mechanisms.symmetric_gaussian_noise` drew it.
+    spectrum: Spectrum of A + E, or of A + E minus the outer product of the noisy mean.
+    sigma: Scale of E in `dpcore.mechanisms.symmetric_gaussian_noise`.
     noise: {"triangle", "isometric"}
-    ranking: {"value", "magnitude"}. As the components were chosen.
-    mean: None where none was subtracted.
+    ranking: {"value", "magnitude"}. Ranking of the components.
+    mean: None if none was subtracted.
     Raises `ParameterError` if n_components is not in [1, n_features] or the ranking unknown.
     """
     n_features = len(spectrum.matrix)
@@ -338,7 +308,7 @@ def assess(
     n_above = max(n_above - (mean is not None), 0)
     if mean is not None and n_above == 0:
         each, together = [_unknown(group) for group in each], _unknown(together)
-    # To second order only, which beside the noise of a mean is not enough.
+    # To second order only, which is not enough if a mean is noisy.
     is_known = (
         mean is None and n_above >= n_components and field.eigenvalues[:n_components].min() > 0
     )
@@ -350,7 +320,7 @@ def assess(
 
 
 def assessment_of(each: Sequence[OfGroup], together: OfGroup, everything: OfGroup) -> Assessment:
-    """From each component, all components together, and all directions."""
+    """Return an assessment, given estimates of each component, of their sum and of the total."""
     return Assessment(
         explained_variance=_estimate(each),
         explained_variance_ratio=_shares(each, everything),
@@ -361,13 +331,16 @@ def assessment_of(each: Sequence[OfGroup], together: OfGroup, everything: OfGrou
 
 
 def _unknown(group: OfGroup) -> OfGroup:
-    """Nothing is said where a mean was subtracted and nothing stands out: what its noise did to the
-    choice is then as large as what is to be told."""
+    """Return the group with an unknown energy (NaN).
+
+    Used if a mean was subtracted and no component exceeds the noise: the effect of the mean's noise
+    on the choice is then as large as the estimate.
+    """
     return replace(group, energy=math.nan)
 
 
 def _of_optimum(group: OfGroup) -> Estimate:
-    """Energy over energy and loss, by the delta method: both share the linear error.
+    """Return the energy ratio by the delta method, from the energy and its loss to the optimum.
 
     The loss is a sum of squares of noise entries: its variance is half of `choice`.
     """
@@ -384,7 +357,7 @@ def _estimate(groups: Sequence[OfGroup]) -> Estimate:
 
 
 def _shares(groups: Sequence[OfGroup], everything: OfGroup) -> Estimate:
-    """Energies over the total, by the delta method; nothing is said where the total may be 0."""
+    """Return energies divided by the total, by the delta method; NaN if the total may be 0."""
     parts, total = _estimate(groups), _estimate([everything])
     if total.interval[0, 0] <= 0:
         return Estimate(parts.value * np.nan, parts.value * np.nan, most=1.0)
@@ -395,7 +368,7 @@ def _shares(groups: Sequence[OfGroup], everything: OfGroup) -> Estimate:
 
 
 def _single(estimates: Estimate) -> Estimate:
-    """The one number of them, of shape ()."""
+    """Return a single value as an estimate of shape ()."""
     return replace(estimates, value=estimates.value[0], standard_error=estimates.standard_error[0])
 
 
@@ -403,7 +376,7 @@ def _single(estimates: Estimate) -> Estimate:
 
 # Step along a probe, in units of the noise. Its square is the error of the difference quotient.
 _STEP = 0.02
-# Probes of all parts together: so many features' worth, within limits; and the least of one part.
+# Number of probes of all parts, times features, within limits; and the least of one part.
 _FEATURES_PROBED, _PROBES, _PROBES_OF_PART = 2048, (8, 32), 4
 # Gaps below a tenth of the spacing around them count for less: two eigenvalues that almost meet
 # would leave the estimate without a variance. Spacings are means over so many ranks on a side, and
@@ -418,7 +391,7 @@ _RANKS, _MORE_RANKS, _GROUP_GROWTH, _BLOCK_GROWTH = 3, 24, 1.15, 1.35
 _ALONG = (0.5, 0.8, 0.95)
 _DEVIATIONS, _ROUGHNESS = (0.5, 1.0, 2.0), (0.15, 0.3, 0.6)
 _REACH, _LEVELS = 1.0, 2.0
-# So much is kept of the variance that the models take away. None of them is the truth: where they
+# Share of the variance removed by the models that is added back. No model is exact: where they
 # decide, their own intervals held in 81 of 100 draws at the worst (`power`, five sites).
 _KEPT = 0.2
 # Added to the diagonal of a covariance, of its trace: rounding may leave it below 0.
@@ -427,12 +400,12 @@ _JITTER = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class NoisyPart:
-    """A noisy second moment that goes into an average, as its holder has it.
+    """A noisy second moment that is part of an average.
 
     noisy: shape (n_features, n_features). M_s.
-    sigma: Of its noise.
+    sigma: Standard deviation of its noise.
     weight: w_s.
-    mean: Whose outer product was subtracted from it; where there is one, this is the only part.
+    mean: Noisy mean whose outer product was subtracted; if there is one, this is the only part.
     """
 
     noisy: FloatArray
@@ -443,16 +416,16 @@ class NoisyPart:
 
 @dataclass(frozen=True, eq=False)
 class SiteQuery:
-    """What the holders are asked: all they have to know besides their own noisy matrix.
+    """Data that a holder needs for an answer, in addition to its own noisy matrix.
 
     vectors: shape (n_features, n_features). Eigenvectors of the average as rows, components first.
     eigenvalues: shape (n_features,)
-    sigma: Of the noise in an entry of the average, had nothing been done to its parts.
+    sigma: Noise in an entry of the average before denoising and cuts.
     n_components: K.
-    bases: In which noise is taken out; none where none was.
-    intermediate_dim: R of what was sent, ranked by value; None where nothing was cut.
+    bases: Bases of the denoising; empty without it.
+    intermediate_dim: R of the messages, ranked by value; None without a cut.
     noise: {"triangle", "isometric"}
-    n_parts: How many are asked.
+    n_parts: Number of parts.
     diagonal_of_average: Noisy diagonal to which the columns' variances were fitted, if shared.
     """
 
@@ -505,13 +478,13 @@ class SiteQuery:
 
 @dataclass(frozen=True, eq=False)
 class SiteAnswer:
-    """A holder's part of an assessment, made of its noisy matrix and the query.
+    """A holder's part of an assessment, computed from its noisy matrix and the query.
 
     energies: shape (n_ranks,). Its part of v_i^T A v_i.
     responses: shape (n_blocks_of_ranks, n_blocks). phi_ij, the mean of each block of pairs.
-    disagreement: Of the same shape. Variance of phi_ij from one set of probes to another, likewise.
+    disagreement: Variance of phi_ij between sets of probes, of the same shape.
     total: Its part of the energy of all directions.
-    variance: Of its noise, in the average; public.
+    variance: Variance of its noise in the average; public.
     """
 
     energies: FloatArray
@@ -522,11 +495,11 @@ class SiteAnswer:
 
 
 def answer(part: NoisyPart, query: SiteQuery, *, rng: np.random.Generator) -> SiteAnswer:
-    """A holder's part of an assessment.
+    """Return a holder's part of an assessment.
 
-    Post-processing of the part's noisy matrix: whatever (epsilon, delta) that has, the answer has.
+    This is post-processing of the part's noisy matrix and has the same (epsilon, delta).
 
-    rng: Of the probes, which hide nothing and may be public.
+    rng: Generator of the probes, which hide nothing and may be public.
     """
     n_probes, shape = query.n_probes, query.inverse_gaps.shape
     products, squares = np.zeros(shape), np.zeros(shape)
@@ -634,7 +607,7 @@ class _Cut:
 def _inverse_gaps(eigenvalues: FloatArray, sigma: float) -> FloatArray:
     """1 / (l_i - l_j) of all pairs, smoothed where eigenvalues almost meet; 0 where they do.
 
-    sigma: Of the noise before anything was made of it.
+    sigma: Noise before denoising and cuts.
     """
     values = eigenvalues.astype(np.float64)
     last = len(values) - 1
@@ -657,7 +630,7 @@ def _endless(values: FloatArray) -> FloatArray:
 
 
 def _edges(n: int, n_single: int, growth: float, through: int | None = None) -> IntArray:
-    """Where groups of ranks begin that grow by a factor, after single ones; and n last.
+    """Return the first ranks of groups that grow by a factor, after single ones; and n last.
 
     through: One of them ends here.
     """
@@ -695,42 +668,42 @@ def assess_by_probes(
     known_total: float | None = None,
     diagonal_of_average: FloatArray | None = None,
 ) -> Assessment:
-    """What the leading directions of an average capture whose parts were denoised or cut.
+    """Assess the leading directions of an average whose parts were denoised or cut.
 
-    Post-processing of the parts' noisy matrices. Who holds all of them asks nobody. Sites that cut
-    what they sent have to be asked once more: each is sent the average, D (D + 1) / 2 numbers, and
-    answers with 3 K + 24 numbers and some hundred more (`SiteAnswer`).
+    Post-processing of the parts' noisy matrices. Sites that cut their messages take part in one
+    more
+    round: each receives the average, D (D + 1) / 2 numbers, and returns 3 K + 24 numbers and a few
+        hundred more (`SiteAnswer`).
 
     Parameters
     ----------
     average : Spectrum
-        Of what the components were taken from, by value: the denoised matrix, or the average of
-        what the sites sent.
+        Spectrum of the matrix that was decomposed: the denoised matrix, or the average of the
+        messages.
     n_components : int
         K, in [1, n_features].
     parts : iterable of (NoisyPart, numpy.random.Generator)
-        What the average was made of, each with the generator of its probes; used one at a time.
+        Parts of the average, each with the generator of its probes; consumed one by one.
     sigma : float
         Standard deviation of the noise in an entry of the average of all parts, as they are.
     bases : sequence of PublicBasis
-        In which each part was denoised; with none, nothing was.
+        Bases in which each part was denoised; empty without denoising.
     intermediate_dim : int, optional
-        R, where each part was then cut to its leading directions by value.
+        R, if each part was then cut to its leading directions by value.
     noise : {"isometric", "triangle"}
         Shape of the noise of every part.
     n_parts : int
-        How many there are.
+        Number of parts.
     known_total : float, optional
-        Energy of all directions, where that is public: 1 for rows of length 1.
-
+        Energy of all directions, if public: 1 for rows of length 1.
     diagonal_of_average : ndarray of shape (n_features,), optional
         Noisy diagonal to which the columns' variances were fitted (`dpcore.spectra.denoise`).
 
     Returns
     -------
     Assessment
-        It has `n_above_noise` for a single part that was not cut; and `energy_ratio` where all
-        components of that part stand out and no mean was subtracted.
+        With `n_above_noise` for a single part that was not cut, and `energy_ratio` if all
+        components of that part exceed the noise and no mean was subtracted.
 
     Raises
     ------
@@ -783,7 +756,7 @@ class _RankGroups:
     def of(
         cls, query: SiteQuery, answers: Sequence[SiteAnswer], mean: NoisyMean | None
     ) -> _RankGroups:
-        """Of all answers together."""
+        """Combine all answers."""
         n_features, n_ranks = query.n_features, query.n_ranks
         edges = _edges(n_ranks, query.n_components, _GROUP_GROWTH)
         first = edges[:-1] if n_ranks == n_features else edges
@@ -819,7 +792,9 @@ def _linear_covariance(
 def _choice_covariance(
     query: SiteQuery, answers: Sequence[SiteAnswer], first: IntArray
 ) -> FloatArray:
-    """What one direction of a pair has too much the other has too little."""
+    """Return the covariance of the errors that the choice of directions causes, opposite within a
+    pair.
+    """
     phi = np.sum([each.responses for each in answers], axis=0)
     squares = phi**2 + np.sum([each.disagreement for each in answers], axis=0)
     sizes = np.diff(np.append(query.blocks, query.n_features))
@@ -834,7 +809,7 @@ def _choice_covariance(
 
 
 def _smoothed(groups: _RankGroups, n_components: int, known_total: float | None) -> Assessment:
-    """The energies given the estimates, averaged over all models."""
+    """Return the energies given the estimates, averaged over all models."""
     noise = groups.linear + groups.choice
     spread = math.sqrt(max(float(groups.linear.sum()), 0.0))
     scale = max(float(groups.energies.sum()), spread) if known_total is None else known_total
@@ -861,7 +836,7 @@ def _smoothed(groups: _RankGroups, n_components: int, known_total: float | None)
 
 
 def _given_sum(covariance: FloatArray) -> FloatArray:
-    """Of Gaussian numbers whose sum is known."""
+    """Condition Gaussian numbers on their sum."""
     with_sum = covariance.sum(axis=0)
     total = float(with_sum.sum())
     return covariance - np.outer(with_sum, with_sum) / total if total > 0 else covariance
@@ -870,10 +845,10 @@ def _given_sum(covariance: FloatArray) -> FloatArray:
 def _models(
     groups: _RankGroups, scale: float, *, is_known: bool
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Expected energies of the groups and their covariance, in each model.
+    """Return the expected energies of the groups and their covariance, for each model.
 
-    scale: Of the sum of all energies.
-    is_known: Whether it is that sum.
+    scale: Sum of all energies, or its estimate.
+    is_known: Whether the sum is exact.
     """
     n_features = len(groups.eigenvalues)
     ranks = np.arange(1, n_features + 1)
@@ -897,7 +872,7 @@ def _models(
 def _assessment(
     mean: FloatArray, covariance: FloatArray, n_components: int, known_total: float | None
 ) -> Assessment:
-    """From the energies of the groups, of which the first are the components."""
+    """Return the assessment from the energies of groups of ranks, the components first."""
     components = slice(n_components)
     total, variance = known_total or float(mean.sum()), 0.0
     with_total = np.zeros(len(mean))
@@ -928,11 +903,11 @@ def _assessment(
 def _with_whole_matrix(
     assessment: Assessment, groups: _RankGroups, part: NoisyPart, query: SiteQuery
 ) -> Assessment:
-    """What else is known where a single matrix was denoised and not cut.
+    """Add the quantities that need a single matrix without a cut.
 
-    To second order the best subspace holds the sum of the noisy matrix's own leading eigenvalues,
-    less half of what the noise flatters that by. Its difference to what the components hold has
-    little of the error that both share.
+    To second order the energy of the best subspace is the sum of the noisy matrix's own leading
+    eigenvalues minus half of their bias. Its difference to the captured energy has little of the
+    error that both share.
     """
     n_components = query.n_components
     leading = slice(n_components)
@@ -960,7 +935,7 @@ def _with_whole_matrix(
     return replace(assessment, energy_ratio=ratio)
 
 
-# Beyond so many features a choice would take longer than what it is about.
+# Above this number of features a choice would take longer than what it is about.
 _MOST_CHOSEN = 1024
 # Up to so many the products of two vectors are reckoned with; they add one part in n_features.
 _FEW_FEATURES = 128
@@ -1014,7 +989,7 @@ def bases_worth(
     Columns are left out unless they differ in variance (`columns_differ`). Then the captured energy
     with and without them is estimated. For V(M), the leading eigenvectors of M = A + E or of
     the denoised M, tr(V M V^T) is flattered by tr(V E V^T), whose mean is known by Stein's identity
-    from M alone. Per entry of the noise it is the variance times how the projector onto V follows,
+    from M only. Per entry of the noise it is the variance times how the projector onto V follows,
 
         sum_{k <= K < l} sum_ij h_ij s_ij (v_ki^2 v_lj^2 + v_ki v_li v_kj v_lj) / (c_k - c_l),
 
@@ -1029,7 +1004,7 @@ def bases_worth(
     Parameters
     ----------
     noisy : Spectrum
-        Of A + E.
+        Spectrum of A + E.
     n_components : int
         How many directions are kept.
     sigma, noise
@@ -1061,9 +1036,9 @@ def bases_worth(
 def estimated_capture(
     spectrum: Spectrum, noisy: Spectrum, n_components: int, spread: FloatArray, sigma: float
 ) -> float:
-    """An estimate of tr(V A V^T) for the leading V of a spectrum made of A + E.
+    """Return an estimate of tr(V A V^T) for the leading V of a spectrum made of A + E.
 
-    spread: h_ij s_ij, as above.
+    spread: h_ij s_ij, as in `bases_worth`.
     """
     n_features = len(spread)
     values, vectors = spectrum.leading(n_features)

@@ -1,12 +1,12 @@
-"""Who adds noise, what is sent, who takes the leading directions, and what that promises.
+"""Protocols: the source of the noise, the messages, the decomposition and the guarantee of each.
 
-A protocol is found by its file's being here: its entry in the register is at the end of that file.
+Every module in this folder is imported. Its register entries are at its end.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
 
-# As lists show them: what starts from rows at sites, then what a holder of all rows does.
+# Order in lists: protocols of sites first, then those of a holder of all rows.
 _NAMES = [each.name for each in iter_modules(__path__)]
 for _name in sorted(_NAMES, key=lambda name: (name == "trusted_holder", name)):
     import_module(f"{__name__}.{_name}")

@@ -5,12 +5,11 @@ A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the aver
 private to each site. What the aggregator and a participating site can learn is worked out in
 `dpcore.privacy.cape`.
 
-Secure sum: the aggregator learns what the sites' messages add up to, and nothing else of them. Site
-s sends n_s A_s + g_s as whole numbers modulo 2^64, under masks that each pair of sites agrees on
-(Bonawitz and others 2017), so that the noise of all who answer hides everybody. Who never answers
-takes a part of the noise along: `ReleaseSettings.dropped_sites` is how many the study allows for,
-and those who answer add as much as it takes without them. Masks are agreed on among those who
-answer, and cancel whoever does not.
+Secure sum: the aggregator learns only the sum of the sites' messages. Site s sends n_s A_s + g_s as
+whole numbers modulo 2^64, under masks that each pair of sites agrees on (Bonawitz and others 2017),
+so that the noise of all answering sites protects every row. A site that drops out takes its noise
+with it: `ReleaseSettings.dropped_sites` is the number of allowed dropouts, and the
+other sites add enough noise without them. Masks are agreed on among the sites that answer.
 """
 
 from __future__ import annotations
@@ -55,16 +54,16 @@ from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
 _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
-# Masks without bound are drawn so many times as large as the noise.
+# Scale of masks without bound divided by that of the noise.
 _UNBOUNDED = 1e5
 
 
 def noise_of_masked_sites(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
 ) -> NoiseScales:
-    """What stays of each site's noise when the masks have cancelled, for sites of so many people.
+    """Return each site's noise that remains when the masks have cancelled.
 
-    Its sensitivity is that of S n_s / N times what a site holds, the same at every site.
+    The sensitivity is that of S n_s / N times the site's moment, the same at every site.
 
     Raises `ParameterError` if a site drops out: the masks of the others would stay in the average.
     """
@@ -77,7 +76,7 @@ def noise_of_masked_sites(
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
     alone, sigma = _noise_alone(settings, n_samples, calibrate), scales.noise_sigma
     mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    # The mean's noise is so many times that of the matrix, whoever adds both.
+    # The ratio of the noises of mean and matrix is the same for every party.
     mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0
     return NoiseScales(sigma, mean, alone.l2_sensitivity, mu)
 
@@ -85,10 +84,10 @@ def noise_of_masked_sites(
 def release_scales(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
 ) -> CapeScales:
-    """Scales of mask and noise on a matrix, for sites of so many people.
+    """Return the scales of mask and noise on a matrix, given the samples at each site.
 
-    The published calibration keeps the published a and b, and the guarantee is what it is;
-    under the others the same shape grows until the promise holds against the worse adversary.
+    The published calibration keeps the published a and b, with the guarantee that results; under
+    the others the same shape grows until the guarantee holds against the worse adversary.
     """
     masks, n_sites = settings.masks, len(n_samples)
     if masks == "published" and settings.calibration != "published":
@@ -104,7 +103,7 @@ def _noise_alone(
 
 
 def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
-    """H, at most `n_sites`; all but one unless told otherwise."""
+    """Return H, at most `n_sites`; all but one by default."""
     if settings.honest_sites is None:
         return default_honest_sites(n_sites)
     if not 1 <= settings.honest_sites <= n_sites:
@@ -130,19 +129,19 @@ UNDER_CANCELLING_MASKS = AddedOnce(
 # Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and what holds
 # against the aggregator who reads every message, and against a site.
 cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
-# What the aggregator of `cape` has, and before it the average of the masked means.
+# Noisy average of `cape`, and the average of the masked means before it.
 masked_average = UNDER_CANCELLING_MASKS.average
 noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
 
 
 @dataclass(frozen=True, eq=False)
 class MaskedRound:
-    """One round of CAPE as the sites run it: what an adversary may see of it.
+    """Messages of one round of CAPE, with masks and noises: everything that adversaries may read.
 
     masks: shape (n_sites, ...). e_s, which sum to zero.
     noises: shape (n_sites, ...). g_s.
-    messages: shape (n_sites, ...). (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean:
-        their plain average is what `cape` goes on with, in law.
+    messages: shape (n_sites, ...). (S n_s / N) f_s + e_s + g_s, f_s a second moment or a mean.
+        Their plain average has the law of the average that `cape` draws.
     """
 
     masks: FloatArray
@@ -169,9 +168,9 @@ def masked_round(
 def masked_mean_round(
     moments: SiteMoments | SiteRows, scales: CapeScales, *, weight: float, repetition: Repetition
 ) -> MaskedRound:
-    """The round before it, in which the sites send their means: (n_sites, n_features).
+    """Draw the round of the means, before that of the matrices: (n_sites, n_features).
 
-    scales: Of the matrices; a mean gets `weight` times less of both.
+    scales: Scales of the matrices; those of a mean are smaller by the factor `weight`.
     weight: `dpcore.privacy.mean_weight` of its share; positive.
     """
 
@@ -189,9 +188,10 @@ def _round(
     streams: tuple[int, int],
     repetition: Repetition,
 ) -> MaskedRound:
-    """Each site draws from streams of its own; its mask is what it drew less what all drew on
-    average. Masks without bound are drawn 10^5 times as large as the noise, from which a message
-    leaks 10^-10 of its mu squared.
+    """Draw the messages of all sites. A site's mask is its own draw minus the average of all draws.
+
+    Masks without bound are drawn 10^5 times as large as the noise; a message then leaks 10^-10 of
+    its mu squared.
     """
     n_sites = moments.n_sites
     masks, noises = (
@@ -228,10 +228,10 @@ SUMMED = Trust(
 def noise_of_summands(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate = noise_scales
 ) -> NoiseScales:
-    """What each of the sites that answer adds, in units of an entry of everybody's second moment.
+    """Return the noise of each site that answers, in units of an entry of the pooled second moment.
 
-    Of the sites counted on, as many as the study allows to drop out may be the ones that do. At
-    least the person's own is left; a site that reads the result knows its own noise besides.
+    All dropouts that the study allows may be among the honest sites, of which at least the person's
+    own remains. A site that reads the result also knows its own noise.
     """
     n_answering = len(n_samples)
     counted_on = honest_sites(settings, n_answering + settings.dropped_sites)
@@ -249,7 +249,9 @@ def noise_of_summands(
 
 
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
-    """A public key, the mean where there is one, the matrix; on the sphere the mean comes back."""
+    """Return the bytes of a public key, the mean if any, and the matrix; on the sphere the mean
+    returns.
+    """
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2
     if BY_SUMMANDS.settled_in(draw).mean_share:

@@ -1,7 +1,7 @@
-"""A protocol's entry in the register, and the guarantees that entries are made of.
+"""Entry of a protocol in the register, and the guarantees of the entries.
 
-Against whom it holds is said here and nowhere else. A person's own site holds her row and is
-nobody's adversary in this; "a site" is another one.
+The adversaries of each protocol are defined in this module. A person's own site holds the person's
+row and is not an adversary; "a site" is another one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ from dpcore.privacy import (
 )
 from dpcore.streams import Purpose
 
-# What each protocol promises, worked out from the noise that was really added, and to whom.
-
-# What a protocol promises: settings, people at each site, features; no row is read.
+# (settings, samples at each site, n_features) -> Guarantee, without reading rows.
 Promise = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
 
 _EVERYWHERE = (
@@ -52,11 +50,11 @@ AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
 
 @dataclass(frozen=True)
 class Trust:
-    """Who adds the noise in a setting, and who is trusted with what.
+    """The source of the noise, what each adversary reads, and who is trusted.
 
-    noise_added_by: In words that fit after "Noise is added by".
-    sees: What each adversary there is sees, in words that fit after "sees".
-    trusted: Those to whom nothing is promised, nor meant to be.
+    noise_added_by: Text that fits after "Noise is added by".
+    sees: Text for each adversary that fits after "sees".
+    trusted: Parties without a guarantee against them.
     """
 
     noise_added_by: str
@@ -65,7 +63,7 @@ class Trust:
     trusted: frozenset[Adversary] = frozenset()
 
     def against(self, epsilons: Mapping[Adversary, float]) -> tuple[Against, ...]:
-        """An entry for each adversary that has an epsilon, or is trusted."""
+        """Return an entry for each adversary that has an epsilon, or is trusted."""
         return tuple(
             Against(who, sees, math.inf, is_trusted=True)
             if who in self.trusted
@@ -121,10 +119,10 @@ MASKED_SITES = Trust(
 def noise_guarantee(
     settings: ReleaseSettings, trust: Trust, noise: Sequence[NoiseScales]
 ) -> Guarantee:
-    """Guarantee of noisy second moments, for the person at the site that protects least.
+    """Return the guarantee of noisy second moments, for the person at the least protective site.
 
-    Sensitivity and noise both go with 1 / n_s, so all sites promise the same; sigma and
-    sensitivity are those of the smallest. The private mean, where there is one, is included
+    Sensitivity and noise are both proportional to 1 / n_s, so all sites have the same guarantee;
+    sigma and sensitivity are those of the smallest site. The private mean, if any, is included
     (`dpcore.pca.site.noise_scales`).
     """
     weakest = max(noise, key=lambda scales: scales.l2_sensitivity)
@@ -147,14 +145,14 @@ def gaussian_guarantee(
     is_calibrated: bool,
     mu: Mapping[Adversary, float] | None = None,
 ) -> Guarantee:
-    """What Gaussian noise promises against each adversary, by its exact profile.
+    """Return the guarantee of Gaussian noise against each adversary, from its exact profile.
 
-    budget: What was asked.
-    sigma: Of the noise that was, or will be, drawn.
+    budget: Requested budget.
+    sigma: Standard deviation of the noise.
     is_calibrated: Whether the noise was solved for the budget. The solver rounds towards privacy;
-        what comes out above the asked value is its tolerance.
-    mu: Where sigma is not what hides a person's change: of the Gaussian mechanism that the release
-        is to each adversary who is there. l2_sensitivity / sigma to everybody by default.
+        an excess over the requested value is its tolerance.
+    mu: Parameter of the Gaussian mechanism that each adversary faces, if sigma is not the noise
+        that hides a row. l2_sensitivity / sigma for all adversaries by default.
     """
 
     def epsilon_at(noise: float) -> float:
@@ -180,20 +178,17 @@ def gaussian_guarantee(
 
 
 def no_guarantee(*_: object) -> Guarantee:
-    """Exact PCA: nothing is promised, whatever is asked."""
+    """Return the guarantee of exact PCA, which is none."""
     return Guarantee(None, math.inf, 0.0, "none", "nobody")
 
 
 def data_independent_guarantee(*_: object) -> Guarantee:
-    """A release that never looked at the data, whatever is asked."""
+    """Return the guarantee of a release that does not depend on the data."""
     return Guarantee(None, 0.0, 0.0, "data-independent", "nobody: the data are not used")
 
 
-# What the register holds for a protocol: its entry, and the parts an entry is made of.
-
-
 class Kind(StrEnum):
-    """What kind of guarantee a protocol comes with."""
+    """Kind of guarantee of a protocol."""
 
     PURE = "pure ε"
     APPROXIMATE = "(ε, δ)"
@@ -201,7 +196,7 @@ class Kind(StrEnum):
 
 
 class Where(StrEnum):
-    """Where the noise is added, and so whose rows are read by whom."""
+    """Place where the noise is added, and therefore which rows are read by which party."""
 
     EVERY_SITE = "at every site"
     FIRST_SITE = "at the first site, which alone takes part"
@@ -211,13 +206,15 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class NoiseIdentity:
-    """Which noisy thing a protocol reads. Protocols with one identity read one draw: to the
-    accountant they are one release, and estimators with one seed draw it once.
+    """Identity of the noisy array that a protocol reads.
+
+    Protocols with one identity read one draw: the accountant counts them as one release, and
+        estimators with one seed draw it once.
 
     name: Part of the root of a release's streams: never renamed.
-    words: What it is; "{sites}" stands for their number.
-    settings: Fields of a row that shape the noise besides the people and epsilon.
-    on_sphere: The same where rows get length 1 around a mean, if that makes it another.
+    words: Description; "{sites}" is replaced by the number of sites.
+    settings: Fields of a row that shape the noise in addition to the samples and epsilon.
+    on_sphere: Identity for rows at length 1 around a mean, if it differs.
     """
 
     name: str
@@ -226,13 +223,13 @@ class NoiseIdentity:
     on_sphere: NoiseIdentity | None = None
 
     def of(self, sites: int) -> str:
-        """The words with the number of sites filled in, as in "5 sites"."""
+        """Return the description with the number of sites, as in "5 sites"."""
         return self.words.format(sites="1 site" if sites == 1 else f"{sites:,} sites")
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a protocol is drawn: colour, marker and dash, so that none rests on colour alone."""
+    """Colour, marker and dash of a protocol in figures, distinguishable without colour."""
 
     colour: str
     symbol: str
@@ -242,19 +239,14 @@ class Look:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Options of the audit of a protocol.
+    """Number of sites and settings with which an audit attacks a protocol.
 
-    The audit attacks a release with K = R = D = 3. The result then determines the matrix that the
-    aggregator averaged, and the attacks of an outsider, of another site and of the aggregator are
-    generated. A protocol whose result or message is no such matrix sets `settings` and `message`.
-
-    n_sites: Number of sites in the attack by an outsider.
-    epsilon: Requested epsilon. The audit's own by default.
+    epsilon: Requested epsilon, if the audit's own would leave nothing to find.
     settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
-    noisy_mean: Draw -> private mean that is released with the matrix, for protocols with a mean.
-    message: (Draw, site) -> matrix that the site's message determines, if it is neither the noisy
-        matrix nor the proxy. The result must be the weighted average of these matrices.
-    has_own_cases: Whether attacks by sites and aggregators are written for this protocol.
+    noisy_mean: Draw -> private mean that is released in addition to the matrix, if there is one.
+    message: (Draw, site) -> matrix that the site's message decodes to, if it is neither its noisy
+        matrix nor its proxy.
+    has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
     """
 
     n_sites: int = 1
@@ -267,22 +259,22 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol: a draw in, a subspace out, and what everybody has to know about it.
+    """A protocol: a function from a draw to a subspace, with its description and guarantee.
 
-    key, title: The name in specs, addresses and on the command line; the name on a page.
+    key, title: Name in specs, addresses and on the command line; name on a page.
     summary: One sentence: who adds noise where, and what is sent.
     release: Draw -> Subspace.
-    promise: (ReleaseSettings, people at each site, n_features) -> the Guarantee that `release`
-        comes with, no row being read. Raises `ParameterError` where the protocol cannot run.
-    noise: None where nothing noisy is read.
-    shape: Law of its noise, as `dpcore.pca.assessment.noise_edge` has it, where no setting decides.
-    average: Draw -> NoisyAverage, the noisy second moment of which `release` gives the leading
-        directions. From it a release can tell how good it is (`assess`); None where there is none.
-    silent_because: Where there is none: why, as half a sentence.
-    wants_proxies, wants_average: Which products of the sites `release` reads.
-    is_chain: Whether sites hand on from one to the next, and there is no aggregator.
-    look: The next free one where there is none.
-    neighbours: Of the audit.
+    promise: (ReleaseSettings, samples at each site, n_features) -> Guarantee of `release`, without
+        reading rows. Raises `ParameterError` if the protocol cannot run.
+    noise: None if nothing noisy is read.
+    shape: Law of its noise, as in `dpcore.pca.assessment.noise_edge`, if no setting decides.
+    average: Draw -> NoisyAverage, the noisy second moment of which `release` returns the leading
+        directions. `assess` uses it; None if there is none.
+    silent_because: Reason for a missing `average`, as half a sentence.
+    wants_proxies, wants_average: Which messages of the sites `release` reads.
+    is_chain: Whether sites send messages to the next site, without an aggregator.
+    look: Next free one if None.
+    neighbours: Parameters of the audit.
     """
 
     key: str
@@ -303,27 +295,27 @@ class Protocol:
     neighbours: Neighbours = Neighbours()
 
     def reads(self, *, on_sphere: bool) -> NoiseIdentity:
-        """What it reads; of one that reads nothing noisy, its own name."""
+        """Return the identity of the noise that it reads; its own key if it reads none."""
         noise = self.noise or NoiseIdentity(self.key, self.key, ())
         return (noise.on_sphere or noise) if on_sphere else noise
 
     @property
     def is_distributed(self) -> bool:
-        """Whether sites add the noise, each to what its own people gave."""
+        """Return whether each site adds noise to its own data."""
         return self.where in (Where.EVERY_SITE, Where.FIRST_SITE)
 
     @property
     def is_alone(self) -> bool:
-        """Whether nobody's rows are read but those of the first site."""
+        """Return whether only rows of the first site are read."""
         return self.where is Where.FIRST_SITE
 
     @property
     def has_sites(self) -> bool:
-        """Whether it starts from rows at sites, wherever noise is added."""
+        """Return whether it starts from rows at sites, wherever noise is added."""
         return self.where is not Where.HOLDER
 
     def why_silent(self, settings: ReleaseSettings) -> str:
-        """Half a sentence: why a release that `assess` has nothing of cannot tell."""
+        """Return the reason, as half a sentence, why `assess` returns None."""
         if self.average is None:
             return self.silent_because
         if rounding_step(settings.encoding) is not None:
@@ -338,10 +330,10 @@ class Protocol:
         )
 
     def assess(self, draw: Draw) -> Assessment | None:
-        """How good the release of this draw is, told by itself; None where it cannot tell.
+        """Return the assessment of this draw's release, or None if the protocol has none.
 
-        Rounded messages carry an error that is not Gaussian, and tell nothing of theirs. Where
-        sites cut, each is asked once more.
+        Rounded messages carry an error that is not Gaussian, and cannot be assessed. Sites that cut
+        take part in one more round.
         """
         settings = draw.settings
         if self.average is None or rounding_step(settings.encoding) is not None:
@@ -355,7 +347,7 @@ class Protocol:
         return assess_by_probes(
             average.spectrum,
             settings.n_components,
-            (_asked(draw, site) for site in range(draw.moments.n_sites)),
+            (_part_and_rng(draw, site) for site in range(draw.moments.n_sites)),
             sigma=average.sigma_left,
             bases=draw.bases_at_sites,
             intermediate_dim=settings.intermediate_dim,
@@ -365,22 +357,22 @@ class Protocol:
         )
 
 
-def _asked(draw: Draw, site: int) -> tuple[NoisyPart, np.random.Generator]:
-    """What a site that cut its message answers from, and the stream of its probes."""
+def _part_and_rng(draw: Draw, site: int) -> tuple[NoisyPart, np.random.Generator]:
+    """Return the part of a site that cut its message, and the generator of its probes."""
     own = draw.noisy_site(site)
     part = NoisyPart(own.noisy, own.sigma, float(draw.moments.weights[site]))
     return part, draw.repetition.rng(Purpose.ASSESSMENT, draw.sites[site])
 
 
 def whole_matrix_bytes(draw: Draw) -> IntArray:
-    """(S,) bytes of each site's message when it sends its whole noisy matrix as it is."""
+    """Return the bytes of each site's message if it sends its whole noisy matrix, shape (S,)."""
     n_features, itemsize = draw.moments.n_features, draw.moments.dtype.itemsize
     length = message_length(n_features, n_features, itemsize, whole=True)
     return np.full(draw.moments.n_sites, length + traffic_of_means(draw)[0])
 
 
 def raw_row_bytes(draw: Draw) -> IntArray:
-    """(S,) bytes of each site's rows, sent as they are."""
+    """Return the bytes of each site's rows, shape (S,)."""
     return draw.moments.n_samples * draw.moments.n_features * draw.moments.dtype.itemsize
 
 

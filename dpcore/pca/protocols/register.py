@@ -1,9 +1,8 @@
-"""The register of protocols: all that anything else in the house knows about one of them.
+"""Register of protocols, the only source of what other modules know about a protocol.
 
-A new protocol is a file of this folder, or a part of one: a function from a `Draw` to a
-`Subspace`, its promise and its entry. Promises, charges, controls, addresses, estimators, titles,
-looks, sweeps, the command line and the audit read the register whenever they are asked, so that a
-protocol registered while they run is everywhere.
+A new protocol is a file of this folder: a function from a `Draw` to a `Subspace`, its guarantee and
+    its entry. Charges, controls, addresses, estimators, titles, looks, sweeps, the command line and
+    the audit read the register at run time, so that a new entry needs no change of other files.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PROTOCOLS: dict[str, Protocol] = {}
 
 
 def register(protocol: Protocol) -> Protocol:
-    """Enter a protocol; from now on it is everywhere.
+    """Add a protocol to the register.
 
     Raises `ParameterError` if its key or its title is taken.
     """
@@ -30,15 +29,15 @@ def register(protocol: Protocol) -> Protocol:
 
 
 def protocol(key: str) -> Protocol:
-    """The registered protocol of this name.
+    """Return the registered protocol of this name.
 
-    Raises `ParameterError` naming the known ones.
+    Raises `ParameterError` with the known names.
     """
     require_one_of("protocol", key, PROTOCOLS)
     return PROTOCOLS[key]
 
 
-# What shapes the noise of most; others have formulas of their own.
+# Settings that shape the noise of most protocols.
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
 # Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
 # sites centre by, and a site on its own centres by another mean.

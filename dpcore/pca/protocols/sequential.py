@@ -1,8 +1,8 @@
-"""The chain of sites of djICA (Imtiaz, Silva, Baker, Plis, Sarwate & Calhoun 2016, CISS).
+"""Chain of sites of djICA (Imtiaz, Silva, Baker, Plis, Sarwate & Calhoun 2016, CISS).
 
 Reference 13 of the DPdisPCA paper, which calls it "less fault-tolerant": data go "from one site to
-another in a sequential manner". There is no aggregator. Sites stand in a random order; each joins
-its own noisy proxy to the one it was handed, keeps the top R of both, and hands on.
+another in a sequential manner". There is no aggregator. Sites are in a random order; each combines
+its own noisy proxy with the one it received, and sends the top R of both to the next site.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ CHAIN = Trust(
 def promised_in_a_chain(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
-    """As DPdisPCA, whose noise it reads; there is no aggregator to promise anything against.
+    """Return the guarantee of DPdisPCA, whose noise is read, without an aggregator as adversary.
 
-    Raises `ParameterError` if K is above R: the last site holds R directions and no more.
+    Raises `ParameterError` if K is above R: the last site holds only R directions.
     """
     if settings.n_components > settings.intermediate_dim:
         raise ParameterError(
@@ -64,16 +64,16 @@ def promised_in_a_chain(
 
 
 def sequential(draw: Draw) -> Subspace:
-    """Top K of the last site's proxy, of dimension R, in a chain over the sites in random order.
+    """Return the top K of the last site's proxy, of dimension R, in a chain of sites in random
+    order.
 
-    Site s turns what it was handed, P, and its own P_s into the top R of the average of P P^T and
-    P_s P_s^T, weighted by the people behind each. So S messages of D x R travel one after the
-    other, the last one to whoever takes the top K, in S rounds where DPdisPCA takes one; and what
-    a later site's people would have needed may have been cut before it was their turn.
+    Site s receives P and replaces it by the top R of the average of P P^T and its own P_s P_s^T,
+    weighted by the numbers of samples. S messages of D x R numbers are sent one after the other, in
+    S rounds instead of one in DPdisPCA. Directions that matter to a later site may have been cut
+    before.
 
-    A site that drops out takes with it what it was handed. The one after it, who is handed
-    nothing, begins anew; where nobody comes after, whoever waits for the result takes what the
-    last site that is there had handed on.
+    A site that drops out loses the message that it received. The next site starts again without a
+    message; if there is none, the result is the message of the last site that answered.
     """
     settings = draw.settings
     received = draw.proxies()
@@ -111,7 +111,7 @@ def _own(draw: Draw, received: Inbox, site: int) -> SiteMessage:
 
 
 def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
-    """The proxy that goes on: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
+    """Return the next proxy: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
 
     The left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular value, without
     any D x D matrix.
@@ -124,8 +124,8 @@ def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMe
         ]
     )
     _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)
-    kept = sizes[:intermediate_dim, None] * directions[:intermediate_dim]
-    return SiteMessage(kept.T, n_samples, own.sigma)
+    scaled = sizes[:intermediate_dim, None] * directions[:intermediate_dim]
+    return SiteMessage(scaled.T, n_samples, own.sigma)
 
 
 register(

@@ -1,14 +1,11 @@
-"""Protocols of a holder of all rows: exact, random, Analyze Gauss, SuLQ, MOD-SuLQ, PPCA.
+"""Protocols of a holder of all rows: SuLQ, MOD-SuLQ and PPCA (Chaudhuri, Sarwate & Sinha 2012).
 
-A trusted aggregator holds all rows. Each function releases the noisy matrix; whatever is computed
-from it afterwards, its leading eigenvectors for instance, is post-processing.
+A trusted aggregator holds all rows and releases a noisy second moment or a subspace, as published.
+Rows are not centred by a private mean, so `ReleaseSettings.mean_share` has no effect.
 
-The scales of both were derived from bounds that grow with the dimension, so at their asked epsilon
-they add far more noise than the promise needs: `NoisyMoment.guarantee.epsilon` is what really
-holds, from the exact Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
-
-Those of the 2012 paper release one thing, a noisy second moment or a subspace, as published:
-nothing is centred by a private mean, whatever `ReleaseSettings.mean_share` asks of the others.
+The noise scales of SuLQ and MOD-SuLQ were derived from bounds that grow with the dimension, so they
+add far more noise than the requested epsilon needs. `NoisyMoment.guarantee.epsilon` is the exact
+value, from the Gaussian profile at the replace-one l2-sensitivity sqrt(2) c^2 / n.
 """
 
 from __future__ import annotations
@@ -63,9 +60,10 @@ from dpcore.streams import Purpose
 class NoisyMoment:
     """A released second moment.
 
-    matrix: shape (n_features, n_features). Not symmetric for SuLQ. In general not positive either.
+    matrix: shape (n_features, n_features). Not symmetric for SuLQ, and in general indefinite.
     sigma: Standard deviation of the noise, in units of the second moment.
-    guarantee: `asked` is what the source claims for this noise, `epsilon` what holds.
+    guarantee: `asked` is the epsilon that the source claims for this noise, `epsilon` the exact
+        one.
     """
 
     matrix: FloatArray
@@ -76,7 +74,7 @@ class NoisyMoment:
 def sulq_sigma(
     n_features: int, n_samples: float, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
 ) -> float:
-    """sqrt(8) D ln(D / delta) c^2 / (n epsilon): the scale of the SuLQ method.
+    """Return sqrt(8) D ln(D / delta) c^2 / (n epsilon), the noise scale of SuLQ.
 
     Blum, Dwork, McSherry & Nissim (2005), as given by Chaudhuri, Sarwate & Sinha (2012),
     section 3: variance 8 D^2 ln^2(D / delta) / (n^2 epsilon^2).
@@ -91,10 +89,11 @@ def sulq_sigma(
 def modsulq_sigma(
     n_features: int, n_samples: float, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
 ) -> float:
-    """The scale beta of MOD-SuLQ: Chaudhuri, Sarwate & Sinha (2012), Algorithm 1 step 2.
+    """Return the noise scale beta of MOD-SuLQ (Chaudhuri, Sarwate & Sinha 2012, Algorithm 1 step
+    2).
 
-    beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi))))
-           + 1 / (sqrt(epsilon) n)
+        beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi))))
+               + 1 / (sqrt(epsilon) n)
 
     Their theorem 1: the release is (epsilon, delta)-differentially private.
 
@@ -119,15 +118,16 @@ def sulq_moment(
     row_norm_bound: float = 1.0,
     rng: np.random.Generator,
 ) -> NoisyMoment:
-    """SuLQ: independent noise on all D^2 entries, so that the release is not symmetric.
+    """Release a second moment by SuLQ: independent noise on all D^2 entries, so it is not
+    symmetric.
 
-    PCA of such a matrix is not defined: its eigenvalues may be complex, which is why the 2012
-    paper sets SuLQ aside. Use `symmetric_part` first. tr(V^T M V) depends on the symmetric part
-    alone, so its leading eigenvectors are the frame with the most energy in M.
+    PCA of such a matrix is not defined: its eigenvalues may be complex, which is why the 2012 paper
+        sets SuLQ aside. Use `symmetric_part` first. tr(V^T M V) depends only on the symmetric part,
+        so the leading eigenvectors of that part are the frame with the most energy in M.
 
     second_moment: shape (n_features, n_features), symmetric. X^T X / n over rows of norm at most
         `row_norm_bound`.
-    budget: With a positive delta.
+    budget: Budget with a positive delta.
     Raises `ParameterError` if delta is 0.
     """
     n_features = len(second_moment)
@@ -146,7 +146,7 @@ def modsulq_moment(
     row_norm_bound: float = 1.0,
     rng: np.random.Generator,
 ) -> NoisyMoment:
-    """MOD-SuLQ: symmetric noise of scale beta (Algorithm 1 of the 2012 paper).
+    """Release a second moment by MOD-SuLQ: symmetric noise of scale beta (Algorithm 1).
 
     Parameters and errors as in `sulq_moment` and `modsulq_sigma`.
     """
@@ -157,14 +157,14 @@ def modsulq_moment(
 
 
 def symmetric_part(matrix: FloatArray) -> FloatArray:
-    """(M + M^T) / 2: the only part of M that the energy tr(V^T M V) sees."""
+    """Return (M + M^T) / 2, the only part of M on which the energy tr(V^T M V) depends."""
     return (matrix + matrix.T) / 2
 
 
 def noisy_moment_guarantee(
     budget: PrivacyBudget, sigma: float, n_samples: int, row_norm_bound: float = 1.0
 ) -> Guarantee:
-    """What noise of this scale promises, whatever was asked for."""
+    """Return the exact guarantee of noise of this scale."""
     return gaussian_guarantee(
         budget,
         HOLDER,
@@ -184,15 +184,15 @@ _OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
 
 @dataclass(frozen=True)
 class PpcaRelease:
-    """Private components, how they were drawn and what is promised.
+    """Private components with the diagnostics of their draw and their guarantee.
 
-    components: shape (n_components, n_features), orthonormal rows. Only their span means anything:
+    components: shape (n_components, n_features), orthonormal rows. Only their span is meaningful:
         within it the rows are uniform.
     draw: Diagnostics. Traces, states, R-hat, sample sizes, the number of sweeps and `converged` are
-        functions of the rows that epsilon does not cover: for the aggregator's eyes, unless the
-        data are public.
-    guarantee: Pure epsilon, or nothing (infinite epsilon) where the chains did not converge: which
-        of the two it says depends on the rows as well.
+        functions of the rows that epsilon does not cover: only for the aggregator, unless the data
+        are public.
+    guarantee: Pure epsilon, or infinite epsilon if the chains did not converge. Which of the two
+        depends on the rows as well.
     """
 
     components: np.ndarray
@@ -210,23 +210,23 @@ def draw_ppca(
     rng: np.random.Generator,
     **sampler: Any,
 ) -> PpcaRelease:
-    """A random subspace, exponentially likelier the more energy it captures.
+    """Draw a random subspace with a density that is exponential in its captured energy.
 
-    The score of a frame V is u(V) = tr(V^T X^T X V) = n tr(V^T A V), the sum of the squared
-    lengths of the rows' projections. Each term is between 0 and c^2 whatever the number of
-    components, so replacing a row moves u by at most Delta = c^2, and the exponential mechanism
-    exp(epsilon u / (2 Delta)) is pure epsilon-differentially private under replace-one (theorem
-    2). That is the matrix Bingham law with B = n epsilon / (2 c^2) A; nothing is divided by K.
+    The score of a frame V is u(V) = tr(V^T X^T X V) = n tr(V^T A V), the sum of the squared lengths
+    of the rows' projections. Each term is between 0 and c^2 for any number of components, so
+    replacing a row moves u by at most Delta = c^2, and the exponential mechanism exp(epsilon u / (2
+    Delta)) is pure epsilon-differentially private under replace-one (theorem 2). This is the matrix
+    Bingham law with B = n epsilon / (2 c^2) A, without division by K.
 
-    The theorem is about an exact draw. One component, or all but one, is drawn exactly, up to
-    floating point; otherwise the draw is the end of a Markov chain whose convergence is
-    diagnosed, not proven, and the promise holds as far as that goes.
+    The theorem assumes an exact draw. One component, or all but one, is drawn exactly, up to
+    floating point. Otherwise the draw is the end of a Markov chain whose convergence is diagnosed
+    but not proven.
 
     second_moment: shape (n_features, n_features), or (n_features,) if diagonal. A = X^T X / n over
         rows of norm at most `row_norm_bound`.
     epsilon: Positive and finite.
     row_norm_bound: c, public.
-    **sampler: Passed on to `sample_matrix_bingham`: `method`, `n_chains`, `max_r_hat`, `min_ess`,
+    **sampler: Arguments of `sample_matrix_bingham`: `method`, `n_chains`, `max_r_hat`, `min_ess`,
         `max_sweeps`.
     Raises `ParameterError` if an argument is outside its range.
     """
@@ -244,7 +244,7 @@ def draw_ppca(
 
 
 def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = True) -> Guarantee:
-    """Pure epsilon, of a draw that is exact or that its chains' diagnostics pass for one."""
+    """Return pure epsilon for an exact draw or converged chains, and infinite epsilon otherwise."""
     epsilon = budget.epsilon if converged else math.inf
     return Guarantee(
         asked=budget,
@@ -279,23 +279,23 @@ promised_by_modsulq = _promised_with(modsulq_sigma)
 def promised_by_ppca(
     settings: ReleaseSettings, _n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
-    """Pure epsilon, if chains pass: one component, or all but one, is drawn without them."""
+    """Return pure epsilon, assuming that chains converge; K = 1 and K = D - 1 need no chains."""
     is_chain = settings.n_components not in (1, n_features - 1, n_features)
     return ppca_guarantee(PrivacyBudget(settings.budget.epsilon), is_chain=is_chain)
 
 
 def sulq(draw: Draw) -> Subspace:
-    """SuLQ: leading directions of the symmetric part of a second moment with noise everywhere."""
+    """Return the leading directions of the symmetric part of the SuLQ release."""
     return sulq_average(draw).subspace(draw.settings)
 
 
 def modsulq(draw: Draw) -> Subspace:
-    """MOD-SuLQ: leading directions of a second moment with symmetric noise of scale beta."""
+    """Return the leading directions of the MOD-SuLQ release."""
     return modsulq_average(draw).subspace(draw.settings)
 
 
 def ppca(draw: Draw) -> Subspace:
-    """PPCA: a random subspace, likelier the more energy it captures. Pure epsilon.
+    """Draw a subspace by PPCA, with pure epsilon.
 
     Eigenvalues are NaN: none are released, and the subspace's own energies would not be private.
     """
@@ -327,12 +327,12 @@ def ppca(draw: Draw) -> Subspace:
 
 
 def sulq_average(draw: Draw) -> NoisyAverage:
-    """The symmetric part of what `sulq` releases; its noise is isometric, whatever was asked."""
+    """Return the symmetric part of the SuLQ release. Its noise is isometric for every setting."""
     return _noisy_average(draw, sulq_moment, _SULQ, "isometric")
 
 
 def modsulq_average(draw: Draw) -> NoisyAverage:
-    """What `modsulq` releases; its noise is a triangle, whatever was asked."""
+    """Return the MOD-SuLQ release. Its noise is a triangle for every setting."""
     return _noisy_average(draw, modsulq_moment, _MODSULQ, "triangle")
 
 

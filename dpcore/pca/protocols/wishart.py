@@ -1,11 +1,9 @@
-"""Pure epsilon at a trusted aggregator, without a chain: one Wishart matrix added, another taken
-off.
+"""Pure epsilon at a trusted aggregator, by the difference of two Wishart matrices.
 
-The noise, and the proof, are in `dpcore.mechanisms.noise`. Where rows stay as they
-are, a private mean costs no second release: with the mean as a border of the second moment, both
-are read off one noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the
-sphere the mean has to be there first: it is released with a share of epsilon, and what the two
-spend adds up.
+The noise and the proof are in `dpcore.mechanisms.noise`. If rows keep their length, a private mean
+needs no second release: with the mean as a border of the second moment, both are read from one
+    noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the sphere the mean
+    has to be released first, with a share of epsilon, and the two charges add up.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ from dpcore.privacy import (
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
-# Of the POOLED_NOISE streams; lower numbers belong to `distributed` and `trusted`.
+# Number of a POOLED_NOISE stream; lower numbers belong to `distributed` and `trusted`.
 _STREAM = 4
 # Edge of the spectrum in units of D scale / 2 (`dpcore.pca.assessment`).
 _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
-# As in `dpcore.pca.settings`: what no centre at all costs at most; the share where there is no
+# Largest error without any centre, as in `dpcore.pca.settings`; share if there is no
 # noise.
 _WITHOUT, _SMALLEST = 0.25, 1e-6
 
@@ -56,7 +54,7 @@ _WITHOUT, _SMALLEST = 0.25, 1e-6
 def promised_by_wishart(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
-    """Pure epsilon, whatever delta is asked; sigma is that of a diagonal entry."""
+    """Return pure epsilon for every requested delta; sigma is that of a diagonal entry."""
     budget, is_private = PrivacyBudget(settings.budget.epsilon), not settings.budget.is_noiseless
     people = int(sum(n_samples))
     settings = with_pure_share(settings, people, n_features)
@@ -73,7 +71,7 @@ def promised_by_wishart(
 
 
 def wishart(draw: Draw) -> Subspace:
-    """Leading directions of everybody's second moment with a Wishart difference added."""
+    """Return the leading directions of the second moment of all rows plus a Wishart difference."""
     n_features = draw.moments.n_features
     sigma = _sigma(_settled(draw), draw.n_people, n_features)
     mean = noisy_mean_of_wishart(draw) if _settled(draw).mean_share else None
@@ -84,12 +82,14 @@ def wishart(draw: Draw) -> Subspace:
         raw_row_bytes(draw),
         sigma,
         centre=pooled_centre(draw, mean),
-        # What denoising would have to know of its noise is Gaussian.
+        # Denoising assumes Gaussian noise.
     ).subspace(replace(draw.settings, bases=()))
 
 
 def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
-    """(D,) mean of everybody's rows: released before, or from the border of the noisy matrix."""
+    """Return the mean of all rows, released before or from the border of the noisy matrix, shape
+    (D,).
+    """
     settings = _settled(draw)
     if settings.mean_share == 0:
         raise ParameterError("mean_share", "greater than 0", 0.0)
@@ -100,12 +100,12 @@ def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
 
 
 def with_pure_share(settings: ReleaseSettings, n_people: int, n_features: int) -> ReleaseSettings:
-    """The settings with the share of epsilon that a mean takes, where it was left to a rule.
+    """Return the settings with the share of epsilon for the mean, computed by a rule if it is None.
 
     As in `dpcore.pca.settings`, with y = D / (N epsilon): the mean's noise is 2 y / s long and
-    bends the moment by y^2 / s^2 of the squared diameter, the moment's noise reaches
-    3.33 y / (1 - s). Their sum is least where s^3 / (1 - s)^2 = 0.6 y, which s = r / (1 + r) with
-    r the cube root of 0.6 y is close to; none is bought where that costs more than it is worth.
+    changes the moment by y^2 / s^2 of the squared diameter, the moment's noise reaches 3.33 y / (1
+    - s). Their sum has its minimum at s^3 / (1 - s)^2 = 0.6 y, which is close to s = r / (1 + r)
+    with r the cube root of 0.6 y. The share is 0 if the mean costs more than it can gain.
     """
     if settings.mean_share is not None:
         return settings
@@ -129,7 +129,7 @@ def _noisy_moment(draw: Draw) -> Spectrum:
 
 
 def _noisy_matrix(draw: Draw) -> FloatArray:
-    """The second moment, on the sphere or bordered by the weighted mean, plus noise on all."""
+    """Return the second moment, on the sphere or bordered by the weighted mean, plus noise."""
     matrix = _matrix(draw, _settled(draw))
     noise = wishart_difference(
         len(matrix),
@@ -151,8 +151,10 @@ def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
 
 
 def _noisy_mean(draw: Draw) -> FloatArray:
-    """Of rows at most 1 long: one moves it by at most 2 / n; of rows in a box, by 2 / n of its
-    half-widths."""
+    """Return the noisy mean of rows at most 1 long, or of rows in a box.
+
+    Replacing one row changes the mean by at most 2 / n, or by 2 / n of the half-widths of the box.
+    """
     settings, rows = _settled(draw), draw.moments
     scale = 2 / (draw.n_people * _share(settings) * settings.budget.epsilon)
     rng = draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM, 1)
@@ -174,7 +176,7 @@ def _weight(settings: ReleaseSettings) -> float:
 
 
 def _scale(settings: ReleaseSettings, n_people: int) -> float:
-    """Nuclear sensitivity over what is left of epsilon."""
+    """Return the nuclear sensitivity divided by the remaining epsilon."""
     if settings.on_sphere:
         remaining = (1 - _share(settings)) * settings.budget.epsilon
         return nuclear_sensitivity_of_moment_and_mean(n_people) / remaining
