@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from pages import server_log, streamlit_private
+from pages import first_style, server_log, streamlit_private
 
 
 def main() -> None:
@@ -27,6 +28,8 @@ def main() -> None:
     # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control
     # for all pages.
     controls.draw_sidebar(navigation.controls_of(entry))
+    with messages:
+        first_style.show_page()
     with notices.errors_as_messages():
         current.run()
     with messages:
@@ -40,4 +43,4 @@ else:
     streamlit_private.ignore_pages_folder()
     streamlit_private.skip_external_address_lookup()
     server_log.limit_malformed_messages()
-    app = st.App(__file__)
+    app = st.App(__file__, middleware=[Middleware(first_style.FirstStyle)])
