@@ -111,10 +111,13 @@ def link(name: str) -> StreamlitPage:
     return _page(_BY_NAME[name], name)
 
 
-def go_to(name: str) -> NoReturn:
-    """Open another page with the present values of the shared controls."""
+def go_to(name: str, **query_params: str) -> NoReturn:
+    """Open another page with the present values of the shared controls.
+
+    query_params: Values of controls of that page, as its address contains them.
+    """
     # Without query_params Streamlit clears the address, which it refuses for bound widgets.
-    st.switch_page(link(name), query_params={})
+    st.switch_page(link(name), query_params=query_params)
 
 
 def link_to_parts(name: str) -> None:

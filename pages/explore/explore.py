@@ -43,8 +43,10 @@ _MAX_EIGENVALUES = 60
 def show(selection: Selection) -> None:
     """Draw the start page."""
     if axis := st.session_state.pop(_AXIS, None):
+        # Its first results must not wait for runs that this page no longer shows.
+        background.cancel(st.session_state.pop(_JOB, None))
         st.session_state["tradeoffs_field"] = axis
-        navigation.go_to("tradeoffs")
+        navigation.go_to("tradeoffs", tradeoffs_field=TITLES[axis])
     spec, dataset = selection.spec, selection.dataset
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
