@@ -52,7 +52,7 @@ def test_it_answers_from_a_disk_and_is_clean(first_page, open_offline, width, he
         box = page.locator(name).bounding_box()
         assert box["y"] + box["height"] <= height, name
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert page.faults == []  # axe itself asks for the style sheet, which a disk does not give
+    assert page.faults == []  # axe requests the style sheet, which Chromium refuses for file:
     assert Axe().run(page).response["violations"] == []
 
 
@@ -75,10 +75,10 @@ def test_slider_pickers_and_article_move_the_figure(first_page, open_offline):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-def test_the_figure_answers_beside_the_article(first_page, open_offline, width, height):
+def test_the_figure_follows_the_section_next_to_it(first_page, open_offline, width, height):
     page = open_offline(first_page, width, height)
-    told = page.locator("article section.told")
-    for name in ("One site alone", "Add up in secret"):
+    section = page.locator("article section.told")
+    for name in ("Only one site", "Add up in secret"):
         page.get_by_role("heading", name=name).scroll_into_view_if_needed()
         place = page.get_by_role("heading", name=name).bounding_box()["y"]
         page.evaluate(f"scrollBy(0, {place - (0.6 if width <= 896 else 0.45) * height})")
@@ -86,14 +86,14 @@ def test_the_figure_answers_beside_the_article(first_page, open_offline, width, 
             "(name) => document.querySelector('article section.told h3')?.textContent === name",
             arg=name,
         )
-        assert page.locator("#number").inner_text() == told.locator("[data-said]").inner_text()
-        box, heading = page.locator("#shown").bounding_box(), told.locator("h3").bounding_box()
+        assert page.locator("#number").inner_text() == section.locator("[data-said]").inner_text()
+        box, heading = page.locator("#shown").bounding_box(), section.locator("h3").bounding_box()
         assert box["y"] >= 0
         assert width > 896 or box["y"] + box["height"] <= heading["y"]
     assert page.faults == []
 
 
-def test_people_as_they_are_stand_beside_what_is_rebuilt(first_page, open_offline):
+def test_original_rows_replace_the_rebuilt_ones(first_page, open_offline):
     page = open_offline(first_page, 1440, 900)
     assert "rebuilt" in page.locator("#people").get_attribute("aria-label")
     page.get_by_label("As they are").check()
