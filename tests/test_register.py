@@ -191,4 +191,3 @@ def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     assert at.selectbox(key="algorithm").value == new.key
     charged = at.session_state["_accountants"]["mnist-small"].charges.values()
     assert [charge.seen for charge in charged] == [(new.title, "Full matrices")]
-
