@@ -1,28 +1,16 @@
 """Private PCA as scikit-learn estimators.
 
-By keyword, each takes `epsilon`, `delta` where its promise has one, `row_norm_bound`,
-`on_long_rows` and `random_state`; what was published with a weaker promise is asked for by name.
-Fitted, it has `guarantee_`, and `noise_scale_`: an array with the scale of each site's noise, of
-shape (1,) where it is added once.
+Every estimator has the keyword parameters `epsilon`, `delta` if its guarantee has one,
+`row_norm_bound`, `on_long_rows` and `random_state`; published variants with a weaker guarantee have
+parameters of their own. A fitted estimator has `guarantee_` and `noise_scale_`: an array with the
+scale of each site's noise, of shape (1,) if noise is added once.
 
-An estimator is copied, printed, cloned and saved. Whoever has its result and the source of its
-noise has the result without noise, so the source stays with the object that was given it.
+The result together with the source of the noise reveals the result without noise. Copies, clones
+and saved estimators therefore do not contain `random_state`.
 
-What the private PCA estimators share: bounded rows, labels of sites, seeds, projections.
-
-The mean of the rows is as private as the rows. What they are centred by is released under the same
-guarantee, and that is what `transform` subtracts; or they are taken as centred around a point known
-without them.
-
-Private PCA of rows held in one place, as scikit-learn estimators.
-
-The noise is added once. For rows spread over sites: `DistributedPCA`.
-
-Private PCA of rows spread over sites, as a scikit-learn estimator.
-
-A thin class over `Draw` and the protocols: rows are validated and bounded, labels become sites,
-and what a protocol returns becomes attributes. Every decision about privacy is taken in the
-functions underneath.
+`DistributedPCA` is for rows spread over sites; the other estimators are for rows in one place. Rows
+are centred by a private mean, which `transform` subtracts, or taken as centred around a public
+point.
 """
 
 from __future__ import annotations
@@ -55,8 +43,6 @@ from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import PublicBasis, RunningMoments, SiteMoments, SiteRows, site_moments
 from dpcore.streams import Purpose, Repetition, root_of_release, secret_root
 
-# What every private estimator has in common: its parameters' names, and noise of its own.
-
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 ON_LONG_ROWS = ("clip", "refuse")
@@ -85,12 +71,12 @@ def check_long_rows(on_long_rows: str, n_long: int, bound: str) -> None:
 
 
 def root_seed(random_state: RandomState) -> int:
-    """The seed of one fit.
+    """Return the seed of one fit.
 
-    An int is the seed itself. None takes 256 bits from the operating system, which are kept
-    nowhere, and whose streams are cryptographic. A generator gives 128 bits and moves on; its
-    state can be wound back to them. With an int or a generator noise is PCG64's, whose state can
-    be worked out from noise that somebody knows.
+    An int is the seed itself. None reads 256 bits from the operating system, which are not stored
+    and whose streams are cryptographic. A generator gives 128 bits and advances; its state can be
+    reversed to them. With an int or a generator the noise is PCG64's, whose state can be computed
+    from known noise.
 
     Raises `ParameterError` if it is none of these.
     """
@@ -106,9 +92,9 @@ def root_seed(random_state: RandomState) -> int:
 
 
 class UnprintedSeed(int):
-    """A seed that is an int in all but print.
+    """An integer seed that is not printed.
 
-    Estimators are printed to logs, into notebooks, and beside what joblib caches of a pipeline.
+    Estimators are printed to logs, into notebooks, and into joblib's cache of a pipeline.
     """
 
     def __repr__(self) -> str:
@@ -216,14 +202,12 @@ def _learners(name: str, step: object) -> Iterator[str]:
         yield name
 
 
-# What the private PCA estimators share: bounded rows, labels of sites, seeds, projections.
-
 PREPARATIONS = ("sphere", "bounded", "none")
 Denoising: TypeAlias = str | PublicBasis | Sequence[PublicBasis]
 
 
 def check_preparation(preparation: str) -> None:
-    """Refuse one that no estimator has."""
+    """Raise `ParameterError` if a preparation is unknown."""
     require_one_of("preparation", preparation, PREPARATIONS)
 
 
@@ -287,9 +271,9 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, li
 
 
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
-    """What the private PCA estimators have in common: rows in, a subspace kept, projections out.
+    """Base class of the private PCA estimators: validated rows, a stored subspace and projections.
 
-    A subclass names its parameters in `__init__` and gives `fit`; it has at least
+    A subclass names its parameters in `__init__` and implements `fit`; it has at least
     `n_components`, `preparation`, `row_norm_bound`, `on_long_rows` and `random_state`.
     """
 
@@ -308,27 +292,27 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     @property
     def explained_variance_(self) -> FloatArray:
-        """v_i^T A v_i of each component, of shape (n_components,), without bias."""
+        """Return the unbiased v_i^T A v_i of each component, shape (n_components,)."""
         return self._assessed().explained_variance.value
 
     @property
     def explained_variance_interval_(self) -> FloatArray:
-        """Ends of a 90 % interval for each, of shape (2, n_components)."""
+        """Return the ends of a 90 % interval for each, shape (2, n_components)."""
         return self._assessed().explained_variance.interval
 
     @property
     def explained_variance_ratio_(self) -> FloatArray:
-        """Of tr A, of shape (n_components,); NaN where that is lost in the noise."""
+        """Return the share of tr A of each component, shape (n_components,); NaN if tr A may be 0."""
         return self._assessed().explained_variance_ratio.value
 
     @property
     def explained_variance_ratio_interval_(self) -> FloatArray:
-        """Ends of a 90 % interval for each, of shape (2, n_components)."""
+        """Return the ends of a 90 % interval for each, shape (2, n_components)."""
         return self._assessed().explained_variance_ratio.interval
 
     @property
     def suggested_n_components_(self) -> int:
-        """How many of the components noise alone would not have given (`n_above_noise`)."""
+        """Return the number of components that exceed the noise (`n_above_noise`)."""
         n_above_noise = self._assessed().n_above_noise
         if n_above_noise is None:
             raise AttributeError("of cut messages nobody can tell how many components stand out")
@@ -416,11 +400,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         proxies: bool = False,
         average: bool = False,
     ) -> Draw:
-        """One draw over these sites, or over a single one that holds everybody.
+        """Return one draw over these sites, or over a single site with all rows.
 
-        `noise` names what is drawn. K, R and truncation only read the same noisy matrices
-        differently and are not part of its root; where the draw itself depends on one of them,
-        it belongs into the name.
+        `noise` identifies the noise. K, R and truncation only read the same noisy matrices
+        differently and are not part of its root; if the draw itself depends on one of them, it
+        belongs into the name.
         """
         everybody = [np.arange(len(rows))]
         held = SiteRows.of if settings.on_sphere else site_moments
@@ -494,7 +478,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         Shape of pictures whose pixels are the columns, row by row.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
-        count by their direction alone. "bounded": rows keep their length, up to the bound, and a
+        count only by their direction. "bounded": rows keep their length, up to the bound, and a
         private mean's outer product is subtracted. "none": the same, taken as centred.
     mean_share : float or None
         Share of the budget, in mu squared, for that mean; None leaves it to a rule that reads
@@ -502,7 +486,7 @@ class AnalyzeGaussPCA(PrivatePCA):
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
-        What happens to rows longer than the bound. Refusing reads the rows, which no guarantee
+        Treatment of rows longer than the bound. Refusing reads the rows, which no guarantee
         covers: for holders who check their table before they release anything.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         None is fresh entropy from the operating system; see the warning.
@@ -511,15 +495,15 @@ class AnalyzeGaussPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     eigenvalues_ : ndarray of shape (n_components,)
-        In units of the second moment, on the sphere that of rows of length 1.
+        Eigenvalues in units of the second moment, on the sphere that of rows of length 1.
     mean_ : ndarray of shape (n_features,)
-        What was released for the rows to be centred by, and `transform` subtracts; zero where
+        Released mean by which rows are centred and which `transform` subtracts; zero where
         nothing was.
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee
     assessment_ : Assessment
-        What the release says of itself, at no cost (`dpcore.pca.assessment`,
+        Self-assessment of the release, without cost (`dpcore.pca.assessment`,
         `dpcore.pca.assessment`), and so
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
         and 90 % intervals, `explained_variance[_ratio]_interval_` of shape (2, n_components);
@@ -527,11 +511,11 @@ class AnalyzeGaussPCA(PrivatePCA):
         how many stand out of the noise: too many in one release of 100 at most.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X had names.
+        Column names of X, if it has names.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    Anyone with `random_state` can take the noise off again. Leave it None for anything that leaves
     the laboratory. An int is for one data set: other rows under the same int and settings get the
     same noise, which drops out of the difference. Whatever it is, it is not saved: what pickle,
     joblib or copy make has None.
@@ -688,7 +672,7 @@ class SulqPCA(_SulqFamily):
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    Anyone with `random_state` can take the noise off again, and it is not saved; as for
     `AnalyzeGaussPCA`.
 
     References
@@ -710,11 +694,11 @@ class ModSulqPCA(_SulqFamily):
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
     preparation : {"sphere", "bounded", "none"}
-        As in `SulqPCA`.
+        Same as in `SulqPCA`.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    Anyone with `random_state` can take the noise off again, and it is not saved; as for
     `AnalyzeGaussPCA`.
 
     References
@@ -750,7 +734,7 @@ class ExponentialPCA(PrivatePCA):
     epsilon : float
         Positive and finite. There is no delta.
     preparation : {"sphere", "bounded", "none"}
-        As in `SulqPCA`.
+        Same as in `SulqPCA`.
     row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
 
@@ -766,7 +750,7 @@ class ExponentialPCA(PrivatePCA):
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again, and it is not saved; as for
+    Anyone with `random_state` can take the noise off again, and it is not saved; as for
     `AnalyzeGaussPCA`.
 
     References
@@ -858,7 +842,7 @@ class DistributedPCA(PrivatePCA):
         Shape of pictures whose pixels are the columns, row by row.
     preparation : {"sphere", "bounded", "none"}
         "sphere": every row is brought to length 1 around a private mean, released first; rows
-        count by their direction alone. "bounded": rows keep their length, up to the bound, and a
+        count only by their direction. "bounded": rows keep their length, up to the bound, and a
         private mean's outer product is subtracted. "none": the same, taken as centred. Sites
         share one mean, released by all; "local" uses its own.
     mean_share : float or None
@@ -867,7 +851,7 @@ class DistributedPCA(PrivatePCA):
     row_norm_bound : float
         c, public; see `on_long_rows`.
     on_long_rows : {"clip", "refuse"}
-        What happens to rows longer than the bound. Refusing reads the rows, which no guarantee
+        Treatment of rows longer than the bound. Refusing reads the rows, which no guarantee
         covers: for holders who check their table before they release anything.
     masks : {"published", "wide"}
         Of "cape".
@@ -881,9 +865,9 @@ class DistributedPCA(PrivatePCA):
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     eigenvalues_ : ndarray of shape (n_components,)
-        In units of the second moment, on the sphere that of rows of length 1.
+        Eigenvalues in units of the second moment, on the sphere that of rows of length 1.
     mean_ : ndarray of shape (n_features,)
-        What was released for the rows to be centred by, and `transform` subtracts; zero where
+        Released mean by which rows are centred and which `transform` subtracts; zero where
         nothing was.
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry at each site that adds noise: the
@@ -891,7 +875,7 @@ class DistributedPCA(PrivatePCA):
         which cancel.
     guarantee_ : Guarantee
     assessment_ : Assessment or None
-        What the release says of itself, at no cost (`dpcore.pca.assessment`,
+        Self-assessment of the release, without cost (`dpcore.pca.assessment`,
         `dpcore.pca.assessment`); None under "sequential", whose sites cut away what would be
         needed, where noise is not Gaussian, and under "dpdis" but for isometric noise ranked by
         value with no mean subtracted. Then there is none of the following, and asking for it says
@@ -908,11 +892,11 @@ class DistributedPCA(PrivatePCA):
         Labels, in the order of the sites.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X had names.
+        Column names of X, if it has names.
 
     Warnings
     --------
-    Whoever has `random_state` can take the noise off again. Leave it None for anything that leaves
+    Anyone with `random_state` can take the noise off again. Leave it None for anything that leaves
     the laboratory. An int is for one data set: other rows under the same int and settings get the
     same noise, which drops out of the difference; so do the same rows at other sites. K, R,
     truncation, and "dpdis" beside "full" (and "local", but for the sphere) read one noise; every
