@@ -308,4 +308,5 @@ def _levels(components: FloatArray, shown: ExampleRows) -> bytes:
     drawn = components[:, shown.columns]
     largest = np.abs(drawn).max(axis=1, keepdims=True)
     shares = np.divide(drawn, largest, out=np.zeros_like(drawn), where=largest > 0)
-    return np.rint(128 + 127 * shares).astype(np.uint8).tobytes()
+    levels: bytes = np.rint(128 + 127 * shares).astype(np.uint8).tobytes()
+    return levels

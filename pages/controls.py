@@ -336,7 +336,7 @@ def _choice(
     usual: Any,
     label: Callable[[Any], str],
 ) -> _Widget:
-    chosen = {
+    chosen: dict[str, Callable[[], dict[str, Any]]] = {
         "selectbox": lambda: {"index": list(options).index(usual)},
         "select_slider": lambda: {"value": usual},
         "multiselect": lambda: {"default": usual},

@@ -224,10 +224,13 @@ def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
 class MeasuredCorrelations:
     """Correlations of given directions on the true data.
 
-    Attributes ----------
-    pairs : ndarray of shape (n_components,) |correlation| of the k-th x score with the k-th y
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_components,)
+        |correlation| of the k-th x score with the k-th y
         score.
-    spans : ndarray of shape (n_components,) Canonical correlations between the two projected views,
+    spans : ndarray of shape (n_components,)
+        Canonical correlations between the two projected views,
         descending. They depend only on the spans of the directions. The k-th is at most the k-th
         exact one.
     """
@@ -255,12 +258,17 @@ def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
 
     Both m and sigma are public, so this is post-processing.
 
-    Parameters ----------
+    Parameters
+    ----------
     noisy_moment : ndarray of shape (n_features, n_features), symmetric
-    sigma : float Noise standard deviation of one of its entries.
+    sigma : float
+        Noise standard deviation of one of its entries.
     noise : {"triangle", "isometric"}
 
-    Returns ------- float Floor in units of the second moment; 0 without noise.
+    Returns
+    -------
+    float
+        Floor in units of the second moment; 0 without noise.
     """
     edge = noise_edge(np.array([sigma]), np.ones(1), len(noisy_moment), noise=noise)
     if edge == 0:
@@ -344,14 +352,20 @@ def measured_correlations(
 ) -> MeasuredCorrelations:
     """Compute the correlations of given directions on a joint moment without noise.
 
-    Parameters ----------
+    Parameters
+    ----------
     x_rotations : ndarray of shape (n_x, n_components)
-    y_rotations : ndarray of shape (n_y, n_components) Directions of any length; a direction without
+    y_rotations : ndarray of shape (n_y, n_components)
+        Directions of any length; a direction without
         variance on the true data has correlation 0.
-    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric True joint moment, centred
+    joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric
+        True joint moment, centred
         like the moment of the directions.
 
-    Returns ------- MeasuredCorrelations Not private, because the true data is read.
+    Returns
+    -------
+    MeasuredCorrelations
+        Not private, because the true data is read.
     """
     n_x, n_components = x_rotations.shape
     joint = _checked(joint_moment, n_x)
@@ -547,11 +561,14 @@ def joint_moment_sigma(
     `gaussian_epsilon` gives its guarantee. "classic" is refused above 1, and "analytic" is exact at
     every epsilon.
 
-    Parameters ----------
+    Parameters
+    ----------
     budget : PrivacyBudget
-    n_samples : float Number of people at the site.
+    n_samples : float
+        Number of people at the site.
     calibration : {"analytic", "classic", "published"}
-    row_norm_bound : float Bound c on the length of a joined row.
+    row_norm_bound : float
+        Bound c on the length of a joined row.
     """
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound

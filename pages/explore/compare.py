@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
@@ -77,7 +77,7 @@ def show(selection: Selection) -> None:
     rows = [row for each in variants.values() for row in _rows(each)]
     ledger.charge_rows(rows)
     st.markdown(summarize(rows, spec))
-    draw = (
+    draw: tuple[Callable[[], None], ...] = (
         lambda: _draw_runs(rows),
         lambda: _draw_along_epsilon(spec, selection.dataset),
         lambda: _draw_along_samples(spec, selection.dataset),

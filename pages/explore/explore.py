@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -70,7 +70,7 @@ def _compute(selection: Selection) -> None:
     cached.prepared(*spec.problem_key().data)
     here = [_measure(spec, key, 0) for key in spec.protocols[:1]]
     exact = cached.exact_pictures(replace(spec, epsilon=1.0))
-    key = ("explore", setting_of(spec), cached.owner(spec))
+    key: tuple[Hashable, ...] = ("explore", setting_of(spec), cached.owner(spec))
     previous = st.session_state.get(_JOB)
     if previous is not None and previous != key:
         background.cancel(previous)
@@ -179,7 +179,7 @@ def _switch_denoising() -> None:
 def _draw_tabs(selection: Selection) -> None:
     spec = selection.spec
     tabs = st.tabs(TABS, key="explore_tab", on_change="rerun")
-    draw = (
+    draw: tuple[Callable[[], None], ...] = (
         lambda: _draw_guarantees(spec),
         lambda: _draw_messages(spec),
         lambda: _draw_spectrum(spec),
