@@ -336,11 +336,10 @@ def _choice(
     usual: Any,
     label: Callable[[Any], str],
 ) -> _Widget:
-    chosen: dict[str, Callable[[], dict[str, Any]]] = {
-        "selectbox": lambda: {"index": list(options).index(usual)},
-        "select_slider": lambda: {"value": usual},
-        "multiselect": lambda: {"default": usual},
-    }[kind]()
+    if kind == "selectbox":
+        chosen = {"index": list(options).index(usual)}
+    else:
+        chosen = {"value" if kind == "select_slider" else "default": usual}
     arguments = {**common, "options": list(options), "format_func": label, **chosen}
     return _Widget(kind, arguments, tuple(options))
 

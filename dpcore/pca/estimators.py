@@ -302,7 +302,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     @property
     def explained_variance_ratio_(self) -> FloatArray:
-        """Return the share of tr A of each component, shape (n_components,); NaN if tr A may be 0."""
+        """Return the share of tr A per component, shape (n_components,); NaN if tr A may be 0."""
         return self._assessed().explained_variance_ratio.value
 
     @property
