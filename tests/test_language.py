@@ -56,7 +56,7 @@ BAD_NAMES = frozenset(
     apart along away whoever whose door knock books house museum""".split()
 )
 # Subjects of this commit and older ones are not checked.
-FIRST_CHECKED_COMMIT = "5eae69a0faa8841005f3b18921c23a18d946f8fb"
+FIRST_CHECKED_COMMIT = "c200a9179fbbd0850dc33fd31c39a5b61b139654"
 MAX_SUBJECT = 72
 
 
