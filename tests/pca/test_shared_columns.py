@@ -72,7 +72,7 @@ def test_noise_is_the_same_if_it_is_drawn_again(rng, settings, monkeypatch, thre
     moments = moments_with(PROFILES["unlike"], rng)
     released = []
     for limit in (2**28, 0):
-        monkeypatch.setattr("dpcore.pca.draw._MOST_BYTES_KEPT", limit)
+        monkeypatch.setattr("dpcore.pca.draw._MOST_BYTES_STORED", limit)
         monkeypatch.setattr("dpcore.pca.draw.THREADED_FROM_FEATURES", D)
         draw = Draw(moments, settings, Repetition(7), average=False, threads=threads)
         released.append(PROTOCOLS["dpdis"].release(draw).components)

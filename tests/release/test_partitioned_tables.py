@@ -204,8 +204,8 @@ def mortal():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("dpcore.cluster._PATIENCE", 1)
-    monkeypatch.setattr("dpcore.cluster._PATIENCE_FOR_WORKERS", 1)
+    monkeypatch.setattr("dpcore.cluster._TIMEOUT", 1)
+    monkeypatch.setattr("dpcore.cluster._WORKERS_TIMEOUT", 1)
 
 
 @pytest.mark.parametrize("stage", ["centre", "components"])
