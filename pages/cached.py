@@ -77,8 +77,9 @@ def cached(
 problems = Problems(
     partial(load_prepared, download=False),
     keep_data=2,
+    # One problem of MNIST has 50 MB. A class may have one seed, and so one problem, per visitor.
     keep=64,
-    most_bytes=256 * _MEGABYTE,
+    most_bytes=96 * _MEGABYTE,
     shelf=load_or_compute,
 )
 
@@ -168,7 +169,7 @@ def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
     return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
 
 
-_subspaces = OnceCache(_draw, keep=256, most_bytes=48 * _MEGABYTE)
+_subspaces = OnceCache(_draw, keep=256, most_bytes=24 * _MEGABYTE)
 
 
 @cached(256, message="Estimating the captured energy from the release")

@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import NoReturn
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from pages import controls
 
@@ -87,16 +86,16 @@ _BY_NAME = {entry.name: entry for entry in ENTRIES}
 _BY_ADDRESS = {name: entry for entry in ENTRIES for name in (entry.name, *entry.former_names)}
 
 
-def menu() -> dict[str, list[StreamlitPage]]:
+def menu() -> dict[str, list[st.Page]]:
     """Return all pages by menu, as `st.navigation` takes them."""
-    menus: dict[str, list[StreamlitPage]] = {}
+    menus: dict[str, list[st.Page]] = {}
     for entry in ENTRIES:
         for address in (entry.name, *entry.former_names):
             menus.setdefault(entry.menu, []).append(_page(entry, address))
     return menus
 
 
-def entry_of(page: StreamlitPage) -> Entry:
+def entry_of(page: st.Page) -> Entry:
     """Return the entry of the page that `st.navigation` selected."""
     return _BY_ADDRESS[page.url_path or ENTRIES[0].name]
 
@@ -106,7 +105,7 @@ def controls_of(entry: Entry) -> Sequence[str]:
     return getattr(import_module(entry.module), "CONTROLS", ())
 
 
-def link(name: str) -> StreamlitPage:
+def link(name: str) -> st.Page:
     """Return a page as `st.page_link` and `st.switch_page` take it."""
     return _page(_BY_NAME[name], name)
 
@@ -147,7 +146,7 @@ def open_story_of_link(entry: Entry) -> None:
         st.switch_page(link("stories"), query_params={"story": st.query_params["story"]})
 
 
-def _page(entry: Entry, address: str) -> StreamlitPage:
+def _page(entry: Entry, address: str) -> st.Page:
     is_listed = address == entry.name and not entry.part_of
     return st.Page(
         _show(entry),
