@@ -2,45 +2,7 @@
 
 All functions only sample. The scale is calibrated by the caller from the sensitivity: `sigma` by
 `dpcore.privacy.gaussian_sigma`, `scale` as sensitivity / epsilon. Sensitivities are for
-replace-one neighbours.
-
-**Gaussian noise** (`symmetric_gaussian_noise`). Theorem (Balle & Wang 2018, theorem 8): adding
-N(0, sigma^2) to every coordinate of a vector with l2 sensitivity Delta is (epsilon, delta)-DP if
-and only if delta >= Phi(Delta / (2 sigma) - epsilon sigma / Delta)
-- e^epsilon Phi(-Delta / (2 sigma) - epsilon sigma / Delta). For a symmetric matrix:
-
-1. "isometric": the full matrix A has D^2 coordinates and Frobenius sensitivity Delta, so A + N
-   with N i.i.d. N(0, sigma^2) satisfies the theorem.
-2. (A + N + (A + N)^T) / 2 = A + (N + N^T) / 2 is post-processing of A + N. Its noise has standard
-   deviation sigma on the diagonal and sigma / sqrt(2) elsewhere: the two factors in the code.
-3. "triangle": the upper triangle with the diagonal has an l2 sensitivity of at most Delta.
-   Noise N(0, sigma^2) in each of its entries satisfies the theorem, and mirroring is
-   post-processing.
-
-**Wishart difference** (`wishart_difference`). Theorem: A + W - W' is pure epsilon-DP if the
-nuclear norm of A - A' is at most scale * epsilon for neighbours. Proof:
-
-1. With D + 1 degrees of freedom and covariance scale / 2 (variables `factors` and `noise`), a
-   Wishart matrix has density proportional to exp(-tr W / scale) on the positive semidefinite
-   matrices. No other number of degrees of freedom gives this density.
-2. Split A - A' = P - Q into its positive and negative part. A + W - W' and
-   A' + (W + P) - (W' + Q) are the same matrix.
-3. W + P and W' + Q are positive semidefinite and have exp(-(tr P + tr Q) / scale) times the
-   density of W and W', and tr P + tr Q = ||A - A'||_*.
-4. The integral over all pairs (W, W') with one difference gives
-   p_A(M) <= exp(||A - A'||_* / scale) p_A'(M).
-
-One Wishart matrix is not enough: the shift moves it out of its support. The mechanism of Jiang,
-Xie & Zhang (2016) overlooks this. `docs/algorithms/wishart.md` compares the distribution with the
-K-norm mechanism.
-
-**K-norm noise** (`l2_laplace_noise`, `box_laplace_noise`). Theorem (Hardt & Talwar 2010): noise
-with density proportional to exp(-||z|| / scale) is pure epsilon-DP for a statistic whose
-sensitivity in that norm is scale * epsilon. Proof: the density ratio at any point is at most
-exp((||z - f(X')|| - ||z - f(X)||) / scale) <= exp(||f(X) - f(X')|| / scale) <= exp(epsilon), by
-the triangle inequality. Sampling: a radius with distribution scale * Gamma(D + 1) times a uniform
-point of the unit ball K. For the Euclidean ball this is a uniform direction times
-scale * Gamma(D); for a box it is one uniform number per coordinate.
+replace-one neighbours. The docstring of each function proves its guarantee.
 """
 
 from __future__ import annotations
@@ -68,10 +30,24 @@ def symmetric_gaussian_noise(
     """Draw symmetric Gaussian noise for a second moment.
 
     Both shapes are the Gaussian mechanism at scale `sigma` for a symmetric matrix, with the same
-    guarantee (proof in the module docstring). "triangle" draws the upper triangle with the
+    guarantee. "triangle" draws the upper triangle with the
     diagonal i.i.d. N(0, sigma^2) and mirrors it (Algorithm 1, step 3 of Imtiaz & Sarwate 2018).
     "isometric" has the distribution of (N + N^T) / 2 for a full matrix N of i.i.d. N(0, sigma^2),
     which is less noise.
+
+    Theorem (Balle & Wang 2018, theorem 8): adding N(0, sigma^2) to every coordinate of a vector
+    with l2 sensitivity Delta is (epsilon, delta)-DP if and only if delta >= Phi(Delta / (2 sigma) -
+    epsilon sigma / Delta) - e^epsilon Phi(-Delta / (2 sigma) - epsilon sigma / Delta). For a
+    symmetric matrix:
+
+    1. "isometric": the full matrix A has D^2 coordinates and Frobenius sensitivity Delta, so A + N
+       with N i.i.d. N(0, sigma^2) satisfies the theorem.
+    2. (A + N + (A + N)^T) / 2 = A + (N + N^T) / 2 is post-processing of A + N. Its noise has
+       standard deviation sigma on the diagonal and sigma / sqrt(2) elsewhere: the two factors in
+       the code.
+    3. "triangle": the upper triangle with the diagonal has an l2 sensitivity of at most Delta.
+       Noise N(0, sigma^2) in each of its entries satisfies the theorem, and mirroring is
+       post-processing.
 
     Parameters
     ----------
@@ -128,8 +104,25 @@ def wishart_difference(
 ) -> FloatArray:
     """Draw the difference W - W' of two independent Wishart matrices.
 
-    Pure epsilon-DP for a symmetric matrix with nuclear sensitivity scale * epsilon (proof in the
-    module docstring). In one dimension this is Laplace noise.
+    Pure epsilon-DP for a symmetric matrix with nuclear sensitivity scale * epsilon (proof below).
+    In one dimension this is Laplace noise.
+
+    Theorem: A + W - W' is pure epsilon-DP if the nuclear norm of A - A' is at most scale * epsilon
+    for neighbours. Proof:
+
+    1. With D + 1 degrees of freedom and covariance scale / 2 (variables `factors` and `noise`), a
+       Wishart matrix has density proportional to exp(-tr W / scale) on the positive semidefinite
+       matrices. No other number of degrees of freedom gives this density.
+    2. Split A - A' = P - Q into its positive and negative part. A + W - W' and A' + (W + P) - (W' +
+       Q) are the same matrix.
+    3. W + P and W' + Q are positive semidefinite and have exp(-(tr P + tr Q) / scale) times the
+       density of W and W', and tr P + tr Q = ||A - A'||_*.
+    4. The integral over all pairs (W, W') with one difference gives p_A(M) <= exp(||A - A'||_* /
+       scale) p_A'(M).
+
+    One Wishart matrix is not enough: the shift moves it out of its support. The mechanism of Jiang,
+    Xie & Zhang (2016) overlooks this. `docs/algorithms/wishart.md` compares the distribution with
+    the K-norm mechanism.
 
     Parameters
     ----------
@@ -163,8 +156,16 @@ def wishart_difference(
 def l2_laplace_noise(n_features: int, scale: float, *, rng: np.random.Generator) -> FloatArray:
     """Draw a vector with density proportional to exp(-|z| / scale).
 
-    Pure epsilon-DP for a statistic with l2 sensitivity scale * epsilon (proof in the module
-    docstring). In one dimension this is Laplace noise.
+    Pure epsilon-DP for a statistic with l2 sensitivity scale * epsilon (proof below).
+    In one dimension this is Laplace noise.
+
+    Theorem (Hardt & Talwar 2010): noise with density proportional to exp(-||z|| / scale) is pure
+    epsilon-DP for a statistic whose sensitivity in that norm is scale * epsilon. Proof: the density
+    ratio at any point is at most exp((||z - f(X')|| - ||z - f(X)||) / scale) <= exp(||f(X) -
+    f(X')|| / scale) <= exp(epsilon), by the triangle inequality. Sampling for this ball and the box
+    of `box_laplace_noise`: a radius with distribution scale * Gamma(D + 1) times a uniform point of
+    the unit ball K. For the Euclidean ball this is a uniform direction times scale * Gamma(D); for
+    a box it is one uniform number per coordinate.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def box_laplace_noise(
     """Draw a vector with density proportional to exp(-max_j |z_j| / (scale h_j)).
 
     Pure epsilon-DP for a statistic that one row changes by at most scale * epsilon * h_j in
-    coordinate j, for all j together (proof in the module docstring). For a box inside the unit
+    coordinate j, for all j together (proof in `l2_laplace_noise`). For a box inside the unit
     ball, the squared error is at most (D + 1)(D + 2) / 3 scale^2, a third of the ball's
     D (D + 1) scale^2.
 

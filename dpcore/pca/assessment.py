@@ -1,33 +1,10 @@
 """Assess a release from its own noisy matrix: captured energy with an interval.
 
-Formulas, derivation and measured coverage: ``docs/algorithms/self-assessment.md``. All of it is
-    post-processing.
+All of it is post-processing. `assess` treats plain eigenvectors of a noisy matrix by Stein's lemma
+in closed form. `assess_by_probes` treats denoised or truncated matrices, whose response to noise is
+estimated with fresh noise of the same law. Both smooth the estimates over ranks.
 
-**Plain eigenvectors** (`assess`). The components v_i come from M = A + E. For isometric noise of
-variance sigma^2 and a group G of eigenvectors, Stein's lemma gives the unbiased estimate
-
-    sum_{i in G} lambda_i - sigma^2 sum_{i in G, j not in G} 1 / (lambda_i - lambda_j)
-
-of tr(P A), for every A and dimension. Its squared error has the unbiased estimate sigma^2 |G| +
-sigma^4 sum 1 / (lambda_i - lambda_j)^2.
-
-**Denoised or cut matrices** (`assess_by_probes`). The components span the leading directions of C =
-sum_s w_s f(M_s). Probes, which are fresh noise Delta_s of the law of E_s, estimate how the
-components respond to noise. With
-
-    x_ij = v_i^T Df(M_s)[Delta_s] v_j,   y_ij = v_i^T Delta_s v_j,   phi_ij = 2 w_s^2 E x_ij y_ij,
-
-a site's part of the energy v_i^T A v_i is w_s v_i^T M_s v_i - sum_{j != i} phi_ij / (c_i - c_j),
-without bias (`answer`). Its error combines that of fixed directions, (sum_s phi_ij / (c_i - c_j))^2
-for each pair, and the disagreement of the probes. Squared gaps are averages over neighbouring ranks
-in these variances: with single gaps as weights, the rare large corrections next to small gaps would
-    be left out, and the estimate would be biased.
-
-**Smoothing.** The errors of neighbouring ranks have opposite signs. 27 Gaussian models expect half,
-four fifths or nearly all of the energy along the c_k and the rest equal in all directions, with one
-deviation that is smooth in log k and log c_k and one of each rank. The result is their average,
-weighted by likelihood, with a fifth of the removed variance added back. On the sphere the sum of
-all energies is public and used.
+Formulas, derivation and measured coverage: `docs/algorithms/self-assessment.md`.
 """
 
 from __future__ import annotations
