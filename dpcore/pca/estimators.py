@@ -35,7 +35,7 @@ from dpcore.errors import ParameterError, PreparationWarning, require_one_of
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.assessment import Assessment
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.holder import noisy_pool
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.protocols.trusted_holder import modsulq_average, ppca, sulq_average
 from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of

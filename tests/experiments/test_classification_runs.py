@@ -41,7 +41,7 @@ from dpcore.experiments.classification_runs import (
 )
 from dpcore.experiments.sweep import Points, collect
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.distributed import promised_by_holder
+from dpcore.pca.protocols.holder import promised_by_holder
 from dpcore.pca.protocols.masked import promised_by_masked_sites
 from dpcore.pca.settings import best_mean_share
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma

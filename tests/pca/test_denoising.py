@@ -12,7 +12,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, site_message
 from dpcore.pca import draw as draw_of_sites
 from dpcore.pca import site as at_site
-from dpcore.pca.protocols import distributed
+from dpcore.pca.protocols import first_site, pooled_release
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import bases_to_denoise_in, noise_of
 from dpcore.pca.site import NoisySite
@@ -121,9 +121,9 @@ def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settin
     def mean_of_noise_alone(mean, sigma, *, rng):
         return 0.1 + sigma * rng.standard_normal(len(mean))
 
-    for module in (at_site, distributed):
+    for module in (at_site, pooled_release):
         monkeypatch.setattr(module, "add_noise", of_noise_alone)
-    for module in (draw_of_sites, distributed):
+    for module in (draw_of_sites, first_site, pooled_release):
         monkeypatch.setattr(module, "noisy_mean", mean_of_noise_alone)
     released = [
         PROTOCOLS[key].release(drawn(key, SiteRows.of(each, held, image_shape=(3, 4)), settings))

@@ -14,16 +14,11 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.distributed import (
-    dpdis,
-    exact,
-    full,
-    local,
-    pooled,
-    promised_by_holder,
-    random,
-)
+from dpcore.pca.protocols.distributed import dpdis, full
+from dpcore.pca.protocols.first_site import local
+from dpcore.pca.protocols.holder import pooled, promised_by_holder
 from dpcore.pca.protocols.masked import cape, masked_round, promised_by_masked_sites, release_scales
+from dpcore.pca.protocols.references import exact, random
 from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (
     noisy_mean_of_wishart,

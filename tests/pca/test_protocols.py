@@ -14,15 +14,9 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.protocols.distributed import (
-    dpdis,
-    exact,
-    full,
-    local,
-    noisy_mean_of_holder,
-    pooled,
-    random,
-)
+from dpcore.pca.protocols.distributed import dpdis, full
+from dpcore.pca.protocols.first_site import local
+from dpcore.pca.protocols.holder import noisy_mean_of_holder, pooled
 from dpcore.pca.protocols.masked import (
     cape,
     masked_mean_round,
@@ -30,6 +24,7 @@ from dpcore.pca.protocols.masked import (
     noisy_mean_of_messages,
     release_scales,
 )
+from dpcore.pca.protocols.references import exact, random
 from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.privacy import mean_weight
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments

@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
-from dpcore.pca.protocols.distributed import noisy_pool
+from dpcore.pca.protocols.holder import noisy_pool
 from dpcore.pca.protocols.masked import (
     BY_SUMMANDS,
     masked_average,

@@ -5,7 +5,7 @@ import pytest
 
 from dpcore.pca import Draw, ReleaseSettings
 from dpcore.pca import site as site_module
-from dpcore.pca.protocols import distributed
+from dpcore.pca.protocols import first_site, pooled_release
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.privacy import PrivacyBudget
@@ -13,7 +13,7 @@ from dpcore.spectra import SiteRows
 from dpcore.streams import Repetition
 
 SHAPE = (5, 6)
-MODULES = (site_module, distributed)
+MODULES = (site_module, first_site, pooled_release)
 CHOICES = {"pictures": ("auto", SHAPE), "table": ("auto", None), "cosines": ("cosines", SHAPE)}
 
 

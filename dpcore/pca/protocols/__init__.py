@@ -6,7 +6,8 @@ Every module in this folder is imported. Its register entries are at its end.
 from importlib import import_module
 from pkgutil import iter_modules
 
-# Order in lists: protocols of sites first, then those of a holder of all rows.
-_NAMES = [each.name for each in iter_modules(__path__)]
-for _name in sorted(_NAMES, key=lambda name: (name == "trusted_holder", name)):
+# Order in lists: the paper's protocols, other protocols of sites, references, a holder of all rows.
+_FIRST, _LAST = ("distributed", "first_site", "holder"), ("references", "trusted_holder")
+_NAMES = sorted(each.name for each in iter_modules(__path__) if each.name not in _FIRST + _LAST)
+for _name in (*_FIRST, *_NAMES, *_LAST):
     import_module(f"{__name__}.{_name}")

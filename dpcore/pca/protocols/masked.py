@@ -24,7 +24,7 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.distributed import AddedOnce
+from dpcore.pca.protocols.pooled_release import PooledRelease
 from dpcore.pca.protocols.protocol import (
     AT_SITES,
     MASKED_SITES,
@@ -114,7 +114,7 @@ def honest_sites(settings: ReleaseSettings, n_sites: int) -> int:
 # Site s scales its second moment by S n_s / N, so that the plain average of the messages is the
 # pooled second moment and every site has the same sensitivity. Only the averages are drawn: the
 # masks cancel in them exactly, so drawing them would add rounding error and nothing else.
-UNDER_CANCELLING_MASKS = AddedOnce(
+UNDER_CANCELLING_MASKS = PooledRelease(
     MASKED_SITES,
     lambda settings, people, n_features: with_mean_share(
         settings, people, n_features, n_noises=len(people)
@@ -254,13 +254,13 @@ def _traffic(draw: Draw) -> tuple[IntArray, int]:
     """
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2
-    if BY_SUMMANDS.settled_in(draw).mean_share:
+    if BY_SUMMANDS.settings_of(draw).mean_share:
         numbers += n_features * (2 if draw.settings.on_sphere else 1)
         rounds += 2 if draw.settings.on_sphere else 0
     return np.full(draw.moments.n_sites, numbers * _NUMBER + _KEY), rounds
 
 
-BY_SUMMANDS = AddedOnce(
+BY_SUMMANDS = PooledRelease(
     SUMMED,
     with_mean_share,
     noise_of_summands,

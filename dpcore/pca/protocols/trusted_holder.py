@@ -23,13 +23,11 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.distributed import (
-    exact,
+from dpcore.pca.protocols.holder import (
     noisy_mean_of_holder,
     noisy_pool,
     pooled,
     promised_by_holder,
-    random,
 )
 from dpcore.pca.protocols.protocol import (
     AT_AGGREGATOR,
@@ -41,9 +39,7 @@ from dpcore.pca.protocols.protocol import (
     Promise,
     Protocol,
     Where,
-    data_independent_guarantee,
     gaussian_guarantee,
-    no_guarantee,
     raw_row_bytes,
 )
 from dpcore.pca.protocols.register import POOLED_MOMENT, register
@@ -355,32 +351,6 @@ def _noisy_average(
         noise=noise,
     )
 
-
-register(
-    Protocol(
-        "exact",
-        "Exact PCA",
-        "No noise and no promise: the optimum the others are measured against.",
-        exact,
-        no_guarantee,
-        Kind.NONE,
-        Where.HOLDER,
-        look=Look("#1a1a1a", "line-ew-open", "dash"),
-    )
-)
-
-register(
-    Protocol(
-        "random",
-        "Random subspace",
-        "Never looks at the data: the floor.",
-        random,
-        data_independent_guarantee,
-        Kind.PURE,
-        Where.HOLDER,
-        look=Look("#8a8a8a", "x-thin-open", "dot"),
-    )
-)
 
 register(
     Protocol(

@@ -19,7 +19,7 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import box_laplace_noise, l2_laplace_noise, wishart_difference
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.distributed import pooled_centre
+from dpcore.pca.protocols.pooled_release import centre_of_rows
 from dpcore.pca.protocols.protocol import (
     HOLDER,
     Kind,
@@ -81,7 +81,7 @@ def wishart(draw: Draw) -> Subspace:
         np.array([sigma]),
         raw_row_bytes(draw),
         sigma,
-        centre=pooled_centre(draw, mean),
+        centre=centre_of_rows(draw, mean),
         # Denoising assumes Gaussian noise.
     ).subspace(replace(draw.settings, bases=()))
 
@@ -144,7 +144,7 @@ def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
     if settings.mean_share == 0:
         return draw.pooled_moment
     if settings.on_sphere:
-        return draw.moment_around(pooled_centre(draw, draw.once(_noisy_mean)))
+        return draw.moment_around(centre_of_rows(draw, draw.once(_noisy_mean)))
     weight = _weight(settings)
     border = weight * (draw.moments.weights @ draw.moments.means)[:, None]
     return np.block([[draw.pooled_moment, border], [border.T, np.full((1, 1), weight**2)]])

@@ -1,0 +1,137 @@
+"""Release of the pooled second moment, and mean, with one draw of noise.
+
+The holder of all rows adds the noise, or sites whose masks cancel add shares of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.arrays import FloatArray, IntArray
+from dpcore.mechanisms import symmetric_gaussian_noise
+from dpcore.pca.aggregator import NoisyAverage, Subspace
+from dpcore.pca.draw import Draw
+from dpcore.pca.protocols.protocol import Trust, noise_guarantee
+from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.site import (
+    Calibrate,
+    NoiseScales,
+    add_noise,
+    centre_of_sphere,
+    noise_scales,
+    noisy_mean,
+)
+from dpcore.privacy import Guarantee
+from dpcore.spectra import SiteRows, Spectrum
+from dpcore.streams import Purpose
+
+
+@dataclass(frozen=True)
+class PooledRelease:
+    """Protocol that draws the noise of the pooled second moment once.
+
+    The private mean has noise of its own, also drawn once. On the sphere the mean is released one
+    round earlier, because rows are centred by it.
+
+    share_budget: (settings, samples of each site, n_features) -> settings with the budget share of
+        the mean.
+    scales: (these settings, samples of each site, Calibrate) -> NoiseScales of a noise source.
+    noise_factor: Noise of the average divided by the noise of one source, given the number of sites
+        that answer.
+    n_noises: Draw -> number of noise sources.
+    traffic: Draw -> bytes of each site's message, and number of rounds.
+    purpose: Purpose of the noise streams.
+    """
+
+    trust: Trust
+    share_budget: Callable[[ReleaseSettings, Sequence[int], int], ReleaseSettings]
+    scales: Callable[[ReleaseSettings, Sequence[int], Calibrate], NoiseScales]
+    noise_factor: Callable[[int], float]
+    n_noises: Callable[[Draw], int]
+    traffic: Callable[[Draw], tuple[IntArray, int]]
+    purpose: Purpose
+
+    def promise(
+        self, settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    ) -> Guarantee:
+        """Return the guarantee of `release`, computed from public numbers."""
+        settings = self.share_budget(settings, n_samples, n_features)
+        noise = self.scales(settings, n_samples, noise_scales)
+        return noise_guarantee(settings, self.trust, [noise])
+
+    def release(self, draw: Draw) -> Subspace:
+        """Return the leading directions of the noisy pooled second moment."""
+        return self.average(draw).subspace(draw.settings)
+
+    def average(self, draw: Draw) -> NoisyAverage:
+        """Return the noisy pooled second moment."""
+        noise, factor = self._noise(draw), self.noise_factor(draw.moments.n_sites)
+        n_bytes, n_rounds = self.traffic(draw)
+        centre = self._centre(draw)
+        return NoisyAverage(
+            draw.once(self._moment),
+            noise_guarantee(draw.settings, self.trust, [noise]),
+            np.full(self.n_noises(draw), noise.moment),
+            n_bytes,
+            factor * noise.moment,
+            n_rounds=n_rounds,
+            centre=centre,
+            total=draw.total_around(centre),
+            mean_sigma=0.0 if draw.settings.on_sphere else factor * noise.mean,
+        )
+
+    def mean(self, draw: Draw) -> FloatArray:
+        """Return the noisy mean of all rows, shape (n_features,)."""
+        exact = draw.moments.weights @ draw.moments.means
+        return noisy_mean(exact, self._mean_sigma(draw), rng=draw.repetition.rng(self.purpose, 1))
+
+    def _mean_sigma(self, draw: Draw) -> float:
+        return self.noise_factor(draw.moments.n_sites) * self._noise(draw).mean
+
+    def _noise(self, draw: Draw) -> NoiseScales:
+        return self.scales(self.settings_of(draw), draw.n_samples, draw.calibrate)
+
+    def settings_of(self, draw: Draw) -> ReleaseSettings:
+        """Return the settings of the draw, with the budget share of the mean."""
+        return self.share_budget(draw.settings, draw.n_samples, draw.moments.n_features)
+
+    def _centre(self, draw: Draw) -> FloatArray | None:
+        has_mean = self.settings_of(draw).mean_share != 0
+        mean = draw.once(self.mean) if has_mean else None
+        return centre_of_rows(draw, mean, sigma=self._mean_sigma(draw))
+
+    def _moment(self, draw: Draw) -> Spectrum:
+        noise = symmetric_gaussian_noise(
+            draw.moments.n_features,
+            self.noise_factor(draw.moments.n_sites) * self._noise(draw).moment,
+            shape=draw.settings.noise,
+            rng=draw.repetition.rng(self.purpose),
+            dtype=draw.precision,
+        )
+        return Spectrum(add_noise(_pooled_around(draw, self._centre(draw)), noise))
+
+
+def centre_of_rows(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -> FloatArray | None:
+    """Return the centre of all rows, given their noisy mean; None if no mean was released.
+
+    Rows on the sphere always have a centre: zero if no mean was released.
+    """
+    if not isinstance(draw.moments, SiteRows):
+        return mean
+    if mean is None:
+        return np.zeros(draw.moments.n_features)
+    rows = draw.moments
+    return centre_of_sphere(mean, rows.half_widths, sigma=sigma, image_shape=rows.image_shape)
+
+
+def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
+    """Return the pooled second moment around the centre, or less its outer product."""
+    if isinstance(draw.moments, SiteRows):
+        return draw.moment_around(centre)
+    if centre is None:
+        return draw.pooled_moment
+    centred: FloatArray = draw.pooled_moment - np.outer(centre, centre)
+    return centred
