@@ -42,13 +42,12 @@ from dpcore.privacy.label import label_page
 from dpcore.release.certificate import as_json
 from dpcore.release.project import sync_folder
 
-PLAN, RESULT, CERTIFICATE, LABEL, OUTCOME = (
-    "plan.json",
-    "result.npz",
-    "certificate.json",
-    "label",
-    "outcome.json",
-)
+PLAN = "plan.json"
+RESULT = "result.npz"
+CERTIFICATE = "certificate.json"
+LABEL = "label"
+OUTCOME = "outcome.json"
+LOCK = "run.lock"
 _ATTEMPT = "attempt.json"
 # A conflict leads to a new attempt, which every site is charged for. A lying site can report
 # conflicts without end.

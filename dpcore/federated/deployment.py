@@ -10,10 +10,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from cryptography import x509
@@ -26,14 +29,16 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from cryptography.x509.oid import NameOID
+from filelock import FileLock, Timeout
 
 from dpcore.errors import ParameterError
-from dpcore.federated.aggregator import OUTCOME, PLAN
+from dpcore.federated.aggregator import LOCK, OUTCOME, PLAN
 from dpcore.federated.plan import FederatedPlan
 
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
 _HOME, _APP, _CONNECTION = "flower", "app", "federated"
 _DAYS_VALID = 365
+_POLL_SECONDS, _SECONDS_FOR_LAST_LINES = 0.2, 3.0
 _APP_PROJECT = """\
 [project]
 name = "federated"
@@ -143,6 +148,7 @@ def run_app(folder: Path, *, nodes: str = "", is_simulation: bool = False) -> di
         stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     with process:
+        Thread(target=_end_log, args=(process, folder), daemon=True).start()
         print_log(process.stdout or ())
     if not outcome.exists():
         raise OSError(
@@ -157,6 +163,27 @@ def print_log(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stderr.write(line)
         sys.stderr.flush()
+
+
+def _end_log(process: subprocess.Popen[str], folder: Path) -> None:
+    """End Flower's log of a run soon after its ServerApp was killed.
+
+    Flower itself waits for missing heartbeats, for up to 60 seconds.
+    """
+    lock = FileLock(folder / LOCK)
+    had_started = False
+    while process.poll() is None:
+        try:
+            with lock.acquire(blocking=False):
+                is_running = False
+        except Timeout:
+            is_running = had_started = True
+        if had_started and not is_running:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_SECONDS_FOR_LAST_LINES)
+            process.terminate()
+            return
+        time.sleep(_POLL_SECONDS)
 
 
 def superlink_command(folder: Path, host: str, port: int) -> list[str]:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from logging import INFO
 from pathlib import Path
 
+from filelock import FileLock
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
-from dpcore.federated.aggregator import OUTCOME, PLAN, Aggregator, RunFailed, write_whole
+from dpcore.federated.aggregator import LOCK, OUTCOME, PLAN, Aggregator, RunFailed, write_whole
 from dpcore.federated.client_app import RECORD
 from dpcore.federated.guard_socket import ABSENT, ANSWERED, ASK, GREET, Reply
 from dpcore.federated.messages import Greeting, MessageError, greeting_from
@@ -35,8 +36,11 @@ def main(grid: Grid, context: Context) -> None:
     folder = Path(str(context.run_config["folder"]))
     plan = plan_from((folder / PLAN).read_bytes())
     nodes = nodes_from(str(context.run_config["nodes"]))
-    outcome = run(grid, plan, folder, nodes, is_simulation=bool(context.run_config["simulation"]))
-    write_whole(folder / OUTCOME, json.dumps(outcome, indent=1, ensure_ascii=False).encode())
+    is_simulation = bool(context.run_config["simulation"])
+    # `run_app` recognizes a killed ServerApp by the lock, which the kernel releases.
+    with FileLock(folder / LOCK):
+        outcome = run(grid, plan, folder, nodes, is_simulation=is_simulation)
+        write_whole(folder / OUTCOME, json.dumps(outcome, indent=1, ensure_ascii=False).encode())
 
 
 def run(
@@ -109,54 +113,61 @@ class Network:
         """Return the replies of the sites within `round_seconds`."""
         site_of = {self._node_of[site]: site for site in requests}
         calls = {node: requests[site] for node, site in site_of.items()}
-        replies = self._call(ASK, calls, self._plan.round_seconds, site_of)
+        replies = self._call(ASK, calls, self._plan.round_seconds)
         return {site_of[node]: reply for node, reply in replies.items()}
 
     def _greeted(self, node: int, reply: Reply, greetings: dict[str, Greeting]) -> str:
         """Add the greeting in a reply; return the reason if it is not accepted."""
         if reply.status != ANSWERED:
-            return f"node {node}: {reply.body[:300].decode(errors='replace')}"
+            return f"{self._name(node)}: {reply.body[:300].decode(errors='replace')}"
         try:
             greeting = greeting_from(reply.body, self._plan)
         except MessageError as error:
-            return f"node {node}: {error}"
+            return f"{self._name(node)}: {error}"
         site = greeting.site
         if site in greetings or self._nodes.get(site, node) != node:
-            return f"node {node} greets for {site}, which is another node"
+            return f"{self._name(node)} greets for {site}, which is another node"
         greetings[site] = greeting
         self._node_of[site] = node
         say(f"{site} has joined")
         return ""
 
-    def _call(
-        self,
-        kind: str,
-        bodies: Mapping[int, bytes],
-        seconds: float,
-        site_of: Mapping[int, str] | None = None,
-    ) -> dict[int, Reply]:
+    def _name(self, node: int) -> str:
+        """Return the site of a node, if it is known."""
+        site_of = {number: site for site, number in (self._nodes | self._node_of).items()}
+        return site_of.get(node, f"node {node}")
+
+    def _call(self, kind: str, bodies: Mapping[int, bytes], seconds: float) -> dict[int, Reply]:
         """Send one call to each node and return the replies that arrive in time."""
         if not bodies:
             return {}
         messages = [_message(node, kind, body, seconds) for node, body in bodies.items()]
-        open_ids = {each for each in self._grid.push_messages(messages) if each}
-        replies: dict[int, Reply] = {}
-        started = time.monotonic()
-        has_said = False
-        while open_ids and time.monotonic() - started < seconds:
-            for message in _pulled(self._grid.pull_messages, open_ids):
-                open_ids.discard(message.metadata.reply_to_message_id)
-                replies[message.metadata.src_node_id] = _reply_in(message)
-            if open_ids and not has_said and time.monotonic() - started > _SAY_SECONDS:
-                has_said = True
-                names = [str((site_of or {}).get(node, node)) for node in bodies.keys() - replies]
-                say(f"no answer yet from {', '.join(sorted(names))}; waiting up to {seconds:.0f} s")
-            if open_ids:
+        # A reply of the SuperLink for a node that is offline names the SuperLink as its source, so
+        # replies are assigned by message and not by source.
+        pushed = zip(self._grid.push_messages(messages), bodies, strict=False)
+        node_of = {message_id: node for message_id, node in pushed if message_id}
+        refusal = Reply(ABSENT, b"the SuperLink did not accept the message")
+        replies = dict.fromkeys(bodies.keys() - node_of.values(), refusal)
+        started = last_report = time.monotonic()
+        reported: list[str] = []
+        while node_of and time.monotonic() - started < seconds:
+            for message in _pulled(self._grid.pull_messages, node_of):
+                node = node_of.pop(message.metadata.reply_to_message_id)
+                replies[node] = _reply_in(message)
+            if node_of and time.monotonic() - last_report > _SAY_SECONDS:
+                last_report = time.monotonic()
+                names = sorted(map(self._name, node_of.values()))
+                if names != reported:
+                    say(f"no answer yet from {', '.join(names)}; waiting up to {seconds:.0f} s")
+                reported = names
+            if node_of:
                 time.sleep(_POLL_SECONDS)
         return replies
 
 
-def _pulled(pull: Callable[[Iterable[str]], Iterable[Message]], ids: set[str]) -> list[Message]:
+def _pulled(
+    pull: Callable[[Iterable[str]], Iterable[Message]], ids: Iterable[str]
+) -> list[Message]:
     return [message for message in pull(sorted(ids)) if message is not None]
 
 

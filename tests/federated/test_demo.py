@@ -8,14 +8,19 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cryptography import x509
+from filelock import FileLock
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
+from dpcore.federated import deployment
+from dpcore.federated.aggregator import LOCK
 from dpcore.federated.deployment import CERTIFICATE, KEY, make_folder, write_node_key
 from dpcore.federated.plan import plan_from
 from dpcore.release.project import Project
@@ -59,6 +64,20 @@ def test_the_plan_command_writes_the_coordinators_folder(tmp_path, capsys):
     assert stat.S_IMODE(os.stat(folder / KEY).st_mode) == 0o600
     assert main(command) == 2
     assert "folder must be new or empty" in capsys.readouterr().err
+
+
+def test_a_run_ends_soon_after_its_server_app_was_killed(tmp_path, monkeypatch):
+    """Flower's own command, replaced here by one that waits, would end after up to 60 s."""
+    waiting = [sys.executable, "-c", "import time; time.sleep(60)"]
+    monkeypatch.setattr(deployment, "_program", lambda command: waiting)
+    lock = FileLock(tmp_path / LOCK, thread_local=False)
+    lock.acquire()
+    killed = threading.Timer(1.0, lock.release)
+    killed.start()
+    started = time.monotonic()
+    with pytest.raises(OSError, match="the ServerApp ended without an outcome"):
+        deployment.run_app(tmp_path)
+    assert 1.0 < time.monotonic() - started < 30.0
 
 
 @pytest.mark.parametrize("address", ["hub.org", "hub.org:", ":1", "hub.org:0", "hub.org:70000"])

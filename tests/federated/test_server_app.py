@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from flwr.supercore.task_identity import TaskIdentity  # noqa: E402
 from dpcore.federated import client_app, server_app  # noqa: E402
 from dpcore.federated.guard_socket import serve_guard  # noqa: E402
 
+SUPERLINK = 1
 NODES = {site: number for number, site in enumerate(NAMES, 11)}
 
 
@@ -25,29 +27,39 @@ class FakeGrid:
     """Grid whose nodes run the real ClientApp against guards at sockets.
 
     lost : Node identifiers whose replies never arrive.
+    offline : Node identifiers for which the SuperLink replies, as Flower does for a node that has
+        not sent a heartbeat.
+    refused : Node identifiers whose messages the SuperLink does not accept.
     replaced : Contents that nodes send instead of their replies.
     """
 
     def __init__(self, sockets):
-        self.sockets, self.lost, self.replaced = sockets, set(), {}
+        self.sockets, self.replaced = sockets, {}
+        self.lost, self.offline, self.refused = set(), set(), set()
         self._replies = {}
 
     def get_node_ids(self):
         return list(self.sockets)
 
     def push_messages(self, messages):
+        ids = []
         for message in messages:
             node = message.metadata.dst_node_id
-            message.metadata.__dict__["_message_id"] = f"{node}-{len(self._replies)}"
-            self._replies[message.metadata.message_id] = self._reply(node, message)
-        return list(self._replies)[-len(messages) :]
+            ids.append(None if node in self.refused else f"{node}-{len(self._replies)}")
+            message.metadata.__dict__["_message_id"] = ids[-1]
+            self._replies[ids[-1]] = self._reply(node, message)
+        return ids
 
     def pull_messages(self, message_ids):
         return [reply for each in message_ids if (reply := self._replies[each]) is not None]
 
     def _reply(self, node, message):
-        if node in self.lost:
+        if node in self.lost | self.refused:
             return None
+        if node in self.offline:
+            reply = Message(error=Error(3, "Node Unavailable"), reply_to=message)
+            reply.metadata.__dict__["_src_node_id"] = SUPERLINK
+            return reply
         if node in self.replaced:
             content = self.replaced[node]
         else:
@@ -106,7 +118,7 @@ def test_a_guard_that_is_down_is_named_and_left_out(plan_with, grid_of, tmp_path
     plan = plan_with(join_seconds=1.0, round_seconds=30.0)
     grid, _ = grid_of(plan, NAMES[:3])
     assert run(grid, plan, tmp_path)["sites"] == list(NAMES[:3])
-    assert any(each.startswith("node 14: no guard answers at its socket") for each in sentences)
+    assert any(each.startswith("four: no guard answers at its socket") for each in sentences)
 
 
 def test_a_node_that_is_lost_ends_in_one_sentence(
@@ -126,6 +138,21 @@ def test_a_node_that_is_lost_ends_in_one_sentence(
     assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
 
 
+@pytest.mark.parametrize("fault", ["offline", "refused"])
+def test_a_node_that_goes_offline_is_left_out_at_once(plan_with, grid_of, tmp_path, fault):
+    plan = plan_with(round_seconds=30.0, protocol="full", fewest=3)
+    grid, guards = grid_of(plan)
+    network = server_app.Network(grid, plan, NODES)
+    greetings = network.join()
+    getattr(grid, fault).add(NODES["two"])
+    started, sentences = time.monotonic(), []
+    aggregator = server_app.Aggregator(plan, tmp_path / "aggregator", network.ask, sentences.append)
+    assert aggregator.run(greetings)["sites"] == ["one", "three", "four"]
+    assert time.monotonic() - started < plan.round_seconds
+    assert any(each.startswith("two: ") for each in sentences)
+    assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -140,7 +167,7 @@ def test_a_node_that_sends_nonsense_is_left_out(plan_with, grid_of, tmp_path, co
     grid, _ = grid_of(plan)
     grid.replaced[NODES["two"]] = content
     assert run(grid, plan, tmp_path)["sites"] == ["one", "three", "four"]
-    assert any(each.startswith("node 12") for each in sentences)
+    assert any(each.startswith("two: ") for each in sentences)
 
 
 def test_a_node_cannot_greet_for_the_site_of_another(plan_with, grid_of, tmp_path, sentences):
@@ -148,14 +175,14 @@ def test_a_node_cannot_greet_for_the_site_of_another(plan_with, grid_of, tmp_pat
     grid, _ = grid_of(plan)
     grid.sockets[NODES["two"]] = grid.sockets[NODES["one"]]
     assert run(grid, plan, tmp_path)["sites"] == ["one", "three", "four"]
-    assert "node 12 greets for one, which is another node" in sentences
+    assert "two greets for one, which is another node" in sentences
 
 
 def test_a_plan_that_differs_is_named(plan_with, grid_of, tmp_path, sentences):
     grid, _ = grid_of(plan_with())
     other = plan_with(join_seconds=0.5)
     assert "too few sites answered: none" in str(run(grid, other, tmp_path)["error"])
-    assert "node 11: one has another plan" in sentences
+    assert "one: one has another plan" in sentences
 
 
 def test_node_identifiers_are_read_from_the_run_setting():
