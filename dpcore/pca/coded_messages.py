@@ -3,9 +3,9 @@
 A site fits a prior mean A_0 to its own noisy matrix M (`dpcore.spectra.prior_mean`) and sends A_0
 roughly, as a deviation per pixel and a correlation per distance. About this A_0 it codes the
 coefficients of M - A_0 in cosines. A coefficient ij is sent if its expected variance c a_i a_j is
-at least a part of the variance of the noise in the average of all sites; a_i is the diagonal of A_0
-in cosines, rounded to quarters of an octave, so that the receiver derives the same selection from
-whole numbers. Without pictures A_0 is 0, and all entries are sent.
+at least D / 1000 of the variance of the noise in the average of all sites; a_i is the diagonal of
+A_0 in cosines, rounded to quarters of an octave, so that the receiver derives the same selection
+from whole numbers. Without pictures A_0 is 0, and all entries are sent.
 
 Coefficients are rounded with subtractive dither to steps of a multiple of the noise's standard
 deviation, and entropy-coded, as in `dpcore.pca.messages`. Rounding adds step^2 / 12 to the variance
@@ -40,9 +40,10 @@ MAGIC = b"DPCC"
 VERSION = 1
 # Step of the rounding, in standard deviations of the noise off the diagonal.
 STEP = 2.0
-# A coefficient is sent if its variance, for a coupling of this prior size, is at least this part of
-# the noise in the average.
-_COUPLING, _LEAST_SIGNAL = 0.1, 0.2
+# A coefficient is sent if its variance, for a coupling of this prior size, is at least D times this
+# part of the noise in the average: the spectral norm of noise grows with D. Chosen on digits and
+# MNIST.
+_COUPLING, _LEAST_SIGNAL_PER_FEATURE = 0.1, 1e-3
 _LEVELS_PER_OCTAVE = 4
 _LOWEST_LEVEL = -127
 _DEVIATION_LEVELS = 255
@@ -95,7 +96,8 @@ class _Prior(NamedTuple):
         most = float(variances.max())
         levels = np.rint(_LEVELS_PER_OCTAVE * np.log2(variances / most))
         average = site.sigma_of_average or site.sigma
-        least = _LEAST_SIGNAL * off_diagonal_sigma(average, site.noise) ** 2 / _COUPLING
+        least_signal = _LEAST_SIGNAL_PER_FEATURE * math.prod(shape) / _COUPLING
+        least = least_signal * off_diagonal_sigma(average, site.noise) ** 2
         threshold = math.ceil(_LEVELS_PER_OCTAVE * math.log2(least / most**2))
         limit = 2 * _LOWEST_LEVEL
         return rough._replace(
