@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw, assessment
+from dpcore.pca import AnalyzeGaussPCA, DistributedPCA, Draw
 from dpcore.pca.assessment import (
     NoisyMean,
     NoisyPart,
@@ -20,9 +20,13 @@ from dpcore.pca.assessment import (
     answer,
     assess,
     assess_by_probes,
+    averages,
     bases_worth,
     estimated_capture,
+    gaps,
+    probes,
 )
+from dpcore.pca.assessment.smoothing import RankGroups, smoothed
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import (
     COLUMNS,
@@ -101,8 +105,8 @@ class Release:
 def test_a_probe_gives_the_derivative_of_the_projector(rng, monkeypatch, bases, n_sites):
     """<DP[Delta], Delta> of a single probe, against what the whole release does."""
     for name in ("_SMOOTHED", "_LEAST_SPACING"):
-        monkeypatch.setattr(assessment, name, 0.0)
-    monkeypatch.setattr(assessment, "_STEP", 1e-4)
+        monkeypatch.setattr(gaps, name, 0.0)
+    monkeypatch.setattr(probes, "_STEP", 1e-4)
     monkeypatch.setattr(SiteQuery, "n_probes", 1)
     release = Release(second_moment(rng), 0.01, rng, bases=bases, n_sites=n_sites)
     values, vectors = release.average.leading(20)
@@ -154,7 +158,7 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
             asked[id(part)] = answer(part, query, rng=rng)
         return asked[id(part)]
 
-    monkeypatch.setattr(assessment, "answer", answered_once)
+    monkeypatch.setattr(averages, "answer", answered_once)
     exact = second_moment(rng, profile)
     totals = (1.0, None)
     errors: dict[float | None, list[float]] = {total: [] for total in totals}
@@ -214,8 +218,8 @@ def test_intervals_hold_where_the_noise_would_hide_all_but_the_public_basis_show
     held = 0
     for _ in range(draws):
         estimates = true + sigma * np.sqrt(sizes) * rng.standard_normal(len(true))
-        groups = assessment._RankGroups(first, 0.8 * energies, estimates, noise, 0 * noise)
-        low, high = assessment._smoothed(groups, n_components, 1.0).captured.interval
+        groups = RankGroups(first, 0.8 * energies, estimates, noise, 0 * noise)
+        low, high = smoothed(groups, n_components, 1.0).captured.interval
         held += low <= true[:n_components].sum() <= high
     assert held >= binom.ppf(false_alarm, draws, 0.9)
 
