@@ -19,7 +19,13 @@ from dpcore.cca.canonical import bound_views, distributed_cca
 from dpcore.data.row_bounds import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.estimators import PrivateEstimator, RandomState, check_long_rows, check_preparation
+from dpcore.pca.estimators import (
+    PrivateEstimator,
+    RandomState,
+    check_long_rows,
+    check_preparation,
+    warn_of_fitted_steps,
+)
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import SiteRows, site_moments
@@ -211,7 +217,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         ParameterError
             If a parameter is outside its range, before any noise is drawn.
         """
-        self._warn_of_fitted_preparation()
+        warn_of_fitted_steps(self)
         check_preparation(self.preparation)
         x_rows, y_rows = validate_data(
             self,

@@ -32,6 +32,7 @@ from dpcore.pca.estimators import (
     check_long_rows,
     check_preparation,
     root_seed,
+    warn_of_fitted_steps,
 )
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose, root_of_release, stream
@@ -71,7 +72,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateEstimator):
             If X contains NaN or infinity. The check precedes the release, and no finite row
             causes an error.
         """
-        self._warn_of_fitted_preparation()
+        warn_of_fitted_steps(self)
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         noise_rng = self._noise_stream(root_seed(self.random_state), rows.shape, labels)
         return self._train(rows, labels, noise_rng)

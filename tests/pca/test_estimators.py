@@ -240,7 +240,7 @@ def test_chains_that_did_not_converge_promise_nothing_and_warn(rows, monkeypatch
         return ppca_release(*arguments, max_sweeps=8, min_ess=1e9, **options)
 
     monkeypatch.setattr("dpcore.pca.protocols.trusted_holder.draw_ppca", stopped)
-    with pytest.warns(ConvergenceWarning, match="promises nothing.*depends on the rows"):
+    with pytest.warns(ConvergenceWarning, match="no guarantee.*depends on the rows"):
         found = ExponentialPCA(3, random_state=0).fit(rows)
     assert not found.guarantee_.is_private
 

@@ -30,7 +30,7 @@ def test_blocks_of_rows_are_one_release(preparation, dtype):
     np.testing.assert_allclose(streamed.mean_, whole.mean_, rtol=1e-4, atol=1e-6)
     assert streamed.guarantee_ == whole.guarantee_
     assert streamed.components_.dtype == dtype and "_running" not in vars(streamed)
-    with pytest.raises(ParameterError, match="taken in by partial_fit"):
+    with pytest.raises(ParameterError, match="passed to partial_fit"):
         streamed.release()
     # Another stream is another release, of other rows.
     streamed.partial_fit(X[:700]).release()
