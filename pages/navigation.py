@@ -20,12 +20,13 @@ from pages import controls
 class Entry:
     """One page of the dashboard.
 
-    name: Address below the server's own; also the name of the module in its folder.
+    name: Address below the server's own; also the name of the module in its folder. The first
+        entry is at the server's own address.
     title: Title in the menu and on the page.
     folder: Folder below `pages`.
     menu: Menu that lists the page; empty for a link in the bar itself.
     part_of: Name of the entry that links to this page, if the menus do not list it.
-    former_names: Addresses of earlier versions that lead here.
+    former_names: Other addresses that lead here, such as those of earlier versions.
     """
 
     name: str
@@ -46,7 +47,7 @@ ENTRIES = (
         "explore",
         "Explore",
         "explore",
-        former_names=("play", "playground", "eigen_images", "bytes"),
+        former_names=("explore", "play", "playground", "eigen_images", "bytes"),
     ),
     Entry("tradeoffs", "Trade-offs", "explore", part_of="explore"),
     Entry("promise", "What ε promises", "learn", "Learn"),
@@ -66,7 +67,7 @@ ENTRIES = (
         "compare",
         "Algorithms compared",
         "explore",
-        "More",
+        part_of="statistics",
         former_names=("central", "sample_complexity", "sampler"),
     ),
     Entry(
@@ -78,6 +79,8 @@ ENTRIES = (
     ),
     Entry("tutorials", "Tutorials", "learn", part_of="papers"),
 )
+# Streamlit opens the start page at the server's own address and needs a name that is free.
+_START = "home"
 # Pages of the menu Learn in the order of reading; each links to the next at its foot.
 LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
@@ -90,8 +93,9 @@ def menu() -> dict[str, list[st.Page]]:
     """Return all pages by menu, as `st.navigation` takes them."""
     menus: dict[str, list[st.Page]] = {}
     for entry in ENTRIES:
-        for address in (entry.name, *entry.former_names):
-            menus.setdefault(entry.menu, []).append(_page(entry, address))
+        pages = menus.setdefault(entry.menu, [])
+        pages.append(_main_page(entry))
+        pages += [_page(entry, address, is_visible=False) for address in entry.former_names]
     return menus
 
 
@@ -107,7 +111,7 @@ def controls_of(entry: Entry) -> Sequence[str]:
 
 def link(name: str) -> st.Page:
     """Return a page as `st.page_link` and `st.switch_page` take it."""
-    return _page(_BY_NAME[name], name)
+    return _main_page(_BY_NAME[name])
 
 
 def go_to(name: str, **query_params: str) -> NoReturn:
@@ -146,14 +150,18 @@ def open_story_of_link(entry: Entry) -> None:
         st.switch_page(link("stories"), query_params={"story": st.query_params["story"]})
 
 
-def _page(entry: Entry, address: str) -> st.Page:
-    is_listed = address == entry.name and not entry.part_of
+def _main_page(entry: Entry) -> st.Page:
+    address = _START if entry is ENTRIES[0] else entry.name
+    return _page(entry, address, is_visible=not entry.part_of)
+
+
+def _page(entry: Entry, address: str, *, is_visible: bool) -> st.Page:
     return st.Page(
         _show(entry),
         title=entry.title,
         url_path=address,
-        default=address == ENTRIES[0].name,
-        visibility="visible" if is_listed else "hidden",
+        default=address == _START,
+        visibility="visible" if is_visible else "hidden",
     )
 
 

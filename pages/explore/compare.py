@@ -42,7 +42,7 @@ from dpcore.params import EPSILONS, params
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
-from pages import cached, controls, sweeps
+from pages import cached, controls, navigation, sweeps
 from pages.components import charts, downloads, ledger, notices
 from pages.controls import Selection
 from pages.sweeps import RowsOfSweeps
@@ -72,6 +72,7 @@ def show(selection: Selection) -> None:
     notices.show_notes(selection.notes)
     notices.require_dataset(selection.dataset)
     st.title("Algorithms compared")
+    navigation.link_to_parts("compare")
     spec = replace(central_spec(selection.spec), samples=None)
     variants = feasible_variants(spec, selection.dataset)
     rows = [row for each in variants.values() for row in _rows(each)]

@@ -34,7 +34,7 @@ def open_page_at(address: str, **query: str) -> AppTest:
 
 def visit(at: AppTest, address: str) -> AppTest:
     """Open another page in the same session. `AppTest.switch_page` knows files only."""
-    at._page_hash = calc_hash(address or "explore")
+    at._page_hash = calc_hash(address or "home")
     return at.run()
 
 
