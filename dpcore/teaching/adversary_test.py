@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from dpcore.arrays import BoolArray, FloatArray
 from dpcore.data import load_dataset
@@ -280,7 +280,8 @@ def rebuild(row: FloatArray, components: FloatArray, k: int) -> tuple[FloatArray
 DATASET = "mnist-small"
 WIDTH = 14
 N_COMPONENTS = 10
-_N_RUNS = 8
+N_CANDIDATES = 10
+_N_RUNS = 51
 _PEN = 0.9
 # Strokes on a sheet of 14 x 14, (across, down): examples for visitors who do not draw.
 _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
@@ -356,68 +357,76 @@ def _noise(guarantee: Guarantee) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class DrawnPerson:
-    """Evidence of one drawing in exact and private results.
+    """Evidence of one drawing in exact results.
 
     n_people: Number of people with the seat of the drawing.
-    exact_turn: Degrees by which the drawing turns the exact first direction.
-    private_turn: Median of the degrees between private first directions of two runs without it.
-    residual_without, residual_with: Share of the drawing that the exact components miss.
-    exact_trace, private_trace: shape (196,). Leading pattern of the result with the drawing minus
-        the result without it.
-    exact_cosine, private_cosine: Cosine of these patterns with the drawing.
-    belief: Typical probability that the best attacker gives to the drawing after one private result
-        with it, if blank sheet and drawing were equally likely before.
+    exact_trace: shape (196,). Leading pattern of the exact result with the drawing minus the exact
+        result without it.
+    exact_cosine: Cosine of this pattern with the drawing.
     """
 
     n_people: int
-    exact_turn: float
-    private_turn: float
-    residual_without: float
-    residual_with: float
     exact_trace: FloatArray
-    private_trace: FloatArray
     exact_cosine: float
-    private_cosine: float
-    belief: float
-
-    def private_picture(self, row: FloatArray) -> FloatArray:
-        """Return the drawing mixed with noise, by how far the attacker's belief is from 1/2.
-
-        row: shape (196,). The drawing.
-        """
-        certainty = 2 * self.belief - 1
-        noise = self.private_trace / np.abs(self.private_trace).max()
-        return np.asarray(certainty * row / np.abs(row).max() + (1 - certainty) * noise)
 
 
-def seat_person(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator) -> DrawnPerson:
-    """Run exact and private PCA with the drawing in its seat and with a blank sheet there."""
+def seat_person(row: FloatArray) -> DrawnPerson:
+    """Run exact PCA with the drawing in its seat and with a blank sheet there."""
     n_others, total = _others()
     n_people = n_others + 1
     without, with_her = total / n_people, (total + np.outer(row, row)) / n_people
-    sigma = _noise(guarantee)[0]
-
-    def private(moment: FloatArray) -> FloatArray:
-        noise = symmetric_gaussian_noise(len(row), sigma, shape="isometric", rng=rng)
-        return np.asarray(moment + noise)
-
     before, after = (leading_eigenpairs(moment, N_COMPONENTS) for moment in (without, with_her))
-    runs = [leading_eigenpairs(private(without), N_COMPONENTS) for _ in range(_N_RUNS)]
-    exact_trace = _trace(before, after, row)
-    private_trace = _trace(runs[0], leading_eigenpairs(private(with_her), N_COMPONENTS), row)
-    turns = [_angle(a[1][0], b[1][0]) for a, b in pairwise(runs)]
-    return DrawnPerson(
-        n_people,
-        _angle(before[1][0], after[1][0]),
-        float(np.median(turns)),
-        _residual(before[1], row),
-        _residual(after[1], row),
-        exact_trace,
-        private_trace,
-        float(exact_trace @ row),
-        float(private_trace @ row),
-        float(gaussian_posterior(0.5, 1 / (n_people * sigma), 0.5)),
-    )
+    trace = _trace(before, after, row)
+    return DrawnPerson(n_people, trace, float(trace @ row))
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Posterior of an attacker who knows all other rows and ten candidates for the seat.
+
+    beliefs: shape (N_CANDIDATES,). Probability of each candidate after one private result; each
+        had the same before. The drawing is the first.
+    picture: shape (196,). Posterior mean of the row: the candidates, weighted by belief. No other
+        picture has a smaller expected squared error.
+    """
+
+    beliefs: FloatArray
+    picture: FloatArray
+
+    @property
+    def belief(self) -> float:
+        """Probability of the drawing."""
+        return float(self.beliefs[0])
+
+
+def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator) -> Guess:
+    """Attack one private result with the drawing in the seat.
+
+    Of several private results it is the one with the median belief, so that a lucky draw of the
+    noise is not taken for the rule.
+
+    The attacker sees M = n (release - moment of the others) = x x^T + n E. For isometric noise the
+    logarithm of the likelihood of a candidate c of length 1 is c^T M c / (n sigma)^2 up to a
+    constant, because its density depends on the Frobenius norm only.
+    """
+    n_people = _others()[0] + 1
+    scale = n_people * _noise(guarantee)[0]
+    candidates = np.vstack((row, _pictures()))
+    beliefs = []
+    for _ in range(_N_RUNS):
+        noise = symmetric_gaussian_noise(len(row), scale, shape="isometric", rng=rng)
+        seen = np.outer(row, row) + noise
+        beliefs.append(softmax(((candidates @ seen) * candidates).sum(axis=1) / scale**2))
+    typical = sorted(beliefs, key=lambda each: float(each[0]))[_N_RUNS // 2]
+    return Guess(typical, typical @ candidates)
+
+
+@cache
+def _pictures() -> FloatArray:
+    """Return the other candidates, of length 1: evenly spaced rows of the data set."""
+    rows = load_dataset(DATASET).X
+    chosen = rows[np.linspace(0, len(rows) - 1, N_CANDIDATES - 1).astype(int)].astype(float)
+    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -458,16 +467,6 @@ def play_rounds(
     )
     best = float(ndtr(1 / (2 * n_people * sigma)))
     return Rounds(is_in, seen @ row, seen[:n_pictures], best)
-
-
-def _angle(one: FloatArray, other: FloatArray) -> float:
-    # Use the sine: the cosine of a tiny angle rounds to 1.
-    turned = other if one @ other >= 0 else -other
-    return math.degrees(2 * math.asin(min(1.0, float(np.linalg.norm(one - turned)) / 2)))
-
-
-def _residual(components: FloatArray, row: FloatArray) -> float:
-    return 1 - float(((components @ row) ** 2).sum())
 
 
 def _trace(

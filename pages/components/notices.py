@@ -132,4 +132,9 @@ def explain_computation(name: str) -> None:
     """
     with st.expander("How this is computed", on_change="rerun", key=f"explain_{name}") as panel:
         if panel.open:
-            st.markdown((_FORMULAS / f"{name}.md").read_text(encoding="utf-8"))
+            show_formulas(name)
+
+
+def show_formulas(name: str) -> None:
+    """Show the formulas of a page; `name` is that of a file in `pages/formulas`."""
+    st.markdown((_FORMULAS / f"{name}.md").read_text(encoding="utf-8"))

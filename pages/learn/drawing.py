@@ -22,7 +22,9 @@ from dpcore.privacy import (
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.teaching.adversary_test import (
     DATASET,
+    N_CANDIDATES,
     drawn_digits,
+    guess_drawing,
     play_rounds,
     promise_to_all,
     row_of,
@@ -32,12 +34,13 @@ from pages import navigation
 from pages.components import guarantee as cards
 from pages.components import ledger
 from pages.components.browser_parts import draw_drawing
-from pages.components.notices import explain_computation, mark_not_private
+from pages.components.notices import show_formulas
 from pages.controls import Selection, plain
 
 CONTROLS = ("epsilon", "delta")
-# The drawing of this session, and what the browser shows for it.
-_DRAWING, _VIEW = "_drawing", "_drawing_view"
+# The drawing of this session, the entropy of its noise, and the data of the browser. The noise
+# stays while ε moves, so that only its scale changes.
+_DRAWING, _ENTROPY, _VIEW = "_drawing", "_drawing_entropy", "_drawing_view"
 _FIRST = "5"
 _EXAMPLES = ["5", "7", "8"]
 _N_ROUNDS, _N_PICTURES = 100, 10
@@ -56,15 +59,17 @@ def show(selection: Selection) -> None:
     ledger.record_uncovered(
         DATASET, "Draw yourself in", "exact components, and results compared with exact ones"
     )
-    st.title(f"At ε = {plain(budget.epsilon)} the best attacker is {view['belief']} sure of you")
+    st.title(
+        f"At ε = {plain(budget.epsilon)} an attacker gives your drawing {view['belief']}; "
+        f"guessing among ten gives {percent(1 / N_CANDIDATES)}"
+    )
     navigation.link_to_parts("drawing")
     with st.container(key="drawing_place"):
         draw_drawing(key=_KEY, data=view, on_seated_change=_take_drawing)
-    mark_not_private("Exact PCA", "reads all rows without noise.")
-    with st.expander("Guarantee and total cost"):
+    with st.expander("Guarantee, cost, formulas"):
         st.markdown(_total_sentence(budget))
         cards.show_card(promised)
-    explain_computation("drawing")
+        show_formulas("drawing")
 
 
 def _take_drawing() -> None:
@@ -73,6 +78,7 @@ def _take_drawing() -> None:
     if sent is None:  # Streamlit also calls this when it resets the value of the previous run.
         return
     st.session_state.pop(_VIEW, None)
+    st.session_state.pop(_ENTROPY, None)
     if not isinstance(sent, dict):
         return
     if sent.get("example") in drawn_digits():
@@ -87,13 +93,15 @@ def _take_drawing() -> None:
 
 
 def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
-    """Return what the browser draws, with new noise."""
+    """Return the data that the browser draws."""
     example, ink = st.session_state.setdefault(_DRAWING, (_FIRST, drawn_digits()[_FIRST]))
     row = row_of(ink)
-    rng = np.random.default_rng(secrets.randbits(128))
-    person = seat_person(row, promised, rng)
+    entropy = st.session_state.setdefault(_ENTROPY, secrets.randbits(128))
+    rng = np.random.default_rng(entropy)
+    person = seat_person(row)
+    guess = guess_drawing(row, promised, rng)
     rounds = play_rounds(row, promised, _N_ROUNDS, _N_PICTURES, rng)
-    belief = "over 99.9 %" if person.belief > _ALMOST_SURE else percent(person.belief)
+    belief = "over 99.9 %" if guess.belief > _ALMOST_SURE else percent(guess.belief)
     return {
         "key": secrets.token_hex(8),
         "belief": belief,
@@ -101,18 +109,17 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
         "examples": _EXAMPLES,
         "ink": ink.round(3).tolist(),
         "row": row.round(4).tolist(),
-        "seat": f"You are person {person.n_people:,}.",
+        "seat": f"You are person {person.n_people:,}",
         "exact": {
             "values": person.exact_trace.round(4).tolist(),
-            "caption": f"Likeness to your drawing: {person.exact_cosine:.2f}",
+            "caption": f"not private: likeness {person.exact_cosine:.2f}",
             "alt": "The difference of the two exact results shows your drawing.",
         },
         "private": {
-            "values": person.private_picture(row).round(4).tolist(),
-            "caption": f"The attacker is {belief} sure.",
-            "alt": f"The drawing under noise, by a belief of {belief}.",
+            "values": guess.picture.round(4).tolist(),
+            "caption": f"Ten candidates, mixed by belief: yours {belief}",
+            "alt": f"Ten candidate drawings, mixed by the attacker's belief; yours has {belief}.",
         },
-        "text": "Subtract the two exact results and your drawing appears.",
         "isIn": rounds.is_in.tolist(),
         "leanings": rounds.leanings.round(3).tolist(),
         "pictures": rounds.pictures.round(3).tolist(),

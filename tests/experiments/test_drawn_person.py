@@ -1,4 +1,4 @@
-"""A drawn digit as one person more: what exact results give away and private ones do not."""
+"""A drawn digit as one person more: evidence of it in exact and in private results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from scipy.stats import binom, kstest
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, best_guess, guarantee_mu
 from dpcore.teaching.adversary_test import (
+    N_CANDIDATES,
     drawn_digits,
+    guess_drawing,
     play_rounds,
     promise_to_all,
     row_of,
@@ -22,13 +24,27 @@ DIGITS = drawn_digits()
 
 @pytest.mark.parametrize("digit", DIGITS)
 def test_exact_results_subtracted_show_the_drawing(digit):
-    person = seat_person(
-        row_of(DIGITS[digit]), promise_to_all(PrivacyBudget(1, 1e-5)), np.random.default_rng(3)
-    )
+    person = seat_person(row_of(DIGITS[digit]))
     assert person.n_people == 10_001
     assert person.exact_cosine > 0.9
-    assert person.residual_with < person.residual_without
-    assert 0 < person.exact_turn < person.private_turn
+
+
+@pytest.mark.parametrize("digit", DIGITS)
+def test_the_attacker_guesses_at_small_epsilon_and_sees_the_drawing_at_large(digit):
+    row = row_of(DIGITS[digit])
+    beliefs = []
+    for epsilon in (0.001, 1, 5, 20, 50):
+        guarantee = promise_to_all(PrivacyBudget(epsilon, 1e-5))
+        guess = guess_drawing(row, guarantee, np.random.default_rng(3))
+        assert guess.beliefs.sum() == pytest.approx(1)
+        # Bayes' rule under (epsilon, 0): the odds grow by at most e^epsilon.
+        odds = guess.belief / (1 - guess.belief)
+        assert odds <= np.exp(epsilon) / (N_CANDIDATES - 1)
+        beliefs.append(guess.belief)
+    assert beliefs[0] < beliefs[2] < beliefs[3] < beliefs[4]
+    assert beliefs[0] == pytest.approx(1 / N_CANDIDATES, abs=1e-3)
+    assert beliefs[-1] > 0.99
+    assert guess.picture @ row / np.linalg.norm(guess.picture) > 0.99
 
 
 def test_the_best_attacker_stays_at_its_law_and_below_the_bound():

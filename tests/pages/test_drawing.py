@@ -28,13 +28,23 @@ def test_a_view_has_ten_pictures_and_is_kept_until_something_changes(open_page):
     assert component(at, "drawing") == view
 
 
-def test_the_private_picture_is_noise_at_small_epsilon_and_the_drawing_at_large(open_page):
+def test_picture_caption_and_title_follow_epsilon(open_page):
     at = open_page("drawing", epsilon="0.1")
-    assert abs(likeness(component(at, "drawing"))) < 0.5
-    assert "50 % sure" in at.title[0].value
-    at.select_slider(key="epsilon").set_value(50.0).run()
+    assert likeness(component(at, "drawing")) < 0.8
+    for epsilon, belief in ((0.1, "10 %"), (50.0, "over 99.9 %")):
+        at.select_slider(key="epsilon").set_value(epsilon).run()
+        assert f"gives your drawing {belief};" in at.title[0].value
+        assert component(at, "drawing")["private"]["caption"].endswith(f"yours {belief}")
     assert likeness(component(at, "drawing")) > 0.99
-    assert "over 99.9 % sure" in at.title[0].value
+
+
+def test_the_noise_stays_while_epsilon_moves_and_returns(open_page):
+    at = open_page("drawing", epsilon="10")
+    before = component(at, "drawing")["private"]
+    at.select_slider(key="epsilon").set_value(20.0).run()
+    assert component(at, "drawing")["private"] != before
+    at.select_slider(key="epsilon").set_value(10.0).run()
+    assert component(at, "drawing")["private"] == before
 
 
 def test_the_attacker_is_right_more_often_at_larger_epsilon(open_page):
@@ -52,7 +62,7 @@ def test_ten_results_cost_what_ten_gaussian_releases_compose_to(open_page):
 def test_exact_results_are_recorded_as_not_covered(open_page):
     at = open_page("drawing")
     assert at.session_state["_accountants"][DATASET].uncovered
-    assert "not private" in texts(at)
+    assert "not private" in component(at, "drawing")["exact"]["caption"]
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "50"])

@@ -91,6 +91,7 @@ class Drawing {
       this.find(`canvas.${name} + figcaption span`).textContent = "";
     }
     this.find(".examples [aria-pressed=true]")?.setAttribute("aria-pressed", "false");
+    this.find(".text").hidden = false;
     this.find(".text").textContent = "Draw a digit on the empty sheet.";
     this.find(".rounds").hidden = true;
     this.data = null;
@@ -130,7 +131,7 @@ class Drawing {
       return button;
     }));
     this.isOwn = data.example === "";
-    this.find(".text").textContent = data.text;
+    this.find(".text").hidden = true;
     this.find(".seat").textContent = data.seat;
     ["exact", "private"].forEach((name) => {
       this.find(`canvas.${name}`).setAttribute("aria-label", data[name].alt);
