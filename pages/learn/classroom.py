@@ -140,8 +140,7 @@ def _show_refusal() -> None:
 
 
 def _show_landing() -> None:
-    st.title("Classroom")
-    st.markdown("A class with phones becomes three to sixty hospitals in two minutes.")
+    st.title("Classroom: phones become hospitals")
     left, right = st.columns(2, gap="large")
     with left.container(border=True, height="stretch"):
         st.markdown("### You teach")
@@ -152,7 +151,7 @@ def _show_landing() -> None:
             st.button("Continue teaching", on_click=_take_over)
     with right.container(border=True, height="stretch"):
         st.markdown("### You are in the class")
-        st.text_input("Room code: the six digits on the wall", key="classroom_code", max_chars=16)
+        st.text_input("Room code (six digits)", key="classroom_code", max_chars=16)
         st.button("Join", on_click=_follow_code)
     _show_refusal()
     for column, view in zip(st.columns(len(VIEWS)), VIEWS.values(), strict=True):
@@ -859,7 +858,7 @@ class View:
 VIEWS = {
     "hospitals": View(
         "We are the hospitals",
-        "Each phone is a hospital. It chooses its ε, looks at its noisy message and sends it.",
+        "Each phone is a hospital and sends one noisy message.",
         12,
         _choose_hospitals,
         _hospitals_progress,
@@ -877,7 +876,7 @@ VIEWS = {
     ),
     "guess": View(
         "Guess",
-        "One question to all. Each phone randomises its answer; the tally is still about right.",
+        "Phones randomise their answers; the tally is about right.",
         8,
         _choose_guess,
         _guess_progress,
@@ -894,7 +893,7 @@ VIEWS = {
     ),
     "quiz": View(
         "Quiz",
-        "Six questions on ε, δ and the aggregator, before and after the lesson.",
+        "Six questions, before and after the lesson.",
         6,
         _choose_quiz,
         _quiz_progress,

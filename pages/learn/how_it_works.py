@@ -77,7 +77,7 @@ WORDS = {
         "the matrix",
     ),
     "noise": Words(
-        "Noise with σ = {sigma:.3g}, {noise_share} of the matrix, makes all later steps private.",
+        "The noise has σ = {sigma:.3g}, {noise_share} of the matrix.",
         r"\hat A_s = A_s + E_s",
         "–",
         "σ, which is public",
@@ -202,12 +202,12 @@ def show(selection: Selection) -> None:
         st.html(_STYLE + _film(dataset, pictures, found))
     key = next(name for name, text in STEP_TITLES.items() if text == title)
     _show_step(key, spec, dataset, found, pictures, site)
-    notices.mark_not_private("Exact matrices", "and captured energies read rows.")
-    _show_knowledge()
-    with st.expander("Guarantee of the message"):
+    notices.mark_not_private("Exact matrices, energies", "")
+    with st.expander("Knowledge and guarantee"):
+        _show_knowledge()
         released = cached.subspaces(spec)["dpdis"]
         cards.show_card(released.guarantee, reads_rows_first=spec.reads_rows_first)
-    notices.explain_computation("pca")
+        notices.show_formulas("pca")
     navigation.link_to_next("how_it_works")
 
 
@@ -286,11 +286,10 @@ def _matrices_html(step: Step, pictures: StepPictures) -> str:
         if number:
             parts.append(f'<b class="sign">{signs[number]}</b>')
         wide = " class=wide" * (n_columns > 1.5 * n_rows)
-        stays = "" if panel.private else ", stays here"
         dark = ' style="filter:invert(1) hue-rotate(180deg)"' if is_dark() else ""
         parts.append(
             f'<figure{wide}><img src="data:image/png;base64,{png}" alt="{alt}"{dark}>'
-            f"<figcaption>{name}{stays}</figcaption></figure>"
+            f"<figcaption>{name}</figcaption></figure>"
         )
     return f'<div class="walk">{"".join(parts)}</div>'
 
@@ -374,11 +373,10 @@ def _show_spectrum(found: Walk) -> None:
 
 
 def _show_knowledge() -> None:
-    with st.expander("Who knows what, step by step"):
-        head = "| Step | Leaves the site | The aggregator knows | It cannot know |\n|--|--|--|--|"
-        lines = [
-            f"| {STEP_TITLES[key]} | {each.leaves} | {each.knows} | {each.unknown} |"
-            for key, each in WORDS.items()
-            if key in STEP_TITLES
-        ]
-        st.markdown("\n".join((head, *lines)))
+    head = "| Step | Leaves the site | The aggregator knows | It cannot know |\n|--|--|--|--|"
+    lines = [
+        f"| {STEP_TITLES[key]} | {each.leaves} | {each.knows} | {each.unknown} |"
+        for key, each in WORDS.items()
+        if key in STEP_TITLES
+    ]
+    st.markdown("\n".join((head, *lines)))

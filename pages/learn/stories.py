@@ -24,7 +24,7 @@ from pages.controls import Selection
 
 CONTROLS = ()
 _STORY, _GUESSES = "story", "_story_guesses"
-_COLUMNS = 5
+_COLUMNS = 4
 # A lesson: a page or a story, its minutes, what the class does.
 LESSON = (
     ("promise", 8, "Play ten rounds at ε = 1, then at ε = 5."),
@@ -61,13 +61,13 @@ def show(selection: Selection) -> None:
 def _show_cards() -> None:
     st.title("Ten experiments: guess first, then run them")
     for start in range(0, len(STORIES), _COLUMNS):
-        for column, name in zip(
-            st.columns(_COLUMNS), list(STORIES)[start : start + _COLUMNS], strict=True
-        ):
-            with column, st.container(border=True, height="stretch"):
+        names = list(STORIES)[start : start + _COLUMNS]
+        # The last row has fewer cards.
+        for column, name in zip(st.columns(_COLUMNS), names, strict=False):
+            with column, st.container(border=True, height="stretch", key=f"story_{name}"):
                 drawing = _SKETCHES[name].replace(_INK, ink(is_dark()))
                 st.image(
-                    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-20 0 160 64">'
+                    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 0 128 68">'
                     f"{drawing}</svg>",
                     width="stretch",
                     alt=f"Sketch of the story {STORIES[name].title}.",

@@ -25,6 +25,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         format_func=_title,
         key="tutorial",
         bind="query-params",
+        help="  \n".join(f"**{each.title}.** {each.about}" for each in TUTORIALS.values()),
     )
     epsilon = middle.select_slider(
         "ε in the code",
@@ -42,7 +43,6 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         on_click="ignore",
     )
     tutorial = TUTORIALS[key]
-    st.markdown(tutorial.about)
     if key == "pca":
         ledger.record_uncovered("digits", "The PCA tutorial", "examples are not charged")
     outputs = _outputs(key, epsilon)

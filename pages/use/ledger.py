@@ -71,7 +71,6 @@ def show(selection: Selection) -> None:
     for project in ledger.projects():
         _draw_project(project)
     notices.explain_computation("ledger")
-    link_to_parts("ledger")
 
 
 def _titles() -> dict[str, str]:
@@ -82,6 +81,11 @@ def _titles() -> dict[str, str]:
 
 
 # ---- the total
+
+
+def _draw_title(title: str) -> None:
+    st.title(title, anchor=False)
+    link_to_parts("ledger")
 
 
 def _draw_example(delta: float) -> None:
@@ -96,7 +100,7 @@ def _draw_example(delta: float) -> None:
         }
         for count in range(1, _N_EXAMPLES + 1)
     ]
-    st.title("ε = 0: nothing was spent in this visit", anchor=False)
+    _draw_title("ε = 0: nothing was spent in this visit")
     total = say_number(rows[-1]["total_epsilon"])
     st.markdown(f"An example: {_N_EXAMPLES} releases at ε = 1 cost ε = {total} together.")
     _draw_running_total(rows)
@@ -106,10 +110,10 @@ def _draw_total(heading: Any, accountant: Accountant, title: str, delta: float) 
     rows = accountant.rows(delta)
     with heading:
         if not rows:
-            st.title(f"ε = 0: nothing private was shown of {escape_markdown(title)}", anchor=False)
+            _draw_title(f"ε = 0: nothing private was shown of {escape_markdown(title)}")
             return
         last = rows[-1]
-        st.title(f"ε = {say_number(last['total_epsilon'])} spent on {title}", anchor=False)
+        _draw_title(f"ε = {say_number(last['total_epsilon'])} spent on {escape_markdown(title)}")
         stopping = say_number(accountant.total(delta, stopping=True))
         st.markdown(
             f"On real data, {counted(accountant.n_releases, 'release')} would cost each person "

@@ -105,6 +105,7 @@ def show(_: Selection) -> None:
     own = current()
     if own.dictionary is None:
         st.title("Give the public limits of your columns", anchor=False)
+        link_to_parts("own_table")
         st.markdown(_read_sentence(own))
         _draw_sources(own)
     else:
@@ -115,7 +116,6 @@ def show(_: Selection) -> None:
         _draw_facts(own)
         _draw_dictionary_file(own)
     notices.explain_computation("own_table")
-    link_to_parts("own_table")
 
 
 def current() -> OwnTable:
@@ -192,6 +192,7 @@ def _draw_result(own: OwnTable) -> None:
         f"{own.title}: {percent(row['energy_ratio'])} captured energy at ε = {spec.epsilon:g}",
         anchor=False,
     )
+    link_to_parts("own_table")
     wide, narrow = st.columns([3, 2], gap="large")
     with wide:
         _draw_component(own, spec)

@@ -38,7 +38,7 @@ from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
 from pages.controls import Selection, plain
-from pages.navigation import link, link_to_parts
+from pages.navigation import link_to_parts
 from pages.use import own_table
 from pages.use.own_table import OwnTable
 
@@ -82,7 +82,7 @@ def show(_: Selection) -> None:
     dictionary = own.dictionary
     if dictionary is None:
         st.title("Give the public limits of your columns first", anchor=False)
-        st.page_link(link("own_table"), label="Your table")
+        link_to_parts("release")
         return
     if own.is_example:
         _prepare_example(own, dictionary)
@@ -92,6 +92,7 @@ def show(_: Selection) -> None:
     with notices.errors_as_messages():
         released = _selected_release(own)
         _draw_answer(dictionary, released)
+    link_to_parts("release")
     result_place, request_place = st.columns([3, 2], gap="large")
     with result_place, notices.errors_as_messages():
         if released is None:
@@ -103,8 +104,8 @@ def show(_: Selection) -> None:
         if released is not None:
             _draw_choice(request.existing)
             _draw_details(released, own)
-    notices.explain_computation("release")
-    link_to_parts("release")
+    if released is None:
+        notices.explain_computation("release")
 
 
 def _prepare_example(own: OwnTable, dictionary: Dictionary) -> None:
@@ -460,13 +461,16 @@ def _draw_details(released: ReleasedPCA, own: OwnTable) -> None:
     with st.expander("Certificate and details", on_change="rerun", key="release_details") as panel:
         if not panel.open:
             return
-        certificate, variance, rows = st.tabs(("Certificate", "Variance", "Your rows"))
+        titles = ("Certificate", "Variance", "Your rows", "How this is computed")
+        certificate, variance, rows, computation = st.tabs(titles)
         with certificate:
             _draw_certificate(place, folder)
         with variance:
             _draw_variances(released)
         with rows:
             _draw_own_rows(released, own)
+        with computation:
+            notices.show_formulas("release")
 
 
 def _draw_certificate(place: str, folder: Path) -> None:
