@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import tempfile
 import threading
@@ -159,6 +160,8 @@ def _guard(arguments: argparse.Namespace) -> int:
     from dpcore.federated.plan import plan_from
     from dpcore.release.project import Project
 
+    # The folder of an earlier project may be readable for other users.
+    os.umask(0o077)
     data = table_file(arguments)
     plan = plan_from(arguments.plan.read_bytes())
     cap = None if arguments.cap is None else tuple(arguments.cap)

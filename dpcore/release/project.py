@@ -44,6 +44,7 @@ LEDGER = "ledger.sqlite"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SECONDS_TO_WAIT = 60
+_PRIVATE = 0o700
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cap (
     only INTEGER PRIMARY KEY CHECK (only = 1), epsilon REAL NOT NULL, delta REAL NOT NULL);
@@ -146,7 +147,9 @@ class Project:
         require_ledger_of_releases(self.folder)
         if cap is not None:
             cap_of_project(*cap)
-            (self.folder / "releases").mkdir(parents=True, exist_ok=True)
+            # Only the owner can read the ledger and the stored answers.
+            self.folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
+            (self.folder / "releases").mkdir(exist_ok=True)
         elif not (self.folder / LEDGER).is_file():
             raise ParameterError(
                 "project", "a folder with a ledger, or given a cap to start one", str(folder)

@@ -372,6 +372,7 @@ def trial(fault: str, number: int) -> tuple[bool, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial, from 0")
     parser.add_argument("--faults", nargs="+", choices=FAULTS, default=list(FAULTS))
     parser.add_argument("--lie", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -382,7 +383,8 @@ def main() -> int:
     signal.signal(TERM, signal.default_int_handler)
     print("fault | trial | kind | outcome | seconds | sentence | end | ledgers | note", flush=True)
     n_right = 0
-    for number in range(arguments.trials):
+    numbers = range(arguments.first, arguments.first + arguments.trials)
+    for number in numbers:
         for fault in arguments.faults:
             is_right, row = trial(fault, number)
             n_right += is_right

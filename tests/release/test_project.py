@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 from dataclasses import asdict
@@ -394,3 +395,9 @@ def test_a_text_in_place_of_a_number_is_a_sentence(make, tmp_path, change):
     with pytest.raises(ParameterError) as refused:
         Project(tmp_path / "project").total()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have other permissions")
+def test_only_the_owner_can_read_a_new_project(tmp_path):
+    Project(tmp_path / "project", (1.0, 1e-5))
+    assert stat.S_IMODE((tmp_path / "project").stat().st_mode) == 0o700
