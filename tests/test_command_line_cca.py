@@ -7,7 +7,8 @@ import json
 import pytest
 
 from dpcore.command_line import main
-from dpcore.experiments.cca_runs import CcaSpec, SyntheticViews
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_views import SyntheticViews
 from dpcore.experiments.sweep import Sweep, collect
 
 SMALL = ["--repetitions", "2", "--noise", "isometric"]

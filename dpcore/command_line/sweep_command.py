@@ -30,25 +30,19 @@ from dpcore.command_line.options import (
 )
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_runs import (
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_summaries import epsilon_reaching
+from dpcore.experiments.cca_views import (
     COLUMN_HALVES,
     SYNTHETIC,
-    CcaSpec,
     CutViews,
     SyntheticViews,
     ViewSource,
     cut_from_text,
-    epsilon_reaching,
 )
 from dpcore.experiments.engine import Row, gathered
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
-from dpcore.experiments.ranking import (
-    Ranked,
-    rank_ways,
-    ranking_points,
-    reasons_left_out,
-    ways_for,
-)
+from dpcore.experiments.ranking import Ranked, rank_ways, ranking_points, reasons_left_out, ways_for
 from dpcore.experiments.run_statistics import chance_of_mean_above, count_hits, least_share
 from dpcore.experiments.spec import RECOMMENDED
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary

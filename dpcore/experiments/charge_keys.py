@@ -26,7 +26,7 @@ COMPONENTS = "components"
 Cell = Mapping[str, Any]
 
 
-def compute_charges(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,)) -> list[Charge]:
+def compute_charges(rows: Iterable[Cell]) -> list[Charge]:
     """Return the charges of the runs behind tidy rows, over all their data sets."""
     numbers: dict[tuple[object, ...], set[int]] = {}
     examples: dict[tuple[object, ...], Cell] = {}
@@ -37,7 +37,7 @@ def compute_charges(rows: Iterable[Cell], what: tuple[str, ...] = (COMPONENTS,))
         numbers.setdefault(same, set()).add(row["repetition"])
         examples.setdefault(same, row)
     return merged(
-        make_charge(row, row["protocol"], guarantee, frozenset(numbers[same]), what)
+        make_charge(row, row["protocol"], guarantee, frozenset(numbers[same]))
         for same, row in examples.items()
         if is_charged(guarantee := _guarantee_of(row))
     )
@@ -128,9 +128,7 @@ def make_stream_key(cell: Cell, key: str) -> str:
     return joined(get_noise_identity(cell, key).words, cell["seed"])
 
 
-def make_charge(
-    cell: Cell, key: str, guarantee: Guarantee, drawn: frozenset[int], what: tuple[str, ...]
-) -> Charge:
+def make_charge(cell: Cell, key: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
     """Return the charge for the numbered draws of one noise."""
     entry = protocol(key)
     # Only a protocol of the first site spares the people of the others, unless the people, or the
@@ -145,7 +143,7 @@ def make_charge(
         sites=(0,) if is_first_site else None,
     )
     stream = make_stream_key(cell, key)
-    return Charge(release, drawn, what, (entry.title,), entry.is_distributed, stream)
+    return Charge(release, draws, (COMPONENTS,), (entry.title,), entry.is_distributed, stream)
 
 
 def _guarantee_of(row: Cell) -> Guarantee:

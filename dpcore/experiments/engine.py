@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -25,13 +26,13 @@ Row = Mapping[str, Any]
 ProblemSource = Callable[[Any], Any]
 
 
-class Spec:
+class Spec(ABC):
     """Cell of an experiment: all settings that determine its rows to the last digit.
 
     A family of experiments is one subclass, a frozen dataclass with fields that JSON can represent.
-    No other registration is needed. The subclass implements `row_type`, `outline`, `problem_key`
-    and `load`, and either `rows` or, if specs share draws of noise, `run`. A row contains the
-    spec's fields and the measured values (`row_from`).
+    No other registration is needed. The subclass implements `row_type`, `outline` and `rows`; if
+    it reads data also `problem_key` and `load`; and if specs share draws of noise also `run` and
+    `after_draw`. A row contains the spec's fields and the measured values (`row_from`).
 
     experiment: Module and class name, under which rows are stored on disk.
     counted: Field that counts repetitions; each repetition is computed and stored separately.
@@ -48,13 +49,17 @@ class Spec:
         cls.experiment = f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
+    @abstractmethod
     def row_type(cls) -> type:
         """Return the TypedDict of the rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def outline(self) -> Sequence[Row]:
         """Return the fields of each row of one repetition that are fixed before the run."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def rows(self, problem: Any, repetition: int) -> Sequence[Row]:
+        """Compute the rows of one repetition."""
 
     def problem_key(self, repetition: int = 0) -> Hashable:  # noqa: ARG002
         """Return the key of the data side."""
@@ -74,7 +79,7 @@ class Spec:
         """Return the name of the data set whose rows are read, or None."""
         return getattr(self, "dataset", None)
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raise `ParameterError` if the spec cannot run, without reading data."""
 
     @classmethod
@@ -84,10 +89,6 @@ class Spec:
         Specs that differ only in these fields share a draw.
         """
         return ()
-
-    def rows(self, problem: Any, repetition: int) -> Sequence[Row]:
-        """Compute the rows of one repetition."""
-        raise NotImplementedError
 
     @classmethod
     def run(
@@ -107,39 +108,30 @@ class Spec:
         """
         return [spec.rows(problem, repetition) for spec in specs]
 
-    def guarantees(self) -> Mapping[str, Guarantee]:
-        """Return the guarantee of each noise of one repetition by its name, without reading rows.
-
-        Raises `ParameterError` if the spec cannot run.
-        """
-        raise NotImplementedError
-
     def charges(
-        self, guarantees: Mapping[str, Guarantee] | None = None, draws: int | None = None
+        self, guarantees: Mapping[str, Guarantee], draws: int | None = None
     ) -> list[Charge]:
         """Return the charges of the spec to the people whose rows are read, one for each noise.
 
-        guarantees: Guarantee of each noise, if the caller has them; else `guarantees()`.
+        guarantees: Guarantee of each noise of one repetition by its name.
         draws: Number of repetitions that are charged; None for all.
         """
-        dataset = self.dataset_read()
-        if dataset is None:
-            return []
         numbers = frozenset(range(self.n_repetitions() if draws is None else draws))
-        return [
-            Charge(
-                Release.of(
-                    guarantee,
-                    key=joined(self.experiment, name, *self.draw_key()),
-                    label=name,
-                    dataset=dataset,
-                ),
-                numbers,
-                (name,),
-            )
-            for name, guarantee in (self.guarantees() if guarantees is None else guarantees).items()
+        return merged(
+            self.charge(name, guarantee, numbers)
+            for name, guarantee in guarantees.items()
             if is_charged(guarantee)
-        ]
+        )
+
+    def charge(self, name: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
+        """Return the charge of one noise for these repetitions."""
+        release = Release.of(
+            guarantee,
+            key=joined(self.experiment, name, *self.draw_key()),
+            label=name,
+            dataset=cast("str", self.dataset_read()),
+        )
+        return Charge(release, draws, (name,))
 
     def with_values(self, values: dict[str, Any]) -> Self:
         """Return the spec with these values, including derived fields."""
@@ -196,7 +188,18 @@ class Spec:
         )
 
 
-def charges_of(specs: Iterable[Spec]) -> list[Charge]:
+class PlannedSpec(Spec):
+    """Spec whose guarantees follow from public numbers; it can be charged before it runs."""
+
+    @abstractmethod
+    def guarantees(self) -> Mapping[str, Guarantee]:
+        """Return the guarantee of each noise of one repetition by its name, without reading rows.
+
+        Raises `ParameterError` if the spec cannot run.
+        """
+
+
+def charges_of(specs: Iterable[PlannedSpec]) -> list[Charge]:
     """Return the charges of several specs, without reading rows; specs that cannot run are skipped.
 
     Noise that several specs read is charged once.
@@ -205,7 +208,7 @@ def charges_of(specs: Iterable[Spec]) -> list[Charge]:
     for spec in specs:
         # The run itself reports the reason.
         with suppress(ParameterError):
-            charges += spec.charges()
+            charges += spec.charges(spec.guarantees())
     return merged(charges)
 
 
@@ -374,8 +377,8 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread while any thread of this process is in the context.
 
     Results must not depend on the number of threads: a product that is split over two threads is
-        summed in another order, which changes its last digits. Units of a sweep, sites and sessions
-        run in parallel instead, which is faster than threads inside small products.
+    summed in another order, which changes its last digits. Units of a sweep, sites and sessions run
+    in parallel instead, which is faster than threads inside small products.
     """
     if not threads_start():
         yield

@@ -20,7 +20,7 @@ from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.charge_keys import COMPONENTS, make_charge
 from dpcore.experiments.draws import draw_releases
-from dpcore.experiments.engine import Row, Spec, is_charged, merged, one_blas_thread, row_from
+from dpcore.experiments.engine import PlannedSpec, Row, one_blas_thread, row_from
 from dpcore.experiments.floor import FLOOR_RUNS, Floor, compute_floors, random_ratio
 from dpcore.experiments.knowledge import (
     CHOICES,
@@ -58,7 +58,7 @@ _A_MOMENT_OF_SQUARED_FEATURES = 3e-11
 
 
 @dataclass(frozen=True)
-class RunSpec(ReleaseSpec, Spec):
+class RunSpec(ReleaseSpec, PlannedSpec):
     """Cell of a PCA experiment; `published` and `recommended` return the two standard settings.
 
     protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
@@ -175,6 +175,9 @@ class RunSpec(ReleaseSpec, Spec):
     def after_draw(cls) -> tuple[str, ...]:
         return after_noise(cls)
 
+    def rows(self, problem: Problem, repetition: int) -> Sequence[Row]:
+        return self.run([self], problem, repetition)[0]
+
     @classmethod
     def run(
         cls,
@@ -273,22 +276,24 @@ class RunSpec(ReleaseSpec, Spec):
 
     def charges(
         self,
-        guarantees: Mapping[str, Guarantee] | None = None,
+        guarantees: Mapping[str, Guarantee],
         draws: int | None = None,
         what: tuple[str, ...] = (COMPONENTS,),
     ) -> list[Charge]:
         """Return one charge for each noise; `what` names the released quantities."""
+        number = self.repetitions if draws is None else draws
+        return [replace(charge, what=what) for charge in super().charges(guarantees, number)]
+
+    def charge(self, name: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
+        return make_charge(self.charge_cell(), name, guarantee, draws)
+
+    def charge_cell(self) -> dict[str, Any]:
+        """Return the fields by which a charge is identified, with N and K filled in."""
         status = dataset_status(self.dataset)
-        cell = vars(self) | {
+        return vars(self) | {
             "samples": status.n_samples if self.samples is None else self.samples,
             "components": self.components or status.default_components,
         }
-        numbers = frozenset(range(self.repetitions if draws is None else draws))
-        return merged(
-            make_charge(cell, key, guarantee, numbers, what)
-            for key, guarantee in (self.guarantees() if guarantees is None else guarantees).items()
-            if is_charged(guarantee)
-        )
 
     @property
     def _image_shape(self) -> tuple[int, int] | None:

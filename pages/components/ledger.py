@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.experiments.charge_keys import COMPONENTS, compute_charges, reads_rows_first
-from dpcore.experiments.engine import Row, Spec, charges_of
+from dpcore.experiments.engine import PlannedSpec, Row, charges_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.summaries import counted
 from dpcore.pca.protocols.protocol import Kind
@@ -116,7 +116,7 @@ def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:
     _record_raw_reads(spec.dataset, spec.reads_rows_first)
 
 
-def charge_specs(specs: Iterable[Spec]) -> None:
+def charge_specs(specs: Iterable[PlannedSpec]) -> None:
     """Charge specifications of any family before they run."""
     charge(charges_of(specs))
 

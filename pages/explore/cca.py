@@ -14,31 +14,30 @@ from dpcore.data.loading import CATALOG
 from dpcore.data.pictures import VIEWS
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_runs import (
-    COLUMN_HALVES,
-    MOST_PAIRS,
-    SYNTHETIC,
-    TITLES,
-    CcaProblem,
-    CcaRow,
-    CcaSpec,
-    Cut,
-    CutViews,
+from dpcore.experiments.cca import MOST_PAIRS, TITLES, CcaRow, CcaSpec
+from dpcore.experiments.cca_evaluation import (
     FoundPairs,
     ProjectedPeople,
-    SyntheticViews,
-    ViewSource,
-    build_cca_problem,
+    exact_found,
+    find_pairs,
+    project_people,
+)
+from dpcore.experiments.cca_problem import CcaProblem, ViewsKey, build_cca_problem
+from dpcore.experiments.cca_summaries import (
     captured,
     cca_comparison,
     cca_headline,
     cca_recipe,
-    dataset_of,
-    exact_found,
-    find_pairs,
     half_captured,
     half_in_words,
-    project_people,
+)
+from dpcore.experiments.cca_views import (
+    COLUMN_HALVES,
+    SYNTHETIC,
+    Cut,
+    CutViews,
+    SyntheticViews,
+    ViewSource,
 )
 from dpcore.experiments.spec import GIVEN, same_fields
 from dpcore.experiments.summaries import mean_in_words, percent
@@ -105,7 +104,7 @@ def show(selection: Selection) -> None:
         notices.mark_not_private("Published centring and scaling", problem.statement)
     st.caption(views.provenance)
     recipe = cca_recipe(spec)
-    is_own = dataset_of(source) not in (*CATALOG, SYNTHETIC)
+    is_own = source.name not in (*CATALOG, SYNTHETIC)
     downloads.offer_downloads(
         "cca",
         rows,
@@ -245,7 +244,7 @@ def _views(source: ViewSource) -> TwoViewDataset:
 
 
 @cached(5, message="Computing the joint second moments")
-def _problem(key: CcaSpec) -> CcaProblem:
+def _problem(key: ViewsKey) -> CcaProblem:
     return build_cca_problem(_views(key.source), key)
 
 
@@ -270,7 +269,7 @@ def _projected(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
 
 def _charge(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
     ledger.charge(spec.charges({key: _guarantee(found) for key, found in runs.items()}))
-    dataset = dataset_of(spec.source)
+    dataset = spec.source.name
     ledger.record_uncovered(dataset, "Exact correlations", "they read rows without noise")
     if spec.reads_rows_first:
         ledger.record_uncovered(dataset, "Published centring and scaling", "they read every row")
@@ -353,7 +352,7 @@ def _show_rows(spec: CcaSpec, views: TwoViewDataset, protocol: str) -> None:
     if not st.toggle("Show rows along the directions", True, key="cca_rows"):
         return
     ledger.record_uncovered(
-        dataset_of(spec.source), "Scores of rows along directions", "they are computed from rows"
+        spec.source.name, "Scores of rows along directions", "they are computed from rows"
     )
     exact, private = _projected(spec, None), _projected(spec, protocol)
     if exact.nmi is not None and private.nmi is not None:
@@ -378,7 +377,7 @@ def _show_rows(spec: CcaSpec, views: TwoViewDataset, protocol: str) -> None:
 
 
 def _show_curve(spec: CcaSpec, floor: float) -> None:
-    if not ledger.may_show_curves(dataset_of(spec.source)):
+    if not ledger.may_show_curves(spec.source.name):
         return
     runs = min(_CURVE_RUNS, spec.repetitions)
     points = Points(

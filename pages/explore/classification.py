@@ -14,29 +14,34 @@ import streamlit as st
 from dpcore.data import unit_of
 from dpcore.data.splits import Halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.classification_runs import (
-    CENTRING,
+from dpcore.experiments.budget_split import along_the_share, best_split
+from dpcore.experiments.classification import (
+    ClassificationSpec,
+    Outcome,
+    classification_recipe,
+    confusion_matrix,
+    mistakes,
+    run_pipeline,
+)
+from dpcore.experiments.classification_problem import (
+    LearningKey,
+    LearningProblem,
+    local_halves,
+    local_learning_problem,
+    people_steps,
+    rows_of_classes,
+)
+from dpcore.experiments.classification_spec import (
     EXACT,
     PIPELINES,
     PRIVATE,
     RANDOM,
     SUBSPACE,
-    ClassificationSpec,
-    LearningKey,
-    LearningProblem,
-    Outcome,
-    along_the_share,
-    asked_about,
-    best_split,
     canonical,
-    classification_recipe,
-    confusion_matrix,
-    local_halves,
-    local_learning_problem,
-    mistakes,
-    people_steps,
+)
+from dpcore.experiments.classification_stages import (
+    CENTRING,
     promised_stages,
-    run_pipeline,
     total_guarantee,
     with_centring_share,
 )
@@ -118,7 +123,7 @@ def _choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
         "Classifier", models, format_func=label, key="class_model", bind="query-params"
     )
     with st.expander("Shares, rows, runs"):
-        values = _choose_details(len(asked_about(halves.labels, classes)), protocol)
+        values = _choose_details(len(rows_of_classes(halves.labels, classes)), protocol)
     run = selection.spec
     components = min(run.components or halves.default_components, halves.X.shape[1])
     return ClassificationSpec(
@@ -297,7 +302,7 @@ def _draw_split(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) -
 
 def _show_one_run(spec: ClassificationSpec, image_shape: tuple[int, int] | None) -> None:
     private = replace(spec, pipeline=PRIVATE)
-    outcome, problem = _outcome(private), _problem(private.key())
+    outcome, problem = _outcome(private), _problem(private.problem_key())
     st.markdown(f"### One run: {percent(outcome.test_error)} of the test rows are misclassified")
     charts.show_figure(
         confusion(confusion_matrix(outcome, problem), problem.class_names, dark=charts.is_dark()),
@@ -335,7 +340,7 @@ def _show_pictures(
 
 @cached(48, message="Training the classifier")
 def _trained(spec: ClassificationSpec) -> Outcome:
-    return run_pipeline(spec, _problem(spec.key()))
+    return run_pipeline(spec, _problem(spec.problem_key()))
 
 
 def _outcome(spec: ClassificationSpec) -> Outcome:
@@ -351,7 +356,7 @@ def _problem(key: LearningKey) -> LearningProblem:
 
 def _charge(spec: ClassificationSpec) -> None:
     settings = canonical(spec)
-    stages = promised_stages(settings, _problem(settings.key()))
+    stages = promised_stages(settings, _problem(settings.problem_key()))
     ledger.charge(settings.charges(stages))
     if settings.pipeline in (EXACT, SUBSPACE, RANDOM):
         ledger.record_uncovered(
@@ -365,7 +370,7 @@ def _charge(spec: ClassificationSpec) -> None:
 
 def _show_guarantee(spec: ClassificationSpec) -> None:
     private = replace(spec, pipeline=PRIVATE)
-    shared = with_centring_share(private, _problem(private.key()))
+    shared = with_centring_share(private, _problem(private.problem_key()))
     parts = (
         ("centring", shared.centring_share),
         ("PCA", shared.pca_share),

@@ -12,26 +12,25 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, unit_of
-from dpcore.experiments import central_runs
-from dpcore.experiments.central_runs import (
-    DIMENSIONS,
-    MAX_R_HAT,
-    MECHANISMS,
-    MIN_ESS,
+from dpcore.experiments import central
+from dpcore.experiments.central import (
     PURE,
     VARIANTS,
     Batch,
     CentralSpec,
-    ComplexitySpec,
-    WatchedChains,
-    bounds,
     central_spec,
-    growth,
     nearest_basis,
+)
+from dpcore.experiments.chain_traces import (
+    MAX_R_HAT,
+    MIN_ESS,
+    WatchedChains,
     running_diagnostics,
+    watch,
 )
 from dpcore.experiments.engine import Row
 from dpcore.experiments.problem import Problem
+from dpcore.experiments.sample_sizes import DIMENSIONS, MECHANISMS, ComplexitySpec, bounds, growth
 from dpcore.experiments.spec import ProblemKey
 from dpcore.experiments.summaries import percent
 from dpcore.experiments.sweep import Points
@@ -101,13 +100,13 @@ def show(selection: Selection) -> None:
 
 @cached.cached(4, megabytes=64, message="Reading the data set")
 def _problem(key: ProblemKey) -> Problem:
-    return central_runs.central_problem(key, cached.problems.prepared(*key.data))
+    return central.central_problem(key, cached.problems.prepared(*key.data))
 
 
 @cached.cached(36, message="Running the algorithms")
 def _batch(spec: CentralSpec) -> Batch:
     """Return the rows of all runs, and the first subspace."""
-    found = central_runs.run_batch(spec, _problem(spec.problem_key()))
+    found = central.run_batch(spec, _problem(spec.problem_key()))
     return replace(found, subspaces=found.subspaces[:1])
 
 
@@ -115,12 +114,12 @@ def _batch(spec: CentralSpec) -> Batch:
 def _chains(spec: CentralSpec, n_chains: int, n_sweeps: int | None) -> WatchedChains:
     """Return chains of a fixed number of sweeps, or until the diagnostics pass."""
     problem = _problem(spec.problem_key())
-    return central_runs.watch(spec, problem, n_chains=n_chains, n_sweeps=n_sweeps)
+    return watch(spec, problem, n_chains=n_chains, n_sweeps=n_sweeps)
 
 
 def _rows(spec: CentralSpec) -> Sequence[Row]:
     _problem(spec.problem_key())
-    return central_runs.central_rows(spec, _batch(spec))
+    return central.central_rows(spec, _batch(spec))
 
 
 # ---- which algorithms

@@ -12,10 +12,9 @@ import streamlit as st
 from dpcore.data import dataset_status, load_dataset, unit_of
 from dpcore.data.dataset import PEOPLE, RowUnit, limits_of
 from dpcore.data.loading import CATALOG
-from dpcore.experiments import statistic_runs
-from dpcore.experiments.classification_runs import statistic_recipe
+from dpcore.experiments import statistics
 from dpcore.experiments.engine import Row, run_unit, units_of
-from dpcore.experiments.statistic_runs import (
+from dpcore.experiments.statistics import (
     HISTOGRAM,
     MEAN,
     TYPED_NUMBERS,
@@ -23,6 +22,7 @@ from dpcore.experiments.statistic_runs import (
     StatisticSpec,
     local_values,
     numbers_in,
+    statistic_recipe,
     usual_bounds,
 )
 from dpcore.figures.statistics import bounds_figure, error_law_figure, histogram_bars, people_figure
@@ -69,7 +69,7 @@ def show(selection: Selection) -> None:
     answer = st.container()
     column = _choose_column()
     spec = _choose_statistic(selection, column)
-    release = statistic_runs.release(column.values, spec)
+    release = statistics.release(column.values, spec)
     ledger.charge([spec.charge(column.dataset, column.identity, column.name, release.guarantee)])
     ledger.record_uncovered(
         column.dataset or TYPED_NUMBERS,
@@ -184,7 +184,7 @@ def _choose_statistic(selection: Selection, column: Column) -> StatisticSpec:
 
 
 def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic) -> None:
-    exact = statistic_runs.truth(column.values, spec)
+    exact = statistics.truth(column.values, spec)
     rows = column.unit.of(len(column.values))
     name = notices.escape_markdown(column.name)
     left, right = st.columns([5, 1], vertical_alignment="center")
@@ -201,7 +201,7 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
             f"ε = {plain(spec.epsilon)}; the true one is {exact:.4g}"
         )
     right.button("New noise", on_click=controls.new_noise)
-    outside = statistic_runs.n_outside(column.values, spec)
+    outside = statistics.n_outside(column.values, spec)
     st.caption(
         f"{rows}, one run. One {column.unit.one} moves the result by at most "
         f"{release.sensitivity:.3g}; the noise has scale {release.noise_scale:.3g}. "
@@ -213,9 +213,9 @@ def _show_histogram(column: Column, spec: StatisticSpec, release: PrivateStatist
     mistaken = st.toggle("Take the edges from the data instead", key="stat_mistake")
     edges, private = spec.edges, np.asarray(release.value)
     if mistaken:
-        edges = statistic_runs.data_driven_edges(column.values, spec)
+        edges = statistics.data_driven_edges(column.values, spec)
         spec = replace(spec, low=float(edges[0]), high=float(edges[-1]))
-        private = np.asarray(statistic_runs.release(column.values, spec).value)
+        private = np.asarray(statistics.release(column.values, spec).value)
         ledger.record_uncovered(
             column.dataset or TYPED_NUMBERS,
             "Edges read from the data",
@@ -225,7 +225,7 @@ def _show_histogram(column: Column, spec: StatisticSpec, release: PrivateStatist
             "Edges from the data",
             f"publish the smallest and the largest value, {edges[0]:g} and {edges[-1]:g}, exactly.",
         )
-    exact = np.asarray(statistic_runs.truth(column.values, spec))
+    exact = np.asarray(statistics.truth(column.values, spec))
     charts.show_figure(
         histogram_bars(edges, exact, private, dark=charts.is_dark()),
         key="stat_histogram",
@@ -236,15 +236,15 @@ def _show_histogram(column: Column, spec: StatisticSpec, release: PrivateStatist
 def _show_error_law(column: Column, spec: StatisticSpec, release: PrivateStatistic) -> None:
     if not ledger.may_show_curves(column.dataset or TYPED_NUMBERS):
         return
-    draws = statistic_runs.affordable_draws(len(column.values), spec)
+    draws = statistics.affordable_draws(len(column.values), spec)
     errors = _errors(column.identity, spec, draws)
     bounded = np.clip(column.values, spec.low, spec.high)
-    marker = float(release) - float(statistic_runs.truth(bounded, spec))
-    reached = statistic_runs.error_reached(spec, float(release.noise_scale))
+    marker = float(release) - float(statistics.truth(bounded, spec))
+    reached = statistics.error_reached(spec, float(release.noise_scale))
     charts.show_figure(
         error_law_figure(
             errors,
-            statistic_runs.error_density(spec, float(release.noise_scale)),
+            statistics.error_density(spec, float(release.noise_scale)),
             _unit(spec, column.unit),
             marker=marker,
             dark=charts.is_dark(),
@@ -277,15 +277,15 @@ def _show_rows_needed(column: Column, spec: StatisticSpec) -> None:
         key="stat_error",
         bind="query-params",
     )
-    error = share * statistic_runs.error_range(spec)
-    needed, present = statistic_runs.people_for(spec, error), len(column.values)
+    error = share * statistics.error_range(spec)
+    needed, present = statistics.people_for(spec, error), len(column.values)
     st.markdown(
         f"**{column.unit.of(needed)}** for an error below {plain(error)} in 95 of 100 runs. "
         f"There are {present:,}: {'enough' if present >= needed else 'not enough'}."
     )
     charts.show_figure(
         people_figure(
-            statistic_runs.people_rows(spec),
+            statistics.people_rows(spec),
             _unit(spec, column.unit, is_share=True),
             selected=(error, needed),
             present=present,
@@ -298,13 +298,13 @@ def _show_rows_needed(column: Column, spec: StatisticSpec) -> None:
 
 def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
     if spec.kind == HISTOGRAM:
-        exact = np.asarray(statistic_runs.truth(column.values, spec))
-        private = np.asarray(statistic_runs.release(column.values, spec).value)
+        exact = np.asarray(statistics.truth(column.values, spec))
+        private = np.asarray(statistics.release(column.values, spec).value)
         values = (spec.edges[:-1], spec.edges[1:], exact, private)
         names = ("from", "to", "true", "private")
         columns = (each.tolist() for each in values)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    rows = statistic_runs.bound_trade_off(column.values, spec)
+    rows = statistics.bound_trade_off(column.values, spec)
     best = min(rows, key=lambda row: row["error"])
     st.markdown("## What a wrong upper bound costs")
     charts.show_figure(

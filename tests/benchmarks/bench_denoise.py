@@ -25,12 +25,9 @@ import numpy as np
 
 from dpcore.data import list_datasets
 from dpcore.data.two_views import HALVES
-from dpcore.experiments.cca_runs import (
-    CcaSpec,
-    CutViews,
-    local_cca_problem,
-    run_cca_repetition,
-)
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_problem import local_cca_problem
+from dpcore.experiments.cca_views import CutViews
 from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.experiments.problem import local_problem
 
@@ -85,7 +82,7 @@ def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace
             denoise=choice,
         )
         problem = problem or local_cca_problem(spec.problem_key())
-        rows = [run_cca_repetition(spec, problem, index) for index in range(arguments.runs)]
+        rows = [spec.rows(problem, index) for index in range(arguments.runs)]
         shares.append([[row["correlation_share"] for row in each] for each in rows])
     return np.array(shares)
 

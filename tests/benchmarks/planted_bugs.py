@@ -380,7 +380,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "statistics-share-a-stream",
         "each column has noise of its own",
-        "dpcore/experiments/statistic_runs.py",
+        "dpcore/experiments/statistics.py",
         "        spec.column,\n",
         "",
         ("tests/experiments/test_statistic_runs.py",),

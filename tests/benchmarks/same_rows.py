@@ -19,14 +19,16 @@ import numpy as np
 
 import dpcore
 from dpcore.data import load_dataset
-from dpcore.experiments.cca_runs import CcaSpec, SyntheticViews
-from dpcore.experiments.central_runs import VARIANTS, ComplexitySpec, central_spec
-from dpcore.experiments.classification_runs import ClassificationSpec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_views import SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.engine import Row, Spec
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
+from dpcore.experiments.sample_sizes import ComplexitySpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.experiments.sweep import Points, collect
-from dpcore.papers.nips2012 import DrawsSpec
+from dpcore.papers.nips2012_draws import DrawsSpec
 
 EVERY = ("dpdis", "full", "local", "pooled", "cape", "securesum", "sequential", "wishart")
 # Another time or another release of a library is no other result.

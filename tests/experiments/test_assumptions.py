@@ -8,13 +8,11 @@ import pytest
 from dpcore.cca import PROTOCOLS as CCA_PROTOCOLS
 from dpcore.classification import PrivateLogisticRegression, PrivateSVM
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca_runs import CcaSpec, build_cca_problem, draw_pairs
-from dpcore.experiments.classification_runs import (
-    ClassificationSpec,
-    local_learning_problem,
-    run_pipeline,
-    total_guarantee,
-)
+from dpcore.experiments.cca import CcaSpec, draw_pairs
+from dpcore.experiments.cca_problem import build_cca_problem
+from dpcore.experiments.classification import ClassificationSpec, run_pipeline
+from dpcore.experiments.classification_problem import local_learning_problem
+from dpcore.experiments.classification_stages import total_guarantee
 from dpcore.experiments.pca import RunSpec, draw_subspaces
 from dpcore.experiments.problem import local_problem
 from dpcore.pca.protocols.protocol import Where
@@ -56,7 +54,9 @@ def test_components(key):
 def test_canonical_pairs(key):
     views = synthetic_views(200, 4, 4, 2, 0.5, rng=np.random.default_rng(0))
     spec = CcaSpec(protocols=(key,), sites=2, components=1)
-    found = assumed(draw_pairs(spec, build_cca_problem(views, spec), key, 0).guarantee)
+    found = assumed(
+        draw_pairs(spec, build_cca_problem(views, spec.problem_key()), key, 0).guarantee
+    )
     assert (found >= TRUSTED) == (key == "pooled")
     assert (found >= MASKED) == (key == "cape")
 
@@ -78,7 +78,7 @@ def test_statistics(mechanism):
 @pytest.mark.parametrize("protocol", ["ag", "dpdis"])
 def test_a_pipeline_assumes_what_its_stages_do(protocol):
     spec = ClassificationSpec(protocol=protocol, centring_share=0.2, sites=2, components=3)
-    outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+    outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
     stages = [assumed(guarantee) for guarantee in outcome.guarantees.values()]
     assert len(stages) == 3
     assert assumed(total_guarantee(spec, outcome.guarantees)) == set.union(*stages)

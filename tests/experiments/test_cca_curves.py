@@ -14,12 +14,9 @@ from numpy.testing import assert_allclose
 from dpcore.cca import canonical_pairs
 from dpcore.data import load_dataset, synthetic_views, two_views
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.cca_runs import (
-    CcaSpec,
-    build_cca_problem,
-    epsilon_reaching,
-    run_cca_repetition,
-)
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_problem import build_cca_problem
+from dpcore.experiments.cca_summaries import epsilon_reaching
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.sweep import Sweep, SweepResult, collect
 from dpcore.spectra import SiteMoments
@@ -84,7 +81,7 @@ def test_errors_in_the_tail():
     # eigenvalue, so its error is linear in the noise, 1 / (N epsilon); what the directions lose
     # is quadratic, the exact ones being a maximum. The same unit noise at every N epsilon makes
     # both slopes free of sampling error.
-    problem = build_cca_problem(synthetic(), CcaSpec.published())
+    problem = build_cca_problem(synthetic(), CcaSpec.published().problem_key())
     spec = CcaSpec.published()
     reach = np.logspace(7, 10, 7)
     errors, losses = [], []
@@ -93,7 +90,7 @@ def test_errors_in_the_tail():
             problem.moments.second_moments, problem.moments.means, np.array([int(n_samples)])
         )
         cell = replace(problem, moments=moments)
-        rows = [row for r in range(5) for row in run_cca_repetition(spec, cell, r)]
+        rows = [row for r in range(5) for row in spec.rows(cell, r)]
         errors.append(np.mean([row["estimate_error"] for row in rows]))
         losses.append(np.mean([row["exact_total"] - row["measured_total"] for row in rows]))
     assert_allclose(np.polyfit(np.log(reach), np.log(errors), 1)[0], -1, atol=0.05)
@@ -117,9 +114,9 @@ def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
 
 def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
     views = two_views(load_dataset("digits"))
-    published = build_cca_problem(views, CcaSpec.published(samples=500))
+    published = build_cca_problem(views, CcaSpec.published(samples=500).problem_key())
     private = build_cca_problem(
-        views, CcaSpec.published(samples=500, preparation="private", sites=5)
+        views, CcaSpec.published(samples=500, preparation="private", sites=5).problem_key()
     )
     Z = np.hstack([views.X, views.Y]).astype(float)
     exact = canonical_pairs(np.cov(Z.T, bias=True), 32, 3)[2]
@@ -146,8 +143,8 @@ def test_the_sphere_pays_its_mean_and_captures_more():
 def test_constant_columns_are_refused_where_there_is_nothing_else(preparation):
     digits, spec = load_dataset("digits"), CcaSpec(components=1, preparation=preparation)
     with pytest.raises(ParameterError, match="X must be a view with at least two different rows"):
-        build_cca_problem(two_views(digits, ((0, 32), (40, 41))), spec)
-    problem = build_cca_problem(two_views(digits, ((0, 32, 33), (39, 41))), spec)
+        build_cca_problem(two_views(digits, ((0, 32), (40, 41))), spec.problem_key())
+    problem = build_cca_problem(two_views(digits, ((0, 32, 33), (39, 41))), spec.problem_key())
     assert 0 < problem.exact[0] < 1
 
 
@@ -186,7 +183,7 @@ def test_refusals_name_the_parameter(changes, parameter):
     with pytest.raises(ParameterError) as caught:
         spec = CcaSpec.published(**changes)
         spec.check()
-        build_cca_problem(synthetic(), spec)
+        build_cca_problem(synthetic(), spec.problem_key())
     assert caught.value.parameter == parameter
 
 
@@ -201,13 +198,13 @@ def test_a_cell_without_a_proof_is_skipped_with_its_reason():
 def test_the_automatic_floor_is_close_to_the_best_fixed_one(epsilon):
     for views in (synthetic(), two_views(load_dataset("digits"))):
         spec = CcaSpec.published(epsilon=epsilon, noise="isometric", repetitions=1)
-        problem = build_cca_problem(views, spec)
+        problem = build_cca_problem(views, spec.problem_key())
         cells = {
             floor: np.mean(
                 [
                     row["correlation_share"]
                     for repetition in range(5)
-                    for row in run_cca_repetition(replace(spec, floor=floor), problem, repetition)
+                    for row in replace(spec, floor=floor).rows(problem, repetition)
                 ]
             )
             for floor in ("auto", *np.logspace(-5, -1, 9))
@@ -222,11 +219,11 @@ def test_halves_of_pictures_are_denoised_by_default_and_capture_more():
         protocols=("pooled", "dpdis"), epsilon=0.3, delta=1e-5, repetitions=3, seed=5
     )
     assert asked.denoise == "auto"
-    problem = build_cca_problem(views, asked)
+    problem = build_cca_problem(views, asked.problem_key())
     shares = {}
     for choice in ("auto", "none"):
         spec = replace(asked, denoise=choice)
-        runs = [run_cca_repetition(spec, problem, each) for each in range(3)]
+        runs = [spec.rows(problem, each) for each in range(3)]
         for protocol in asked.protocols:
             shares[protocol, choice] = [
                 row["correlation_share"]

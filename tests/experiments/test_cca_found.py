@@ -12,24 +12,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_runs import (
-    COLUMN_HALVES,
-    CcaSpec,
-    CutViews,
-    SyntheticViews,
-    build_cca_problem,
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_evaluation import exact_found, find_pairs, project_people
+from dpcore.experiments.cca_problem import build_cca_problem
+from dpcore.experiments.cca_summaries import (
     captured,
     cca_comparison,
     cca_headline,
     cca_recipe,
-    cut_from_text,
-    exact_found,
-    find_pairs,
     half_captured,
     half_in_words,
-    project_people,
-    run_cca_repetition,
 )
+from dpcore.experiments.cca_views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
 SPEC = CcaSpec.published(protocols=("pooled", "full"), sites=3, noise="isometric", repetitions=2)
 
@@ -37,7 +31,7 @@ SPEC = CcaSpec.published(protocols=("pooled", "full"), sites=3, noise="isometric
 @cache
 def digits():
     views = CutViews().load()
-    return views, build_cca_problem(views, SPEC)
+    return views, build_cca_problem(views, SPEC.problem_key())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
 
 def test_a_draw_is_the_row_and_the_directions_of_the_run():
     _views, problem = digits()
-    for row in run_cca_repetition(SPEC, problem, 1):
+    for row in SPEC.rows(problem, 1):
         found, again = find_pairs(SPEC, problem, row["protocol"], 1)
         assert again | {"seconds": row["seconds"]} == row
         assert_allclose(found.measured.sum() / problem.exact.sum(), row["correlation_share"])
@@ -105,7 +99,9 @@ def test_people_without_labels_are_shown_and_not_scored():
 
 def test_skewed_sites_hold_everybody_once_and_change_nothing_pooled():
     views, problem = digits()
-    skewed = build_cca_problem(views, replace(SPEC, split="dirichlet", concentration=0.1))
+    skewed = build_cca_problem(
+        views, replace(SPEC, split="dirichlet", concentration=0.1).problem_key()
+    )
     assert skewed.moments.n_samples.sum() == views.n_samples
     assert_allclose(skewed.moments.pooled(), problem.moments.pooled(), atol=1e-12)
     assert not np.allclose(skewed.moments.second_moments, problem.moments.second_moments)
@@ -113,7 +109,7 @@ def test_skewed_sites_hold_everybody_once_and_change_nothing_pooled():
 
 def test_sentences_say_what_the_rows_say():
     _, problem = digits()
-    rows = [row for r in range(2) for row in run_cca_repetition(SPEC, problem, r)]
+    rows = [row for r in range(2) for row in SPEC.rows(problem, r)]
     share = captured(rows, "full")
     assert f"{share:.0%}".replace("%", " %") in cca_comparison(rows, "pooled")
     assert "1,797 rows at 3 sites" in cca_headline(rows, "full")
@@ -133,8 +129,8 @@ def test_sentences_say_what_the_rows_say():
 )
 def test_a_script_gives_the_numbers_of_the_run(source):
     spec = replace(SPEC, source=source, protocols=("dpdis",), floor=1e-3, repetitions=2)
-    problem = build_cca_problem(source.load(), spec)
-    rows = [row for r in range(2) for row in run_cca_repetition(spec, problem, r)]
+    problem = build_cca_problem(source.load(), spec.problem_key())
+    rows = [row for r in range(2) for row in spec.rows(problem, r)]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(cca_recipe(spec).script(), "script", "exec"), {})

@@ -12,14 +12,15 @@ from dataclasses import fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_runs import CcaSpec, CutViews, SyntheticViews
-from dpcore.experiments.central_runs import VARIANTS, central_spec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.cca_views import CutViews, SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_spec
 from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.classification_runs import ClassificationSpec
+from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.engine import charges_of, merged
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.problem import local_problem
-from dpcore.experiments.statistic_runs import StatisticSpec
+from dpcore.experiments.statistics import StatisticSpec
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.pca import Draw
 from dpcore.pca.protocols.register import PROTOCOLS

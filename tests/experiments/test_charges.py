@@ -9,32 +9,25 @@ import numpy as np
 import pytest
 
 from dpcore.data.synthetic import synthetic_views
-from dpcore.experiments.cca_runs import (
-    CcaSpec,
-    CutViews,
-    SyntheticViews,
-    build_cca_problem,
-    dataset_of,
-    draw_pairs,
-)
-from dpcore.experiments.central_runs import VARIANTS, central_problem, central_spec, run_batch
+from dpcore.experiments.cca import CcaSpec, draw_pairs
+from dpcore.experiments.cca_problem import build_cca_problem
+from dpcore.experiments.cca_views import CutViews, SyntheticViews
+from dpcore.experiments.central import VARIANTS, central_problem, central_spec, run_batch
 from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.classification import ClassificationSpec, run_pipeline
+from dpcore.experiments.classification_problem import local_learning_problem
+from dpcore.experiments.classification_spec import (
     EXACT,
     PRIVATE,
     RANDOM,
     RANDOM_PRIVATE,
     SUBSPACE,
-    ClassificationSpec,
     canonical,
-    local_learning_problem,
-    promised_stages,
-    run_pipeline,
-    total_guarantee,
 )
+from dpcore.experiments.classification_stages import promised_stages, total_guarantee
 from dpcore.experiments.pca import RunSpec, draw_subspaces, run
 from dpcore.experiments.problem import load_prepared, local_problem
-from dpcore.experiments.statistic_runs import TYPED_NUMBERS, StatisticSpec, release
+from dpcore.experiments.statistics import TYPED_NUMBERS, StatisticSpec, release
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import Accountant, PrivacyBudget, gaussian_epsilon, gaussian_mu
 
@@ -240,7 +233,7 @@ PIPELINE = ClassificationSpec(repetitions=3, components=5, centring_share=0.0)
 
 def pipeline(spec: ClassificationSpec):
     spec = canonical(spec)
-    stages = promised_stages(spec, local_learning_problem(spec.key()))
+    stages = promised_stages(spec, local_learning_problem(spec.problem_key()))
     return spec.charges(stages)
 
 
@@ -260,7 +253,7 @@ def test_one_draw_costs_what_its_card_says(protocol, centring_share):
         PIPELINE, protocol=protocol, centring_share=centring_share, components=1, repetitions=1
     )
     book = account(*pipeline(spec))
-    outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+    outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
     together = total_guarantee(spec, outcome.guarantees)
     assert book.n_releases == len(outcome.guarantees)
     assert book.total(together.delta) == pytest.approx(together.epsilon, rel=1e-9)
@@ -300,7 +293,7 @@ PAIRS = CcaSpec(
 
 
 def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
-    problem = build_cca_problem(VIEWS, spec)
+    problem = build_cca_problem(VIEWS, spec.problem_key())
     guarantees = {key: draw_pairs(spec, problem, key, 0).guarantee for key in spec.protocols}
     return replace(spec, source=source).charges(guarantees)
 
@@ -333,11 +326,11 @@ def test_other_joint_moments_are_not(change):
 def test_another_cut_of_the_same_people_is_another_release_about_them():
     other = CutViews("digits", "halves-left-right")
     assert not keys(pairs(source=other)) & keys(pairs())
-    assert dataset_of(other) == dataset_of(SOURCE) == "digits"
+    assert other.name == SOURCE.name == "digits"
 
 
 def test_drawn_views_are_data_sets_of_their_own():
-    assert dataset_of(SyntheticViews(people=500)) != dataset_of(SyntheticViews(people=501))
+    assert SyntheticViews(people=500).name != SyntheticViews(people=501).name
 
 
 def test_one_site_alone_spares_the_others_here_too():

@@ -15,36 +15,35 @@ from scipy import stats
 from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
-from dpcore.experiments import classification_runs
-from dpcore.experiments.classification_runs import (
+from dpcore.experiments.classification import (
+    ClassificationSpec,
+    centre_rows,
+    classification_recipe,
+    confusion_matrix,
+    mistakes,
+    run_pipeline,
+)
+from dpcore.experiments.classification_problem import local_learning_problem
+from dpcore.experiments.classification_spec import (
     CENTRED_NORM_BOUND,
-    CENTRING,
     EXACT,
-    PCA,
     PIPELINES,
     RANDOM,
     RANDOM_PRIVATE,
     SUBSPACE,
-    TRAINING,
-    ClassificationSpec,
-    at_delta,
     canonical,
-    classification_recipe,
-    confusion_matrix,
-    local_learning_problem,
-    mistakes,
-    plane_of,
-    run_pipeline,
     stage_budgets,
+)
+from dpcore.experiments.classification_stages import (
+    CENTRING,
+    PCA,
+    TRAINING,
     total_guarantee,
     with_centring_share,
 )
 from dpcore.experiments.sweep import Points, collect
-from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.holder import promised_by_holder
-from dpcore.pca.protocols.masked import promised_by_masked_sites
 from dpcore.pca.settings import best_mean_share
-from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, gaussian_sigma
+from dpcore.privacy import PrivacyBudget, gaussian_mu, gaussian_sigma
 
 ZERO_OR_ONE = ClassificationSpec(classes=(0, 1), repetitions=3)
 
@@ -107,7 +106,7 @@ class TestBudget:
     @pytest.mark.parametrize("epsilon", [0.1, 2.0])
     def test_everything_together_keeps_what_was_asked(self, epsilon, centring, classes):
         spec = replace(ZERO_OR_ONE, epsilon=epsilon, centring_share=centring, classes=classes)
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         total = total_guarantee(spec, outcome.guarantees)
         assert total.keeps_asked
         assert total.epsilon > 0.5 * epsilon
@@ -118,7 +117,7 @@ class TestBudget:
     @pytest.mark.parametrize("epsilon", [0.1, 2.0])
     def test_the_rule_takes_the_mean_out_of_what_the_pca_has(self, preparation, epsilon):
         spec = replace(ZERO_OR_ONE, epsilon=epsilon, preparation=preparation)
-        problem = local_learning_problem(spec.key())
+        problem = local_learning_problem(spec.problem_key())
         settled = with_centring_share(spec, problem)
         both = gaussian_mu(PrivacyBudget(spec.pca_share * epsilon, spec.delta))
         share = best_mean_share(math.sqrt(64) / len(problem.X) / both)
@@ -130,7 +129,10 @@ class TestBudget:
         outcome = run_pipeline(spec, problem)
         assert (CENTRING in outcome.guarantees) == outcome.origin.any() == (bought > 0)
         assert total_guarantee(spec, outcome.guarantees).keeps_asked
-        seen = outcome.project(problem.X)
+        rows = centre_rows(
+            problem.X, outcome.origin, outcome.row_norm_bound, on_sphere=spec.on_sphere
+        )
+        seen = rows @ outcome.components.T
         assert np.linalg.norm(seen, axis=1).max() <= outcome.row_norm_bound
 
     def test_published_reads_those_who_learn_and_nobody_else(self):
@@ -140,20 +142,9 @@ class TestBudget:
         assert abs(halves.test_X.mean(axis=0)).max() > 1e-3
         assert np.linalg.norm(halves.test_X, axis=1).max() <= 1
 
-    def test_a_stage_reads_at_the_asked_delta(self):
-        spec = replace(ZERO_OR_ONE, epsilon=2.0, centring_share=0.3)
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
-        for stage in (CENTRING, PCA):
-            shown = at_delta(outcome.guarantees[stage], spec.delta)
-            assert shown.delta == spec.delta
-            # Either alone promises more than both together.
-            assert 0 < shown.epsilon < 0.6 * spec.epsilon
-        training = outcome.guarantees[TRAINING]
-        assert at_delta(training, spec.delta) is training
-
     def test_training_in_a_random_subspace_is_pure(self):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=RANDOM_PRIVATE))
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         assert list(outcome.guarantees) == [TRAINING]
         total = total_guarantee(spec, outcome.guarantees)
         assert (total.epsilon, total.delta) == (spec.epsilon, 0.0)
@@ -161,18 +152,18 @@ class TestBudget:
     @pytest.mark.parametrize("pipeline", [EXACT, SUBSPACE, RANDOM])
     def test_training_without_noise_promises_nothing(self, pipeline):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=pipeline))
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         assert TRAINING not in outcome.guarantees
         assert not total_guarantee(spec, outcome.guarantees).is_private
 
     def test_a_private_subspace_takes_all_of_epsilon(self):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=SUBSPACE, centring_share=0.0))
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         assert outcome.guarantees[PCA].epsilon == pytest.approx(spec.epsilon, rel=1e-6)
 
     def test_each_of_ten_classes_costs_a_tenth(self):
         spec = replace(ZERO_OR_ONE, classes=())
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         assert outcome.model.perturbation_.epsilon == pytest.approx(spec.training_share / 10)
 
 
@@ -183,17 +174,14 @@ class TestCentring:
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1)
         origin, other = rng.normal(0, 0.2, 8), X.copy()
         other[7] = -X[7]
-        bounded = [
-            classification_runs._centred(rows, origin, bound, on_sphere=on_sphere)
-            for rows in (X, other)
-        ]
+        bounded = [centre_rows(rows, origin, bound, on_sphere=on_sphere) for rows in (X, other)]
         changed = np.flatnonzero((bounded[0] != bounded[1]).any(axis=1))
         assert changed.tolist() == [7]
         assert np.linalg.norm(bounded[0], axis=1).max() <= bound
 
     def test_noise_on_the_mean_has_its_law(self, false_alarm):
         spec = replace(ZERO_OR_ONE, centring_share=0.3)
-        problem = local_learning_problem(spec.key())
+        problem = local_learning_problem(spec.problem_key())
         exact = problem.moments.means[0]
         origins = [run_pipeline(spec, problem, number).origin for number in range(20)]
         errors = np.concatenate([origin - exact for origin in origins])
@@ -205,10 +193,10 @@ class TestCentring:
 
     def test_every_site_adds_its_own(self):
         spec = replace(ZERO_OR_ONE, centring_share=0.3, protocol="full", sites=4)
-        outcome = run_pipeline(spec, local_learning_problem(spec.key()))
+        outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         guarantee = outcome.guarantees[CENTRING]
         assert guarantee.noise_added_by.startswith("every site")
-        problem = local_learning_problem(spec.key())
+        problem = local_learning_problem(spec.problem_key())
         assert guarantee.l2_sensitivity == 2 / problem.moments.n_samples.min()
 
 
@@ -245,7 +233,7 @@ class TestRows:
         assert strict == pytest.approx(0.5, abs=0.15)
 
     def test_no_share_for_pca_is_a_random_subspace(self):
-        problem = local_learning_problem(ZERO_OR_ONE.key())
+        problem = local_learning_problem(ZERO_OR_ONE.problem_key())
         nothing = run_pipeline(replace(ZERO_OR_ONE, pca_share=0.0), problem)
         random = run_pipeline(canonical(replace(ZERO_OR_ONE, pipeline=RANDOM_PRIVATE)), problem)
         np.testing.assert_array_equal(nothing.components, random.components)
@@ -253,7 +241,7 @@ class TestRows:
 
     def test_a_smaller_sample_is_part_of_a_larger_one(self):
         small, large = (
-            local_learning_problem(replace(ZERO_OR_ONE, samples=n).key()) for n in (50, 100)
+            local_learning_problem(replace(ZERO_OR_ONE, samples=n).problem_key()) for n in (50, 100)
         )
         larger = {row.tobytes() for row in large.X}
         assert len(small.X) == 50
@@ -279,15 +267,15 @@ class TestRows:
 
     def test_people_and_classes_that_are_not_there(self):
         with pytest.raises(ParameterError, match="samples must be at most"):
-            local_learning_problem(replace(ZERO_OR_ONE, samples=5000).key())
+            local_learning_problem(replace(ZERO_OR_ONE, samples=5000).problem_key())
         with pytest.raises(ParameterError, match="classes must be below 10"):
-            local_learning_problem(replace(ZERO_OR_ONE, classes=(12,)).key())
+            local_learning_problem(replace(ZERO_OR_ONE, classes=(12,)).problem_key())
 
 
 class TestViews:
     def test_counts_add_up(self):
         spec = canonical(replace(ZERO_OR_ONE, classes=(), pipeline=EXACT))
-        problem = local_learning_problem(spec.key())
+        problem = local_learning_problem(spec.problem_key())
         outcome = run_pipeline(spec, problem)
         counts = confusion_matrix(outcome, problem)
         assert counts.shape == (10, 10)
@@ -296,16 +284,6 @@ class TestViews:
         assert len(wrong) == counts.sum() - counts.trace()
         assert outcome.test_error == pytest.approx(len(wrong) / counts.sum())
 
-    def test_the_plane_says_what_the_classifier_says(self):
-        spec = replace(ZERO_OR_ONE, components=2)
-        problem = local_learning_problem(spec.key())
-        outcome = run_pipeline(spec, problem)
-        plane = plane_of(outcome, problem)
-        assert plane.points.shape == (len(problem.test_X), 2)
-        assert set(np.unique(plane.regions)) <= {0, 1}
-        wrong = np.mean(outcome.model.predict(plane.points) != plane.classes)
-        assert wrong == outcome.test_error
-
     def test_what_is_taken_away_says_the_same(self, capsys):
         spec = replace(ZERO_OR_ONE, repetitions=2, epsilon=5.0)
         exec(
@@ -313,19 +291,3 @@ class TestViews:
         )
         assert f"{mean_error(spec):.4f}" in capsys.readouterr().out
         assert '"nbformat": 4' in classification_recipe(spec).notebook()
-
-
-def test_a_stage_holds_against_the_same_people_at_another_delta():
-    """Each adversary's epsilon moves along its own mu; whoever is trusted stays so."""
-    settings = ReleaseSettings(PrivacyBudget(2.0, 1e-3), 1, 1, calibration="analytic")
-    for found in (
-        promised_by_masked_sites(settings, [100] * 4, 1),
-        promised_by_holder(settings, [400], 1),
-    ):
-        moved = at_delta(found, 1e-6)
-        for before, after in zip(found.against, moved.against, strict=True):
-            assert (before.adversary, before.is_trusted) == (after.adversary, after.is_trusted)
-            if not before.is_trusted:
-                mu = gaussian_mu(PrivacyBudget(before.epsilon, 1e-3))
-                assert after.epsilon == pytest.approx(gaussian_epsilon(1e-6, 1.0, mu))
-        assert moved.epsilon == max(e.epsilon for e in moved.against if not e.is_trusted)

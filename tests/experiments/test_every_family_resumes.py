@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.experiments.cca_runs import CcaSpec
-from dpcore.experiments.central_runs import VARIANTS, ComplexitySpec, central_spec
-from dpcore.experiments.classification_runs import ClassificationSpec
+from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
+from dpcore.experiments.sample_sizes import ComplexitySpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, Points, Sweep, collect, run_sweep
 from dpcore.papers.nips2012 import FIGURES_2012

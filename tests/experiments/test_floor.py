@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu, ttest_1samp
 
-from dpcore.experiments.central_runs import central_problem, central_spec, run_batch
+from dpcore.experiments.central import central_problem, central_spec, run_batch
 from dpcore.experiments.floor import FLOOR_RUNS, compute_floors, random_ratio, remove_data
 from dpcore.experiments.pca import RunSpec, floor_of, run, run_repetitions
 from dpcore.experiments.problem import Problems, load_prepared, local_problem

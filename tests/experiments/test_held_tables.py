@@ -15,7 +15,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.problem import Problems, load_prepared
-from dpcore.experiments.statistic_runs import ErrorsSpec, StatisticSpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect
 

@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row, Spec, charges_of, row_from
+from dpcore.experiments.engine import PlannedSpec, Row, charges_of, row_from
 from dpcore.experiments.export import csv_of
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Sweep, collect, cost_of_sweeps, run_sweep
@@ -38,7 +38,7 @@ def family():
     drawn: list[tuple[float, int]] = []
 
     @dataclass(frozen=True)
-    class InkSpec(Spec):
+    class InkSpec(PlannedSpec):
         """The mean ink of a picture of `digits`, in [0, 16], with Gaussian noise."""
 
         dataset: str = "digits"
@@ -122,8 +122,10 @@ def test_a_family_defined_here_is_exported(family):
     assert [float(line["ink"]) for line in read] == [row["ink"] for row in rows]
 
 
-def test_a_family_that_promises_nothing_cannot_be_charged(family):
+@pytest.mark.parametrize("name", ["row_type", "outline", "rows", "guarantees"])
+def test_a_family_without_a_required_method_cannot_be_instantiated(family, name):
     kind, _ = family
-    kind.guarantees = Spec.guarantees
-    with pytest.raises(NotImplementedError):
-        charges_of([kind()])
+    abstract = getattr(PlannedSpec, name)
+    incomplete = dataclass(frozen=True)(type("Incomplete", (kind,), {name: abstract}))
+    with pytest.raises(TypeError, match=name):
+        incomplete()

@@ -12,19 +12,17 @@ from dpcore.command_line import main
 from dpcore.data import Dataset, load_dataset, prepare
 from dpcore.data.kddcup99 import KDDCUP_COLUMNS
 from dpcore.data.table_encoding import CodedNumber
-from dpcore.experiments.central_runs import central_problem, run_batch
-from dpcore.experiments.sweep import collect
-from dpcore.papers.nips2012 import (
-    FIGURES_2012,
-    PROTOCOLS,
+from dpcore.experiments.central import central_problem, run_batch
+from dpcore.experiments.charge_keys import compute_charges
+from dpcore.experiments.engine import charges_of
+from dpcore.experiments.sweep import Points, collect
+from dpcore.papers.nips2012 import FIGURES_2012, Figure2012, table_1
+from dpcore.papers.nips2012_claims import check_sample_curve, welch
+from dpcore.papers.nips2012_draws import PROTOCOLS, DrawsSpec
+from dpcore.papers.nips2012_table import (
     TASKS,
-    DrawsSpec,
-    Figure2012,
-    check_sample_curve,
     classify,
     kddcup_in_recorded_units,
-    table_1,
-    welch,
     without_label_columns,
 )
 
@@ -76,6 +74,16 @@ def absent(figure: Figure2012) -> list[DrawsSpec]:
     """Specs for which there are not enough people here."""
     cells = zip(figure.sweep.cells(), figure.specs, strict=True)
     return [spec for cell, spec in cells if cell.spec is None]
+
+
+def test_the_plan_of_a_figure_charges_the_draws_of_its_rows():
+    spec = DrawsSpec("synthetic-2012", "ppca", 0.5, 0.05, components=2, draws=3, permutations=2)
+    (planned,) = charges_of([spec])
+    (paid,) = compute_charges(collect(Points((spec,))).rows)
+    assert planned.release.identity == paid.release.identity
+    assert planned.numbers == paid.numbers == frozenset(range(6))
+    figure = FIGURES_2012["2012-fig2"]
+    assert sum(charge.draws for charge in charges_of(figure.specs)) == 2 * 9 * 100
 
 
 def test_figure_2_is_as_the_paper_says():

@@ -10,13 +10,10 @@ import pytest
 from dpcore.data import list_datasets
 from dpcore.data.row_bounds import MODES
 from dpcore.errors import ParameterError
-from dpcore.experiments.classification_runs import (
-    PIPELINES,
-    ClassificationSpec,
-    local_learning_problem,
-    promised_stages,
-    run_pipeline,
-)
+from dpcore.experiments.classification import ClassificationSpec, run_pipeline
+from dpcore.experiments.classification_problem import local_learning_problem
+from dpcore.experiments.classification_spec import PIPELINES
+from dpcore.experiments.classification_stages import promised_stages
 from dpcore.experiments.pca import RunSpec, draw_subspaces, run_repetitions
 from dpcore.experiments.problem import local_problem
 from dpcore.pca.protocols.protocol import Kind
@@ -96,7 +93,7 @@ def test_stages_of_a_pipeline(pipeline, protocol, centring_share):
     spec = ClassificationSpec(
         pipeline=pipeline, protocol=protocol, centring_share=centring_share, sites=3, components=1
     )
-    problem = local_learning_problem(spec.key())
+    problem = local_learning_problem(spec.problem_key())
     found = run_pipeline(spec, problem).guarantees
     stages = promised_stages(spec, problem)
     assert list(stages) == list(found)

@@ -8,10 +8,10 @@ from dataclasses import fields, replace
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.cca_runs import CcaSpec
+from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.spec import ProblemKey
-from dpcore.experiments.statistic_runs import StatisticSpec
+from dpcore.experiments.statistics import StatisticSpec
 from dpcore.experiments.sweep import Sweep
 
 DATA_SIDE = {

@@ -6,13 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.experiments.classification_runs import (
-    SHARES,
-    ClassificationSpec,
-    along_the_share,
-    best_split,
-    people_steps,
-)
+from dpcore.experiments.budget_split import SHARES, along_the_share, best_split
+from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.classification_problem import people_steps
 
 
 def rows_of(errors: dict[float, list[float]]) -> list[dict]:

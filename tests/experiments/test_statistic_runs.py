@@ -10,8 +10,7 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.classification_runs import statistic_recipe
-from dpcore.experiments.statistic_runs import (
+from dpcore.experiments.statistics import (
     KINDS,
     StatisticSpec,
     bound_trade_off,
@@ -23,6 +22,7 @@ from dpcore.experiments.statistic_runs import (
     people_for,
     people_rows,
     release,
+    statistic_recipe,
     truth,
     usual_bounds,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -16,6 +16,7 @@ import numpy as np
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Row, Spec, joined, row_from
+from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.params import LARGEST_BOUND, check_params, param
 from dpcore.privacy import Charge, Guarantee, PrivacyBudget, Release
@@ -417,3 +418,27 @@ def _values(origin: tuple[Any, ...]) -> np.ndarray:
 
 # The values of a column, or typed ones, by their origin.
 local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
+
+
+_RELEASE = """\
+result = release(values, spec)
+print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)"""
+
+
+def statistic_recipe(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> Recipe:
+    """Return a recipe that repeats the page's release.
+
+    origin: (data set, column number) or list of float. Source of the values, or the values.
+    """
+    needed: list[Callable[..., object]] = [StatisticSpec, release]
+    if isinstance(origin, tuple):
+        needed.append(load_dataset)
+        values = f"load_dataset({origin[0]!r}).X[:, {origin[1]}].astype(float)"
+    else:
+        values = f"np.array({origin!r})"
+    cells = (
+        imports_of("import numpy as np", *needed),
+        f"values = {values}\nspec = {source_of(spec)}",
+        _RELEASE,
+    )
+    return Recipe("One private statistic", cells)
