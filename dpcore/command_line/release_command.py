@@ -135,7 +135,8 @@ def _add_label(commands: Commands) -> None:
 def _label(arguments: argparse.Namespace) -> int:
     from dpcore.audit_cases.attack import CaseAttack, named_cases
     from dpcore.data import dataset_status
-    from dpcore.privacy.label import audit_in_words, label_of, label_page
+    from dpcore.privacy.label import audit_in_words, label_of
+    from dpcore.privacy.label_page import label_page
     from dpcore.release.certificate import as_json
 
     spec, out = spec_from(arguments), arguments.out

@@ -38,7 +38,7 @@ from dpcore.federated.messages import (
     values_from,
 )
 from dpcore.federated.plan import FederatedPlan
-from dpcore.privacy.label import label_page
+from dpcore.privacy.label_page import label_page
 from dpcore.release.certificate import as_json
 from dpcore.release.project import sync_folder
 

@@ -15,9 +15,9 @@ from dpcore.arrays import AnyArray
 from dpcore.federated.aggregation import count_sigma
 from dpcore.federated.plan import FederatedPlan
 from dpcore.privacy import Adversary, Against, Guarantee, PrivacyBudget
-from dpcore.privacy.accountant import counted_epsilon
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import Label, label_of
+from dpcore.privacy.odometer import counted_epsilon
 from dpcore.release.certificate import (
     ASSUMPTIONS,
     READER_ALONE,

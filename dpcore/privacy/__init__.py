@@ -1,18 +1,6 @@
 """Budgets, sensitivities, Gaussian calibration, accountant, guarantees in words, audit."""
 
-from dpcore.privacy.accountant import (
-    EVERYONE,
-    Accountant,
-    BeyondCap,
-    BeyondReserve,
-    Bound,
-    Cap,
-    Charge,
-    Composition,
-    Release,
-    delta_of_distance,
-    odometer_epsilon,
-)
+from dpcore.privacy.accountant import Accountant
 from dpcore.privacy.budget import (
     ASSUMED,
     STATED,
@@ -24,7 +12,10 @@ from dpcore.privacy.budget import (
     PrivacyBudget,
     explained,
 )
+from dpcore.privacy.cap import BeyondCap, BeyondReserve, Cap, delta_of_distance
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
+from dpcore.privacy.charges import EVERYONE, Bound, Charge, Release
+from dpcore.privacy.composition import Composition
 from dpcore.privacy.gaussian import (
     CALIBRATIONS,
     composed_mu,
@@ -41,21 +32,21 @@ from dpcore.privacy.guarantee_in_words import (
     Badge,
     CardRow,
     GuaranteeCard,
-    best_guess,
     describe,
-    exceedance_bound,
-    gaussian_exceedance,
+)
+from dpcore.privacy.interpretation import (
+    best_guess,
     gaussian_posterior,
     guarantee_mu,
     guarantee_power,
     guarantee_trade_off,
     icon_counts,
     odds_factor,
-    posterior_after_test,
     posterior_bounds,
     pure_mu,
     trade_off,
 )
+from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.privacy.sensitivity import (
     l2_sensitivity_of_moment_and_mean,
     l2_sensitivity_of_second_moment,
@@ -95,11 +86,9 @@ __all__ = [
     "default_honest_sites",
     "delta_of_distance",
     "describe",
-    "exceedance_bound",
     "explained",
     "gaussian_delta",
     "gaussian_epsilon",
-    "gaussian_exceedance",
     "gaussian_mu",
     "gaussian_posterior",
     "gaussian_sigma",
@@ -115,7 +104,6 @@ __all__ = [
     "nuclear_sensitivity_of_moment_and_mean",
     "odds_factor",
     "odometer_epsilon",
-    "posterior_after_test",
     "posterior_bounds",
     "published_sigma",
     "pure_mu",

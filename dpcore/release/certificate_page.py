@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.privacy.label import label_card
+from dpcore.privacy.label_page import label_card
 from dpcore.release.certificate import post_processing
 from dpcore.release.certificate_label import label_of_certificate, name_person, say_total
 

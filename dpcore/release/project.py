@@ -1,7 +1,7 @@
 """Project folder: releases about the same people, and the ledger that limits them.
 
 The ledger is an SQLite file with a write-ahead log. Its cap is fixed when the project is made, and
-is a privacy filter (`dpcore.privacy.accountant`): it holds for releases that are chosen after
+is a privacy filter (`dpcore.privacy.cap`): it holds for releases that are chosen after
 seeing earlier ones. A release is charged before its noise is drawn, and the charge is never
 removed. If the process is killed in between, the release is charged without a folder; its name
 stays used, since its noise may have been seen.
@@ -36,7 +36,7 @@ from dpcore.privacy import (
     Release,
     gaussian_epsilon,
 )
-from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.cap import spoken_down
 from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.release.scales import SAMPLER_SHARE, for_gaussian
 
@@ -92,7 +92,7 @@ class Total:
 
     The fields do not include an epsilon of the releases so far. It would hold for a plan fixed in
     advance; releases that are chosen after seeing others, and stopped adaptively, only keep the
-    cap (`dpcore.privacy.accountant`).
+    cap (`dpcore.privacy.cap`).
 
     Parameters
     ----------

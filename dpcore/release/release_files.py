@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.privacy.label import label_page
+from dpcore.privacy.label_page import label_page
 from dpcore.release.certificate import as_json
 from dpcore.release.certificate_label import label_of_certificate
 from dpcore.release.certificate_page import certificate_page

@@ -35,6 +35,7 @@ def _code_hash() -> str:
 AFTER_THE_NOISE = (
     "dpcore.pca.assessment",
     "dpcore.privacy.label",
+    "dpcore.privacy.label_page",
     "dpcore.release.released_pca",
     "dpcore.release.verification",
     "dpcore.spectra",

@@ -20,7 +20,8 @@ from PIL import Image, ImageDraw
 from dpcore.experiments.summaries import percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
-from dpcore.privacy.label import Label, Sight, sights_svg
+from dpcore.privacy.label import Label, Sight
+from dpcore.privacy.label_page import sights_svg
 
 POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _MEMO = Path(__file__).with_name("memo.html").read_text(encoding="utf-8")

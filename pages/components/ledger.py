@@ -59,7 +59,7 @@ def rename(before: str, now: str) -> None:
     """Keep what was charged when the same people's table is read in another way."""
     found: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
     if (earlier := found.pop(before, None)) is not None:
-        found[now] = earlier.goes_on_as(now)
+        found[now] = earlier.with_dataset(now)
 
 
 @dataclass(frozen=True)

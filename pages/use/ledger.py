@@ -18,7 +18,7 @@ from dpcore.privacy import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.cap import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from pages import cached
 from pages.components import ledger, notices

@@ -22,7 +22,7 @@ from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.figures.energy import energy_curves
 from dpcore.privacy import composed_mu
-from dpcore.privacy.accountant import spoken_down
+from dpcore.privacy.cap import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.release.certificate import relation
 from dpcore.release.certificate_label import share_in_words

@@ -27,8 +27,8 @@ from dpcore.pca import aggregate
 from dpcore.pca.assessment import bases_worth
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
-from dpcore.privacy.accountant import odometer_epsilon
 from dpcore.privacy.label import SCHEMA
+from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.release.certificate import READER_ALONE
 from dpcore.release.integer_moments import MOST_ROWS
 from dpcore.release.integer_rows import GRID, LENGTH

@@ -13,7 +13,8 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import icon_counts
 from dpcore.privacy.guarantee_in_words import say_number
-from dpcore.privacy.label import SCHEMA, SIMULATION, label_card, label_of, label_page
+from dpcore.privacy.label import SCHEMA, SIMULATION, label_of
+from dpcore.privacy.label_page import label_card, label_page
 
 
 def _promised(key, **changed):

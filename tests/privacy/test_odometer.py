@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu, odometer_epsilon
-from dpcore.privacy.accountant import counted_epsilon
+from dpcore.privacy.odometer import counted_epsilon
 
 DELTA, MOST_DRAWS, N_PEOPLE = 0.01, 400, 20_000
 MU = gaussian_mu(PrivacyBudget(1.0, DELTA))
