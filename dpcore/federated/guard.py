@@ -251,7 +251,7 @@ class Guard:
         rank = int(plan.intermediate_dim or 0)
         sigma = plan.scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy / LENGTH**2)
-        bases = bases_worth(spectrum, rank, sigma=sigma, bases=plan.bases)
+        bases = bases_worth(spectrum, sigma=sigma, bases=plan.bases)
         return NoisySite(spectrum.matrix, 1, sigma).proxy(rank, "value", bases).values
 
     def _log(self, raw: bytes, request_id: str, refusal: str, n_bytes: int) -> None:

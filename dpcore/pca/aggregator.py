@@ -227,11 +227,9 @@ class NoisyAverage:
         """Return the bases in which the noisy second moment is denoised."""
         return bases_worth(
             self.spectrum,
-            settings.n_components,
             sigma=self.sigma_left,
             bases=settings.bases,
             noise=self.noise or settings.noise,
-            total=self.total,
         )
 
     def subspace(self, settings: ReleaseSettings) -> Subspace:

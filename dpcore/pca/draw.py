@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import PROCESSORS, FloatArray, executor
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
-from dpcore.pca.assessment import columns_differ
+from dpcore.pca.assessment import columns_differ, off_diagonal_energy
 from dpcore.pca.messages import sent
 from dpcore.pca.settings import (
     ReleaseSettings,
@@ -201,8 +201,8 @@ class Draw:
         """Return the bases in which sites denoise before their cut.
 
         Columns are left out unless they differ in variance, according to the average of the sites'
-        noisy diagonals. The matrix of one site is too noisy for the decision, and all sites have to
-        be denoised in the same way.
+        noisy diagonals and of their sums of squares off the diagonal. The matrix of one site is too
+        noisy for the decision, and all sites have to be denoised in the same way.
         """
         if not self.shares_diagonal:
             return self.settings.bases
@@ -213,7 +213,7 @@ class Draw:
         """Return the average of the sites' noisy diagonals, shape (D,); None if they do not share
         it.
         """
-        return self.once(Draw._diagonal_of_average) if self.shares_diagonal else None
+        return self.once(Draw._average_energy)[0] if self.shares_diagonal else None
 
     @property
     def noisy_means(self) -> FloatArray | None:
@@ -348,7 +348,7 @@ class Draw:
         if kind.bases != (COLUMNS_WHERE_BETTER,):
             return noisy.proxy(kind.intermediate_dim, kind.ranking, kind.bases)
         bases = kind.bases if self.once(Draw._columns_differ) else ()
-        diagonal = self.once(Draw._diagonal_of_average)
+        diagonal = self.once(Draw._average_energy)[0]
         return noisy.proxy(kind.intermediate_dim, kind.ranking, bases, diagonal)
 
     # Arguments of `once`.
@@ -370,24 +370,23 @@ class Draw:
         sigma = self.sigma_of_average
         if sigma == 0:
             return False
-        diagonal, total = self.once(Draw._diagonal_of_average), self.total_around(self.centre)
-        return columns_differ(diagonal, sigma, total=total)
+        return columns_differ(*self.once(Draw._average_energy), sigma)
 
-    def _diagonal_of_average(self) -> FloatArray:
-        means, weights = self.noisy_means, self.moments.weights
-        total = np.zeros(self.moments.n_features)
+    def _average_energy(self) -> tuple[FloatArray, float]:
+        """Return the average noisy diagonal, and the average sum of squares off the diagonal."""
+        weights, noise = self.moments.weights, self.settings.noise
+        total, off_diagonal = np.zeros(self.moments.n_features), 0.0
         n_bytes = 0
         for site, drawn in enumerate(self.for_each_site(lambda _, noisy: noisy)):
-            diagonal = np.diagonal(drawn.noisy).astype(np.float64)
-            if means is not None and self.centre is None:
-                centre = weights @ means
-                diagonal = diagonal - 2 * means[site] * centre + centre**2
-            total += weights[site] * diagonal
+            centred = self.centred_site(site, drawn)
+            total += weights[site] * np.diagonal(centred.noisy).astype(np.float64)
+            own = off_diagonal_energy(centred.noisy, centred.sigma, noise=noise)
+            off_diagonal += weights[site] * own
             # Stored for the messages, so that noise is not drawn twice.
             n_bytes += drawn.noisy.nbytes
             if n_bytes <= _MOST_BYTES_STORED:
                 self._noisy_sites[site] = drawn
-        return total
+        return total, float(off_diagonal)
 
     def _noisy_means(self) -> FloatArray | None:
         if self.of_sites.mean_share == 0:

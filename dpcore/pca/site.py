@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.assessment import columns_differ
+from dpcore.pca.assessment import columns_differ, off_diagonal_energy
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import (
     Adversary,
@@ -312,6 +312,7 @@ def site_message(
     means: tuple[FloatArray, FloatArray] | None = None,
     sigma_of_average: float | None = None,
     diagonal_of_average: FloatArray | None = None,
+    off_diagonal_of_average: float | None = None,
 ) -> SiteMessage:
     """Return a site's message to the aggregator.
 
@@ -339,8 +340,9 @@ def site_message(
         Public: noise of the average of all sites' matrices, to which denoising is adapted. Default:
         the noise of this site.
     diagonal_of_average : ndarray of shape (n_features,), optional
-        Average of all sites' noisy diagonals, which decides whether columns are denoised. Default:
-        the noisy diagonal of this site.
+    off_diagonal_of_average : float, optional
+        Averages of all sites' noisy diagonals, and of their `off_diagonal_energy`, which together
+        decide whether columns are denoised. Default: those of this site.
 
     Raises
     ------
@@ -358,8 +360,10 @@ def site_message(
     bases = settings.bases
     if bases == (COLUMNS_WHERE_BETTER,):
         diagonal: FloatArray = np.diagonal(site.noisy).astype(np.float64)
-        spread = sigma
+        off_diagonal, spread = off_diagonal_of_average, sigma
+        if off_diagonal is None:
+            off_diagonal = off_diagonal_energy(site.noisy, sigma, noise=settings.noise)
         if diagonal_of_average is not None:
             diagonal, spread = diagonal_of_average, sigma_of_average or sigma
-        bases = bases if spread > 0 and columns_differ(diagonal, spread) else ()
+        bases = bases if spread > 0 and columns_differ(diagonal, off_diagonal, spread) else ()
     return site.proxy(settings.intermediate_dim, settings.ranking, bases, diagonal_of_average)

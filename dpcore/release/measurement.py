@@ -157,7 +157,7 @@ def leading_of(
     spectrum, assessment = Spectrum(moment), None
     if sigma is not None:
         noisy = spectrum
-        bases = bases_worth(noisy, n_components, sigma=sigma, bases=bases)
+        bases = bases_worth(noisy, sigma=sigma, bases=bases)
         spectrum = noisy.denoised(sigma, bases=bases, noise="isometric")
         if len(moment) <= MOST_ASSESSED:
             assessment = _assess(noisy, spectrum, n_components, sigma, bases)

@@ -176,7 +176,7 @@ def plan(
         noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
-        chosen = bases_worth(spectrum, n_components, sigma=sigma, bases=bases)
+        chosen = bases_worth(spectrum, sigma=sigma, bases=bases)
         _, found = spectrum.denoised(sigma, bases=chosen, noise="isometric").leading(n_components)
         doubles = exact.astype(np.float64)
         best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])

@@ -1,6 +1,6 @@
 """Second moments, denoising, leading eigenpairs, captured energy, principal angles."""
 
-from dpcore.spectra.denoising import denoise, noise_edge_left, slopes_in_columns
+from dpcore.spectra.denoising import denoise, noise_edge_left
 from dpcore.spectra.eigen import (
     CRITERIA,
     Spectrum,
@@ -61,5 +61,4 @@ __all__ = [
     "random_subspace_energy",
     "second_moment",
     "site_moments",
-    "slopes_in_columns",
 ]

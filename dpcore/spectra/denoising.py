@@ -193,27 +193,6 @@ def _check_settings(
             )
 
 
-def slopes_in_columns(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> FloatArray:
-    """How each entry of `denoise` in the columns moves with the noisy one, given the fit.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_features, n_features), symmetric
-    sigma, noise
-        As in `denoise`.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features), symmetric
-        W_ij, and the posterior's slope on the diagonal; between 0 and 1.
-    """
-    fit, entries, _ = _fitted(noisy, COLUMNS, sigma, noise)
-    beyond = entries.beyond()
-    weights: FloatArray = np.reciprocal(beyond, out=beyond)
-    np.fill_diagonal(weights, fit.slopes)
-    return weights
-
-
 def noise_edge_left(
     noisy: FloatArray, sigma: float, *, basis: PublicBasis, noise: str = "isometric"
 ) -> float:
@@ -419,10 +398,9 @@ def _scattered_about(centre: FloatArray, own: FloatArray, on_diagonal: FloatArra
 
 
 class _Fit(NamedTuple):
-    """a_i and how it moves with P_ii; and of a curve which one on the grid, and alpha."""
+    """Fitted a_i; for a curve also its number on the grid, and alpha."""
 
     variances: FloatArray
-    slopes: FloatArray
     curve: int = 0
     height: float = 0.0
 
@@ -438,9 +416,8 @@ def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) 
         best, height, relative = _fit_curve(basis.curves, diagonal, noise, least)
         centre = height * basis.curves.of_vectors[best]
         scatter = relative * centre**2
-    slopes: FloatArray = scatter / (scatter + noise)
-    shrunk: FloatArray = centre + slopes * (diagonal - centre)
-    return _Fit(np.maximum(shrunk, 0), np.where(shrunk > 0, slopes, 0), best, height)
+    shrunk: FloatArray = centre + scatter / (scatter + noise) * (diagonal - centre)
+    return _Fit(np.maximum(shrunk, 0), best, height)
 
 
 def _fit_curve(

@@ -32,7 +32,12 @@ from scipy.stats import binom
 from dpcore.arrays import FloatArray
 from dpcore.data import load_dataset
 from dpcore.mechanisms import symmetric_gaussian_noise
-from dpcore.pca.assessment import NoisyPart, assess_by_probes, bases_worth, columns_differ
+from dpcore.pca.assessment import (
+    NoisyPart,
+    assess_by_probes,
+    columns_differ,
+    off_diagonal_energy,
+)
 from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.privacy import PrivacyBudget, gaussian_sigma
 from dpcore.spectra import COLUMNS_WHERE_BETTER, Spectrum, denoise
@@ -189,12 +194,12 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
         if bases == (COLUMNS_WHERE_BETTER,):
             together = np.tensordot(weights, noisy, axes=1)
             diagonal = np.diagonal(together) if n_sites > 1 else None
-            if not columns_differ(np.diagonal(together), of_average, total=1.0):
+            off_diagonal = sum(
+                weight * off_diagonal_energy(own, scale)
+                for own, scale, weight in zip(noisy, sigma, weights, strict=True)
+            )
+            if not columns_differ(np.diagonal(together), off_diagonal, of_average):
                 bases = ()
-            elif n_sites == 1:
-                bases = bases_worth(
-                    Spectrum(together), n_components, sigma=of_average, bases=bases, total=1.0
-                )
         shared = {"sigma_of_average": of_average, "diagonal_of_average": diagonal}
         made = noisy
         if bases:

@@ -67,7 +67,7 @@ def test_the_result_equals_the_simulation_for_the_same_messages(plan_with, sites
         noisy = square(modulo(received)) if plan.is_masked else sum(map(square, received))
         sigma = 2 * plan.scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy)
-        bases = bases_worth(spectrum, 2, sigma=sigma, bases=plan.bases)
+        bases = bases_worth(spectrum, sigma=sigma, bases=plan.bases)
         expected = spectrum.denoised(sigma, bases=bases, noise="isometric").leading(2)[1]
     np.testing.assert_array_equal(sites.result()["components"], expected)
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw
-from dpcore.pca.assessment import columns_differ
+from dpcore.pca.assessment import columns_differ, off_diagonal_energy
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, SiteMoments, denoise
 from dpcore.streams import Repetition
@@ -57,7 +58,7 @@ def test_sharing_the_diagonals_is_counted(rng, settings):
     found = PROTOCOLS["dpdis"].release(draw_of(moments, settings, "dpdis"))
     always = replace(settings, bases=(COLUMNS,))
     other = PROTOCOLS["dpdis"].release(draw_of(moments, always, "dpdis"))
-    np.testing.assert_array_equal(found.bytes_sent - other.bytes_sent, 2 * 8 * D)
+    np.testing.assert_array_equal(found.bytes_sent - other.bytes_sent, 2 * 8 * (D + 1))
     assert found.n_rounds == other.n_rounds + 2
 
 
@@ -93,8 +94,39 @@ def test_a_shared_profile_is_closer_than_a_profile_of_each_site(rng):
     assert np.linalg.norm(np.mean(shared, axis=0) - exact) < np.linalg.norm(own - exact)
 
 
+def differ(noisy, sigma):
+    return columns_differ(np.diagonal(noisy), off_diagonal_energy(noisy, sigma), sigma)
+
+
 def test_equal_variances_are_rarely_said_to_differ(rng):
-    found = [columns_differ(1 / D + 0.01 * rng.standard_normal(D), 0.01) for _ in range(1000)]
+    sigma = 0.01
+    noises = (symmetric_gaussian_noise(D, sigma, shape="isometric", rng=rng) for _ in range(1000))
+    found = [differ(np.eye(D) / D + noise, sigma) for noise in noises]
     assert np.mean(found) < 0.01
-    assert columns_differ(PROFILES["unlike"] / D, 0.01)
-    assert not columns_differ(np.ones(1), 0.01)
+    assert differ(np.diag(PROFILES["unlike"] / D), sigma)
+    assert not differ(np.ones((1, 1)), sigma)
+
+
+def test_few_directions_in_general_position_are_no_variance_profile(rng, false_alarm):
+    """Columns differ in variance by chance; profiles cost .02 of the energy of such tables."""
+    n_features, n_draws = 30, 400
+    eigenvalues = np.append([0.83, 0.05, 0.03], np.full(n_features - 3, 0.09 / (n_features - 3)))
+    chosen = 0
+    for _ in range(n_draws):
+        turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+        exact, sigma = turn * eigenvalues @ turn.T, 0.05
+        noise = symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
+        chosen += differ(exact + noise, sigma)
+    # Profiles are chosen in 2 % of such draws.
+    assert chosen <= binom.isf(false_alarm, n_draws, 0.03)
+
+
+def test_columns_of_categories_are_denoised(rng):
+    """Variances of columns of 0 and 1 vary little, and most energy is on the diagonal."""
+    sizes, n_rows, sigma = (4, 6, 10, 15, 25), 3000, 0.01
+    drawn = [rng.choice(n, n_rows, p=rng.dirichlet(np.ones(n))) for n in sizes]
+    rows = np.hstack([np.eye(n)[each] for n, each in zip(sizes, drawn, strict=True)])
+    rows -= rows.mean(axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    noise = symmetric_gaussian_noise(sum(sizes), sigma, shape="isometric", rng=rng)
+    assert differ(rows.T @ rows / n_rows + noise, sigma)

@@ -92,7 +92,7 @@ def test_columns_that_go_together_are_left_as_the_noise_left_them():
     exact = 8 * loadings.T @ np.diag([8.0, 4.0, 2.0, 1.0]) @ loadings
     noisy = exact + symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
     spectrum = Spectrum(noisy)
-    chosen = bases_worth(spectrum, 4, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
+    chosen = bases_worth(spectrum, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
     kept = [
         cumulative_energy(
             spectrum.denoised(sigma, bases=bases, noise="isometric").leading(4)[1], exact

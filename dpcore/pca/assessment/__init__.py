@@ -6,7 +6,11 @@ cut matrices. Formulas, derivation and measured coverage: `docs/algorithms/self-
 """
 
 from dpcore.pca.assessment.averages import assess_by_probes
-from dpcore.pca.assessment.basis_choice import bases_worth, columns_differ, estimated_capture
+from dpcore.pca.assessment.basis_choice import (
+    bases_worth,
+    columns_differ,
+    off_diagonal_energy,
+)
 from dpcore.pca.assessment.eigenvectors import assess
 from dpcore.pca.assessment.estimates import LEVEL, Assessment, Estimate
 from dpcore.pca.assessment.noise_spectrum import (
@@ -31,8 +35,8 @@ __all__ = [
     "assess_by_probes",
     "bases_worth",
     "columns_differ",
-    "estimated_capture",
     "n_above_noise",
     "noise_edge",
+    "off_diagonal_energy",
     "off_diagonal_sigma",
 ]

@@ -379,11 +379,12 @@ def raw_row_bytes(draw: Draw) -> IntArray:
 def traffic_of_diagonals(draw: Draw) -> tuple[int, int]:
     """Return the bytes per site, and the rounds, of sharing the sites' noisy diagonals.
 
-    Each site sends its diagonal, and the average comes back.
+    Each site sends its diagonal and its sum of squares off the diagonal, and the averages come
+    back.
     """
     if not draw.shares_diagonal:
         return 0, 0
-    return 2 * draw.moments.n_features * draw.moments.dtype.itemsize, 2
+    return 2 * (draw.moments.n_features + 1) * draw.moments.dtype.itemsize, 2
 
 
 def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
