@@ -10,7 +10,7 @@ from pages import first_style, server_log, streamlit_private
 
 def main() -> None:
     """Draw the page that the address names, with its sidebar."""
-    from pages import controls, navigation
+    from pages import background, controls, navigation
     from pages.components import notices
 
     st.set_page_config(
@@ -19,21 +19,22 @@ def main() -> None:
         layout="wide",
         initial_sidebar_state="auto",
     )
-    notices.apply_style()
-    current = st.navigation(navigation.menu(), position="top")
-    entry = navigation.entry_of(current)
-    navigation.open_story_of_link(entry)
-    controls.read_link()
-    messages = st.container()
-    # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control
-    # for all pages.
-    controls.draw_sidebar(navigation.controls_of(entry))
-    with messages:
-        first_style.show_page()
-    with notices.errors_as_messages():
-        current.run()
-    with messages:
-        controls.report_rejected_values()
+    with background.page_run():
+        notices.apply_style()
+        current = st.navigation(navigation.menu(), position="top")
+        entry = navigation.entry_of(current)
+        navigation.open_story_of_link(entry)
+        controls.read_link()
+        messages = st.container()
+        # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control
+        # for all pages.
+        controls.draw_sidebar(navigation.controls_of(entry))
+        with messages:
+            first_style.show_page()
+        with notices.errors_as_messages():
+            current.run()
+        with messages:
+            controls.report_rejected_values()
 
 
 if __name__ == "__main__":

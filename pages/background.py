@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +28,8 @@ _LOOK_SECONDS = 0.02
 _SECONDS_UNSEEN = 60.0
 # Jobs take turns, so that a new one gets its first results while long ones are running.
 _SLICE_SECONDS = 0.3
+# Longest pause of a job for page runs; it then works for one slice.
+_PAUSE_SECONDS = 0.3
 
 
 class Job:
@@ -53,6 +56,7 @@ class Job:
         self.watchers: set[str] = set()
         self.last_look = time.monotonic()
         self.seconds_unseen = seconds_unseen
+        self._n_waiting = 0
         self._make = make
         self._iterator: Iterator[Any] | None = None
         self._future = _executor.submit(self._advance)
@@ -76,8 +80,12 @@ class Job:
     def wait(self, seconds: float) -> None:
         """Wait until the job has ended, for a few moments at most."""
         deadline = time.monotonic() + seconds
-        while self.is_running and time.monotonic() < deadline:
-            time.sleep(_LOOK_SECONDS)
+        self._n_waiting += 1
+        try:
+            while self.is_running and time.monotonic() < deadline:
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            self._n_waiting -= 1
 
     def touch(self) -> None:
         """Note that a session looks at the job; jobs that no session looks at end."""
@@ -87,21 +95,75 @@ class Job:
         """Collect results for a moment, then queue again behind the other jobs."""
         if self._iterator is None:
             self._iterator = iter(self._make())
+        may_pause = self._pause()
         until = time.monotonic() + _SLICE_SECONDS
         for result in self._iterator:
             self.results.append(result)
             now = time.monotonic()
             if self.cancelled.is_set() or now - self.last_look > self.seconds_unseen:
                 return
-            if now > until:
+            if now > until or (may_pause and self._has_to_pause):
                 self._future = _executor.submit(self._advance)
                 return
         self.is_complete = True
 
+    @property
+    def _has_to_pause(self) -> bool:
+        # A job must not pause for a page run that waits for the job.
+        return _page_runs.are_any and not self._n_waiting
 
+    def _pause(self) -> bool:
+        """Wait for the end of page runs, and return whether the job may pause again soon."""
+        deadline = time.monotonic() + _PAUSE_SECONDS
+        while self._has_to_pause:
+            if time.monotonic() > deadline:
+                return False
+            _page_runs.wait_for_end(_LOOK_SECONDS)
+        return True
+
+
+class _PageRuns:
+    """Thread-safe count of the page runs in progress."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._none = threading.Event()
+        self._none.set()
+        self._lock = threading.Lock()
+
+    @property
+    def are_any(self) -> bool:
+        return not self._none.is_set()
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until no page run is in progress, or for the given time."""
+        self._none.wait(seconds)
+
+    def change(self, by: int) -> None:
+        """Count a page run that begins (1) or ends (-1)."""
+        with self._lock:
+            self._n += by
+            (self._none.clear if self._n else self._none.set)()
+
+
+_page_runs = _PageRuns()
 _executor = ThreadPoolExecutor(_WORKERS, thread_name_prefix="job")
 _jobs: OrderedDict[Hashable, Job] = OrderedDict()
 _lock = threading.Lock()
+
+
+@contextmanager
+def page_run() -> Iterator[None]:
+    """Draw a page; jobs pause between two results meanwhile.
+
+    A job holds Python's lock for up to 5 ms each time that a page run needs it, which takes as long
+    as the page run itself.
+    """
+    _page_runs.change(by=1)
+    try:
+        yield
+    finally:
+        _page_runs.change(by=-1)
 
 
 def start(

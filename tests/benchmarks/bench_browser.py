@@ -1,15 +1,19 @@
 """Times that a visitor waits, compared with a trivial slider-and-chart app in the same run.
 
-    python -m tests.benchmarks.bench_browser [--moves 16] [--rounds 3] [--only-mnist]
+    python -m tests.benchmarks.bench_browser [--moves 8] [--rounds 3]
+                                             [--only-mnist] [--only-curve]
 
-Print the time from the release of the slider of ε to the last change on the page, from the start of
-the server to the first result, each with its ratio to the trivial app; the time from a step of the
-dragged slider to its pixels, on digits and on MNIST; then the server's memory, idle and with MNIST.
-The slider goes forth and back, so that settings are new on the way out and seen on the way back.
+Print the time from the release of the slider of ε to the last change on the page, after all runs of
+the curve and while they are computed, and from the start of the server to the first result, each
+with its ratio to the trivial app; the time from a change of a setting to every other point of the
+new curve, to all its points, and to all runs; the time from a step of the dragged slider to its
+pixels, on digits and on MNIST; then the server's memory, idle and with MNIST. The slider goes forth
+and back, so that settings are new on the way out and seen on the way back.
 
 MNIST is also chosen on a server that has just started, once with an empty cache and once with a
-filled one, and ε is released at a value without results. `--only-mnist` prints only these. If the
-official files of MNIST are missing, their names are printed and the digits are measured.
+filled one, and ε is released at a value without results. `--only-mnist` prints only these,
+`--only-curve` only the times of releases during the computation and of the curve. If the official
+files of MNIST are missing, their names are printed and the digits are measured.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -41,9 +45,9 @@ figure.update_layout(title=f"at ε = {epsilon:g}")
 st.plotly_chart(figure, key="dots")
 """
 # Measured in the page, so that no message of the driver is part of the time: from the release (for
-# a key of Streamlit's slider, the press) to the last change before 800 ms without a change.
+# a key of Streamlit's slider, the press) to the last change before `quiet` ms without a change.
 _WATCH = """
-(event) => {
+([event, quiet]) => {
   const main = document.querySelector('[data-testid=stMain]');
   window.answered = null;
   document.addEventListener(event, () => {
@@ -53,12 +57,24 @@ _WATCH = """
     observer.observe(main, { attributes: true, childList: true, characterData: true,
                              subtree: true });
     const asked = setInterval(() => {
-      if (last === null || performance.now() - last < 800) return;
+      if (last === null || performance.now() - last < quiet) return;
       clearInterval(asked);
       observer.disconnect();
       window.answered = last - started;
-    }, 100);
+    }, 20);
   }, { capture: true, once: true });
+}
+"""
+# While a job runs, the page is drawn again every 500 ms, which is no part of an answer.
+_QUIET_MS, _QUIET_DURING_JOB_MS = 800, 350
+# Number of values of ε with a result of the current setting, and whether runs are missing.
+_PROGRESS = """
+() => {
+  const numbers = globalThis.dpPcaExplorer?.numbers;
+  if (!numbers) return ["", 0, true];
+  const lead = numbers.looks[0].key;
+  const points = numbers.frames.filter(({ energies }) => energies[lead]?.length).length;
+  return [numbers.setting, points, numbers.count !== ""];
 }
 """
 # From the moment the browser notes a step to the moment after its frame.
@@ -80,32 +96,34 @@ _QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 _DRAWN = ".js-plotly-plot .scatterlayer path, .explorer:not(.empty) .mean"
 
 
-def slider_latencies(page: Page, moves: int) -> tuple[list[float], list[float]]:
+def slider_latencies(
+    page: Page, moves: int, quiet: int = _QUIET_MS
+) -> tuple[list[float], list[float]]:
     """Return the seconds from each release to the last change: on the way out, and back."""
     ways: tuple[list[float], list[float]] = ([], [])
     for way, direction in zip(ways, (1, -1), strict=True):
         for _ in range(moves // 2):
-            (move_ours if page.locator(_OURS).count() else press_key)(page, direction)
+            (move_ours if page.locator(_OURS).count() else press_key)(page, direction, quiet)
             page.wait_for_function("window.answered !== null", timeout=20_000)
             way.append(page.evaluate("window.answered") / 1000)
             page.wait_for_timeout(700)
     return ways
 
 
-def press_key(page: Page, direction: int) -> None:
+def press_key(page: Page, direction: int, quiet: int) -> None:
     """Move Streamlit's slider by one step."""
     page.locator("[data-testid=stSlider] input[type=range]").first.focus()
-    page.evaluate(_WATCH, "keydown")
+    page.evaluate(_WATCH, ["keydown", quiet])
     page.keyboard.press("ArrowRight" if direction > 0 else "ArrowLeft")
 
 
-def move_ours(page: Page, direction: int) -> None:
+def move_ours(page: Page, direction: int, quiet: int = _QUIET_MS) -> None:
     """Drag the explorer's slider by one step."""
     step = int(page.locator(_OURS).input_value())
     page.mouse.move(*place_of(page, step))
     page.mouse.down()
     page.mouse.move(*place_of(page, step + direction))
-    page.evaluate(_WATCH, "pointerup")
+    page.evaluate(_WATCH, ["pointerup", quiet])
     page.mouse.up()
 
 
@@ -152,6 +170,61 @@ def measure(browser: Browser, script: Path, moves: int) -> tuple[float, list[flo
     return cold, out, back
 
 
+def measure_during_job(
+    browser: Browser, script: Path, moves: int
+) -> tuple[list[float], list[float]]:
+    """Return latencies out and back while the server computes the runs of the curve."""
+    with running_app(script) as (address, _):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{address}/?repetitions=50")
+        page.locator(_DRAWN).first.wait_for(state="attached", timeout=60_000)
+        page.wait_for_timeout(1000)
+        found = slider_latencies(page, moves, _QUIET_DURING_JOB_MS)
+        if page.locator(".explorer").count() and not page.evaluate(_PROGRESS)[2]:
+            raise RuntimeError("the job ended before the last release")
+        page.close()
+    return found
+
+
+def curve_times(browser: Browser, query: str) -> dict[str, tuple[float, float, float]]:
+    """Return the seconds from a change to every other point, all points and all runs.
+
+    Returns: One triple for the first curve of a started server, and one per control.
+    """
+    found = {}
+    with running_app(ROOT / "app.py") as (address, _):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        started = time.perf_counter()
+        page.goto(f"{address}/?{query}")
+        found["first"] = _progress(page, "", started)
+        for name in ("sites", "intermediate", "delta"):
+            slider = page.locator(f".stSidebar .st-key-{name} input[type=range]")
+            slider.focus()
+            setting, *_ = page.evaluate(_PROGRESS)
+            started = time.perf_counter()
+            page.keyboard.press("ArrowRight")
+            found[name] = _progress(page, setting, started)
+        page.close()
+    return found
+
+
+def _progress(page: Page, previous: str, started: float) -> tuple[float, float, float]:
+    half, points = (_STEPS + 2) // 2, _STEPS + 1
+    times = []
+    for condition in (f"points >= {half}", f"points >= {points}", "!isPartial"):
+        page.wait_for_function(
+            f"""(previous) => {{
+              const [setting, points, isPartial] = ({_PROGRESS})();
+              return setting !== previous && points && {condition};
+            }}""",
+            arg=previous,
+            timeout=300_000,
+        )
+        times.append(time.perf_counter() - started)
+    coarse, whole, runs = times
+    return coarse, whole, runs
+
+
 def memory_mb(browser: Browser, dataset: str) -> tuple[float, float]:
     """Return the resident memory before the first visit, and with a data set shown."""
     with running_app(ROOT / "app.py") as (address, process):
@@ -191,11 +264,37 @@ def _answer_after(page: Page, process: subprocess.Popen, act: Callable[[], None]
     return f"greyed {signed:.2f} s, answered {answered:.2f} s, {took:.2f} s of the processor"
 
 
+def print_ratios(
+    names: Sequence[str],
+    measure_script: Callable[[Path], Sequence[float | list[float]]],
+    scripts: tuple[Path, Path],
+    rounds: int,
+) -> None:
+    """Measure the trivial app and the dashboard in turns; print medians and their ratios."""
+    found = {script: [] for script in scripts}
+    for _ in range(rounds):
+        for script, measured in found.items():
+            measured.append(measure_script(script))
+    for number, name in enumerate(names):
+        base, mine = (
+            median(
+                value
+                for each in found[script]
+                for value in (each[number] if isinstance(each[number], list) else [each[number]])
+            )
+            for script in scripts
+        )
+        print(
+            f"{name}: {mine:.3f} s, trivial app {base:.3f} s, ratio {mine / base:.2f}", flush=True
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--moves", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only-mnist", action="store_true")
+    parser.add_argument("--only-curve", action="store_true")
     arguments = parser.parse_args()
     ours = ROOT / "app.py"
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
@@ -205,30 +304,36 @@ def main() -> int:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         mnist = next(each for each in list_datasets() if each.name == "mnist")
-        if mnist.ready:
+        if not mnist.ready:
+            print(f"MNIST is not measured: {mnist.how_to_get}")
+        elif not arguments.only_curve:
             for start in ("MNIST on an empty cache", "MNIST at the next start"):
                 print(start)
                 choose_mnist(browser, str(Path(folder, "cache")))
-        else:
-            print(f"MNIST is not measured: {mnist.how_to_get}")
         if arguments.only_mnist:
             return 0 if mnist.ready else 2
-        found: dict[Path, list] = {trivial: [], ours: []}
-        for _ in range(arguments.rounds):
-            for script, measured in found.items():
-                measured.append(measure(browser, script, arguments.moves))
-        names = ("server start to first result", "release, new", "release, seen")
-        for number, name in enumerate(names):
-            base, mine = (
-                median(
-                    value
-                    for measured in found[script]
-                    for value in (measured[number] if number else [measured[number]])
-                )
-                for script in (trivial, ours)
+        if not arguments.only_curve:
+            print_ratios(
+                ("server start to first result", "release, new", "release, seen"),
+                lambda script: measure(browser, script, arguments.moves),
+                (trivial, ours),
+                arguments.rounds,
             )
-            print(f"{name}: {mine:.3f} s, trivial app {base:.3f} s, ratio {mine / base:.2f}")
+        print_ratios(
+            ("release during the job, out", "release during the job, back"),
+            lambda script: measure_during_job(browser, script, arguments.moves),
+            (trivial, ours),
+            arguments.rounds,
+        )
         largest = "mnist" if mnist.ready else "digits"
+        for dataset in dict.fromkeys(("digits", "mnist-small", largest)):
+            for name, times in curve_times(browser, f"dataset={dataset}").items():
+                print(
+                    f"curve of {dataset} after {name}: every other point {times[0]:.1f} s, "
+                    f"all points {times[1]:.1f} s, all runs {times[2]:.1f} s"
+                )
+        if arguments.only_curve:
+            return 0
         for query in dict.fromkeys(("dataset=digits", f"dataset={largest}")):
             drawn = drag_latencies(browser, query)
             middle, late = (1000 * drawn[int(q * (len(drawn) - 1))] for q in (0.5, 0.95))

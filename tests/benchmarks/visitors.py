@@ -146,6 +146,10 @@ class Visitor:
                 self._components |= shown.components
                 if until and until in shown.words:
                     return shown
+            elif kind == "new_session":
+                # A run of the whole page ends all fragments; those it draws ask again.
+                if not forward.new_session.fragment_ids_this_run:
+                    self.parts.clear()
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
                 shown.fragment = forward.auto_rerun.fragment_id

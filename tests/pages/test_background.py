@@ -101,6 +101,35 @@ def test_a_new_job_gets_results_while_long_jobs_run(sessions):
         each.cancelled.set()
 
 
+def test_a_job_pauses_while_a_page_is_drawn(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    job = background.start("pausing", endless)
+    wait_for(lambda: job.results)
+    with background.page_run(), background.page_run():
+        time.sleep(0.1)  # the result that was being computed arrives
+        n_results = len(job.results)
+        time.sleep(0.2)
+        assert len(job.results) <= n_results + 1
+    wait_for(lambda: len(job.results) > n_results + 1)
+    job.cancelled.set()
+
+
+def test_a_job_continues_in_a_page_run_that_does_not_end(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 0.05)
+    with background.page_run():
+        job = background.start("slow page", endless)
+        wait_for(lambda: len(job.results) > 20)
+    job.cancelled.set()
+
+
+def test_a_job_does_not_pause_for_a_page_run_that_waits_for_it(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    with background.page_run():
+        job = background.start("awaited", lambda: range(3), 3)
+        job.wait(10)
+        assert job.is_complete
+
+
 def test_a_job_that_no_session_looks_at_ends(sessions):
     job = background.start("unseen", endless, seconds_unseen=0.1)
     wait_for(lambda: not job.is_running)
