@@ -148,7 +148,7 @@ class Visitor:
                     return shown
             elif kind == "new_session":
                 # A run of the whole page ends all fragments; those it draws ask again.
-                if not forward.new_session.fragment_ids_this_run:
+                if not forward.metadata.run.fragment_ids:
                     self.parts.clear()
             elif kind == "auto_rerun":
                 shown.every = forward.auto_rerun.interval
