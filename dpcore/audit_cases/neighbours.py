@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypedDict, TypeVar
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpcore.arrays import FloatArray
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
@@ -110,6 +111,36 @@ def projection_on(difference: FloatArray) -> Statistic:
     difference is diagonal.
     """
     return lambda releases: releases.reshape(len(releases), -1) @ difference.ravel()
+
+
+def log_ratio_of_rounded(
+    values: FloatArray,
+    exact: FloatArray,
+    exact_prime: FloatArray,
+    deviations: FloatArray,
+    step: float,
+) -> FloatArray:
+    """Return the log-likelihood ratios of rounded symmetric matrices whose dither is known.
+
+    A received value v says that the noisy one lies in [v - step / 2, v + step / 2]. Its probability
+    under each data set is that of Gaussian noise.
+
+    values: shape (n, n_features, n_features)
+    exact, exact_prime: Matrices under D and D', shape of `values` or of one matrix.
+    deviations: shape (n_features, n_features). Standard deviation of the noise of each entry.
+    """
+    upper = np.triu_indices(len(deviations))
+    scales = deviations[upper]
+
+    def log_probability(mean: FloatArray) -> FloatArray:
+        # Both ends on the side of the lower tail, where differences are accurate.
+        distances = -np.abs((values - mean)[:, *upper])
+        near, far = (distances + step / 2) / scales, (distances - step / 2) / scales
+        logs: FloatArray = np.log(ndtr(near) - ndtr(far))
+        return logs
+
+    ratios: FloatArray = (log_probability(exact) - log_probability(exact_prime)).sum(axis=1)
+    return ratios
 
 
 def capped(log_ratio: FloatArray) -> FloatArray:

@@ -33,6 +33,7 @@ from dpcore.audit_cases.neighbours import (
     TURN,
     among_others,
     claim,
+    log_ratio_of_rounded,
     one_by_one,
     projection_on,
     seen_by,
@@ -40,6 +41,7 @@ from dpcore.audit_cases.neighbours import (
 )
 from dpcore.data import Dataset, prepare
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
+from dpcore.pca.assessment import off_diagonal_sigma
 from dpcore.pca.protocols.distributed import all_noisy_means
 from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.pca.protocols.trusted_holder import PpcaRelease, draw_ppca
@@ -121,11 +123,11 @@ def drawn(
 
 
 def is_gaussian(entry: Protocol) -> bool:
-    """Return whether the views of a protocol are a matrix plus Gaussian noise.
+    """Return whether the views of a protocol are functions of a matrix plus Gaussian noise.
 
-    A protocol with messages of its own adds the error of their encoding.
+    Rounding with a public dither is such a function.
     """
-    return entry.kind is Kind.APPROXIMATE and entry.neighbours.message is None
+    return entry.kind is Kind.APPROXIMATE
 
 
 def family_of(entry: Protocol) -> str:
@@ -185,12 +187,13 @@ def matrix_case(
     rows.
     """
     neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
+    settings = replace(settings_of(entry), on_sphere=on_sphere, bases=bases)
     return protocol_case(
         entry,
-        replace(settings_of(entry), on_sphere=on_sphere, bases=bases),
+        settings,
         neighbours,
         lambda draw: rebuilt(entry.release(draw)),
-        statistic=_along_the_turn(neighbours),
+        statistic=_score_of_turn(entry, settings, neighbours),
         is_gaussian=is_gaussian(entry),
         neighbours=TURN,
     )
@@ -202,7 +205,8 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     A view contains the two messages, or the result and the second site's own message.
     """
     neighbours, by_aggregator = _turned(2), adversary is Adversary.AGGREGATOR
-    score, (share, own) = _along_the_turn(neighbours), neighbours[0].weights
+    score = _score_of_turn(entry, settings_of(entry), neighbours)
+    share, own = neighbours[0].weights
 
     def view(draw: Draw) -> FloatArray:
         first = sent(entry, draw, 0) if by_aggregator else rebuilt(entry.release(draw))
@@ -251,11 +255,43 @@ def _turned(n_sites: int, *, on_sphere: bool = False) -> tuple[SiteData, SiteDat
     return first, second
 
 
-def _along_the_turn(neighbours: tuple[SiteData, SiteData]) -> Statistic:
+def _score_of_turn(
+    entry: Protocol, settings: ReleaseSettings, neighbours: tuple[SiteData, SiteData]
+) -> Statistic:
     first, second = (
         each.around_public_middle() if isinstance(each, SiteRows) else each for each in neighbours
     )
-    return projection_on(first.second_moments[0] - second.second_moments[0])
+    return _matrix_score(entry, settings, first, second)
+
+
+def _matrix_score(
+    entry: Protocol, settings: ReleaseSettings, first: SiteMoments, second: SiteMoments
+) -> Statistic:
+    """Return the log-likelihood ratio of the first site's noisy matrix, up to scale.
+
+    The scale is the variance of the noise on the diagonal. The matrix is not centred.
+    """
+    exact, exact_prime = first.second_moments[0], second.second_moments[0]
+    if entry.neighbours.step == 0:
+        return projection_on(exact - exact_prime)
+    sigma = noise_scales(int(first.n_samples[0]), settings).moment
+    return lambda matrices: rounded_score(entry, settings, sigma, matrices, exact, exact_prime)
+
+
+def rounded_score(
+    entry: Protocol,
+    settings: ReleaseSettings,
+    sigma: float,
+    matrices: FloatArray,
+    exact: FloatArray,
+    exact_prime: FloatArray,
+) -> FloatArray:
+    """Return log-likelihood ratios of decoded matrices, in units of 1 / sigma^2."""
+    off_diagonal = off_diagonal_sigma(sigma, settings.noise)
+    deviations = np.full((_D, _D), off_diagonal)
+    np.fill_diagonal(deviations, sigma)
+    step = entry.neighbours.step * off_diagonal
+    return sigma**2 * log_ratio_of_rounded(matrices, exact, exact_prime, deviations, step)
 
 
 def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
@@ -366,7 +402,7 @@ def seen_by_a_second_site(entry: Protocol) -> AuditCase:
         own = sent(entry, draw, 1, means=(means[1], weights @ means))
         return np.vstack([rebuilt(entry.release(draw)), own, means])
 
-    moment_score, mean_score = _scores(pair)
+    moment_score, mean_score = _scores(entry, pair)
 
     def likelihood_ratio(views: FloatArray) -> FloatArray:
         result, own, means = (
@@ -404,16 +440,15 @@ def worst_sites(n_sites: int) -> tuple[SiteMoments, SiteMoments]:
     return first, second
 
 
-def _scores(pair: tuple[SiteMoments, SiteMoments]) -> tuple[Statistic, Statistic]:
+def _scores(entry: Protocol, pair: tuple[SiteMoments, SiteMoments]) -> tuple[Statistic, Statistic]:
     """Return the scores of the first site's matrix around zero and of its mean.
 
     The mean's noise is smaller by the weight, so its part of the likelihood ratio is larger.
     """
     moments, moments_prime = pair
     means = mean_weight(SHARE) ** 2 * (moments.means[0] - moments_prime.means[0])
-    return projection_on(
-        moments.second_moments[0] - moments_prime.second_moments[0]
-    ), projection_on(means)
+    moment_score = _matrix_score(entry, with_mean(entry), moments, moments_prime)
+    return moment_score, projection_on(means)
 
 
 def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray]) -> AuditCase:
@@ -424,7 +459,7 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
     def view(draw: Draw) -> FloatArray:
         return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
 
-    moment_score, mean_score = _scores(pair)
+    moment_score, mean_score = _scores(entry, pair)
 
     def likelihood_ratio(releases: FloatArray) -> FloatArray:
         centred, means = releases[:, :, :-1], releases[:, :, -1]
@@ -471,8 +506,12 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
     def by_participant(adversary: Adversary) -> AuditCase:
         if adversary is Adversary.SITE:
             return seen_by_a_second_site_on_sphere(entry, parts)
+        sees = "every site's message and noisy mean"
+        if entry.neighbours.message is not None:
+            case_of_message = coded_message_case_on_sphere(entry, entry.neighbours.message)
+            return seen_by(adversary, sees, case_of_message)
         # The result of a single site is its message.
-        return seen_by(adversary, "every site's message and noisy mean", case)
+        return seen_by(adversary, sees, case)
 
     return with_participants(entry, case, by_participant)
 
@@ -500,6 +539,38 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
         statistic=lambda views: score(
             views[:, :, :_D_WITH_MEAN], views[:, :, _D_WITH_MEAN], views[:, :, _D_WITH_MEAN]
         ),
+        is_gaussian=is_gaussian(entry),
+        neighbours=TURN_FROM_MEAN,
+    )
+
+
+def coded_message_case_on_sphere(
+    entry: Protocol, message: Callable[[Draw, int], FloatArray]
+) -> AuditCase:
+    """Return the case of an adversary who decodes a site's message before it is denoised."""
+    pair, settings = worst_on_sphere(1), with_mean_on_sphere(entry)
+    sigma, turned = noise_scales(int(pair[0].n_samples[0]), settings).moment, turned_mean(pair)
+
+    def view(draw: Draw) -> FloatArray:
+        mean = all_noisy_means(draw)[0]
+        centre = mean if draw.centre is None else draw.centre
+        return np.column_stack([message(draw, 0), centre, mean])
+
+    def likelihood_ratio_of_message(views: FloatArray) -> FloatArray:
+        matrices, centres, means = views[:, :, :_D], views[:, :, _D], views[:, :, _D + 1]
+        middles, changes = expected(pair, centres)
+        exact, exact_prime = middles[:, 0] + changes / 2, middles[:, 0] - changes / 2
+        scores = rounded_score(entry, settings, sigma, matrices, exact, exact_prime)
+        return means @ turned + scores
+
+    return protocol_case(
+        entry,
+        settings,
+        pair,
+        view,
+        name=_named(entry),
+        centring=SPHERE,
+        statistic=likelihood_ratio_of_message,
         is_gaussian=is_gaussian(entry),
         neighbours=TURN_FROM_MEAN,
     )

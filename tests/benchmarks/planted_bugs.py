@@ -290,6 +290,16 @@ BUGS: tuple[PlantedBug, ...] = (
         ("tests/pca", _AUDIT),
     ),
     PlantedBug(
+        "coded-with-half-the-noise",
+        "coded matrices carry the noise of the guarantee",
+        "dpcore/pca/protocols/coded.py",
+        "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
+        "    exact = draw.moment_around(draw.centre, site)\n"
+        "    noisy = NoisySite((noisy.noisy + exact) / 2, noisy.n_samples, noisy.sigma)\n"
+        "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
+        (_AUDIT,),
+    ),
+    PlantedBug(
         "lower-triangle-bare",
         "every entry is noisy",
         "dpcore/mechanisms/noise.py",

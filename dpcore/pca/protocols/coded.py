@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
-from dpcore.pca.coded_messages import decode_site, encode_site, noise_factor
+from dpcore.pca.coded_messages import STEP, decode_site, encode_site, noise_factor
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites, shared_centre
 from dpcore.pca.protocols.protocol import (
@@ -81,6 +81,6 @@ register(
         SITES_MOMENTS,
         silent_because="the error of rounded messages is not Gaussian",
         look=Look("#AA4499", "hexagon"),
-        neighbours=Neighbours(noisy_mean=first_noisy_mean, message=decoded_message),
+        neighbours=Neighbours(noisy_mean=first_noisy_mean, message=decoded_message, step=STEP),
     )
 )

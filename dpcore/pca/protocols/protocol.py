@@ -246,6 +246,8 @@ class Neighbours:
     noisy_mean: Draw -> private mean that is released in addition to the matrix, if there is one.
     message: (Draw, site) -> matrix that the site's message decodes to, if it is neither its noisy
         matrix nor its proxy.
+    step: Step of the rounding of this message with a dither that is known, in standard deviations
+        of the noise off the diagonal.
     has_own_cases: Whether sites and aggregators attack in cases written for this protocol.
     """
 
@@ -254,6 +256,7 @@ class Neighbours:
     settings: tuple[tuple[str, Any], ...] = ()
     noisy_mean: Callable[[Draw], FloatArray] | None = None
     message: Callable[[Draw, int], FloatArray] | None = None
+    step: float = 0.0
     has_own_cases: bool = False
 
 
