@@ -24,9 +24,9 @@ from dpcore.streams import Repetition
 class AssessedRelease:
     """Assessment of one release, with the exact values, which are not private.
 
-    own: None where the release cannot tell.
-    variances: shape (n_components,). v_i^T A v_i on the second moment of the rows it was made from:
-        those of the first site for a site alone, of everybody else.
+    own: Assessment by the release itself; None if it cannot be assessed.
+    variances: shape (n_components,). v_i^T A v_i, where A is the second moment of the rows that the
+        release reads: those of the first site for a protocol of one site, else of all sites.
     total: tr A.
     optimum: Energy of the best subspace of this dimension.
     """
@@ -54,8 +54,8 @@ def assess_releases(
 ) -> dict[str, AssessedRelease]:
     """Return the assessment of each protocol's release in one repetition, and the exact values.
 
-    The noise is that of `dpcore.experiments.pca.draw_subspaces`, and so is the checkpoint.
-    Nothing is drawn but for protocols whose release can tell.
+    Noise and checkpoint are those of `dpcore.experiments.pca.draw_subspaces`. Noise is drawn only
+    for protocols whose release can be assessed.
     """
     entries = [protocol(key) for key in spec.protocols]
     settings = spec.settings(problem.n_features, problem.default_components)

@@ -1,10 +1,9 @@
 """Public subspaces that a data holder may project rows onto before noise is added.
 
-Public knowledge about pictures in general does not concern the people in a table: the lowest
-frequencies of the discrete cosine transform, or the leading directions of another data set, which
-is public. A projection does not lengthen a row, so a guarantee for the projected rows holds for the
-rows, and noise is added in fewer dimensions. The projection loses the energy outside the subspace
-at every epsilon.
+The subspace is that of the lowest frequencies of the discrete cosine transform, or of the leading
+directions of another, public data set of images. Neither depends on the rows of the private data
+set. A projection does not lengthen a row, so a guarantee for the projected rows holds for the rows,
+and noise is added in fewer dimensions. The energy outside the subspace is lost at every epsilon.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import Self
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data import dataset_status
 from dpcore.data.loading import CATALOG, entry_of, load_dataset
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, site_moments
@@ -26,8 +24,7 @@ NO_KNOWLEDGE, FREQUENCIES = "none", "dct"
 SHARES = (5, 10, 20, 40, 60)
 _FORM = "none, dct:P or DATASET:P, the percentage P of its directions from 1 to 100"
 
-
-# What a control offers: of each source that says something of some data set, some shares.
+# Options of the "Public knowledge" control.
 CHOICES = (
     NO_KNOWLEDGE,
     *(
@@ -40,10 +37,11 @@ CHOICES = (
 
 @dataclass(frozen=True)
 class Knowledge:
-    """A public subspace by its name: where it is from, and which share of D it keeps.
+    """Public subspace, identified by its source and dimension.
 
-    source: "dct", or the name of a public data set of pictures of the same shape.
-    percent: Of all D directions, the lowest frequencies or the leading ones; rounded up.
+    source: "dct", or the name of a public data set of images of the same shape.
+    percent: Percentage of the D directions that span the subspace, rounded up: the lowest
+        frequencies, or the leading directions.
     """
 
     source: str
@@ -51,41 +49,41 @@ class Knowledge:
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
-        """None for "none".
+        """Parse a name; return None for "none".
 
         Raises `ParameterError` if the name has another form.
         """
         if name == NO_KNOWLEDGE:
             return None
         source, _, percent = name.partition(":")
-        known = source == FREQUENCIES or source in CATALOG
-        if not (known and percent.isascii() and percent.isdigit() and 1 <= int(percent) <= 100):
+        is_known = source == FREQUENCIES or source in CATALOG
+        if not (is_known and percent.isascii() and percent.isdigit() and 1 <= int(percent) <= 100):
             raise ParameterError("knowledge", _FORM, name)
         return cls(source, int(percent))
 
     def n_directions(self, n_features: int) -> int:
-        """d, of D features."""
+        """Return the dimension d of the subspace for D features."""
         return math.ceil(self.percent * n_features / 100)
 
-    def picture_shape(self, dataset: str) -> tuple[int, int]:
-        """Of this data set's rows, which the subspace has to be of.
+    def image_shape(self, dataset: str) -> tuple[int, int]:
+        """Return the image shape of a data set, which the subspace must have too.
 
-        Raises `ParameterError` if its rows are no pictures, are of another shape, or are the
-            source's own.
+        Raises `ParameterError` if the rows are not images, have another shape, or are those of the
+        source.
         """
         shape, own = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
         if shape is None:
-            raise ParameterError("knowledge", f"none, for {dataset} has no pictures", own)
+            raise ParameterError("knowledge", f"none, since {dataset} has no images", own)
         if self.source == dataset:
-            raise ParameterError("knowledge", f"of other people than those of {dataset}", own)
+            raise ParameterError("knowledge", f"from another data set than {dataset}", own)
         if self.source != FREQUENCIES and CATALOG[self.source].image_shape != shape:
             size = f"{shape[0]} × {shape[1]}"
-            raise ParameterError("knowledge", f"of pictures of {size}, as {dataset}'s are", own)
+            raise ParameterError("knowledge", f"of images of {size}, like {dataset}", own)
         return shape
 
 
 def describe_knowledge(name: str) -> str:
-    """A choice as a control shows it."""
+    """Return the label of an option of the control."""
     knowledge = Knowledge.parse(name)
     if knowledge is None:
         return NO_KNOWLEDGE
@@ -95,28 +93,28 @@ def describe_knowledge(name: str) -> str:
 
 
 def count_directions(name: str, n_features: int) -> int:
-    """How many dimensions are left of D, and get noise."""
+    """Return the number of dimensions, out of D, that get noise."""
     knowledge = Knowledge.parse(name)
     return n_features if knowledge is None else knowledge.n_directions(n_features)
 
 
 def check_knowledge(name: str, dataset: str) -> None:
-    """Refuse a subspace that says nothing about a data set's rows.
+    """Raise `ParameterError` if the subspace does not fit the rows of a data set.
 
-    Raises `ParameterError` as `Knowledge.parse` and `Knowledge.picture_shape`.
+    The conditions are those of `Knowledge.parse` and `Knowledge.image_shape`.
     """
     if (knowledge := Knowledge.parse(name)) is not None:
-        knowledge.picture_shape(dataset)
+        knowledge.image_shape(dataset)
 
 
 def public_basis(knowledge: Knowledge, dataset: str) -> FloatArray:
-    """The subspace, for the rows of a data set.
+    """Return a basis of the subspace for the rows of a data set.
 
     Returns: shape (d, n_features), orthonormal rows, read-only
-    Raises `ParameterError` if it says nothing about these rows (`Knowledge.picture_shape`).
-    Raises `DataUnavailable` if the source's files are not there.
+    Raises `ParameterError` if the subspace does not fit these rows (`Knowledge.image_shape`).
+    Raises `DataUnavailable` if the files of the source are absent.
     """
-    shape = knowledge.picture_shape(dataset)
+    shape = knowledge.image_shape(dataset)
     is_transform = knowledge.source == FREQUENCIES
     directions = lowest_frequencies(shape) if is_transform else _read_knowledge(knowledge.source)
     return directions[: knowledge.n_directions(len(directions))]
@@ -124,7 +122,7 @@ def public_basis(knowledge: Knowledge, dataset: str) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def lowest_frequencies(shape: tuple[int, int]) -> FloatArray:
-    """The 2-D discrete cosine transform (DCT-II, orthonormal), lowest frequencies first.
+    """Return the 2-D discrete cosine transform (DCT-II, orthonormal), lowest frequencies first.
 
     Returns: shape (height * width, height * width), orthonormal rows, read-only
     """
@@ -137,31 +135,18 @@ def lowest_frequencies(shape: tuple[int, int]) -> FloatArray:
 
 
 def _cosines(size: int) -> FloatArray:
-    """c_k(t) = sqrt(2 / n) cos(pi k (t + 1/2) / n), and sqrt(1 / n) for k = 0."""
-    frequency, place = np.arange(size)[:, None], np.arange(size) + 0.5
-    cosines: FloatArray = np.sqrt(2 / size) * np.cos(np.pi * frequency * place / size)
+    """Return c_k(t) = sqrt(2 / n) cos(pi k (t + 1/2) / n), and sqrt(1 / n) for k = 0."""
+    frequency, position = np.arange(size)[:, None], np.arange(size) + 0.5
+    cosines: FloatArray = np.sqrt(2 / size) * np.cos(np.pi * frequency * position / size)
     cosines[0] /= math.sqrt(2)
     return cosines
 
 
 @lru_cache(maxsize=2)
 def _read_knowledge(source: str) -> FloatArray:
-    """All principal directions of a public data set, leading first."""
+    """Return all principal directions of a public data set, leading first."""
     X = load_dataset(source, download=False).X
     moment = site_moments(X, (np.arange(len(X)),)).centred().pooled()
     directions = leading_eigenpairs(moment, len(moment))[1]
     directions.flags.writeable = False
     return directions
-
-
-def sources_for(dataset: str) -> tuple[str, ...]:
-    """Where public subspaces of pictures like these come from; nowhere for what has none."""
-    shape = entry_of(dataset).image_shape
-    if shape is None:
-        return ()
-    others = (
-        name
-        for name, entry in CATALOG.items()
-        if name != dataset and entry.image_shape == shape and dataset_status(name).ready
-    )
-    return (FREQUENCIES, *others)

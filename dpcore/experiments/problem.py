@@ -1,4 +1,4 @@
-"""Data side of a run: the people at each site, and the exact answer to compare with."""
+"""Data side of a run: the rows at each site, and the exact result to compare with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from threading import Lock
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dpcore.data.loading import load_dataset
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import one_blas_thread
-from dpcore.experiments.knowledge import NO_KNOWLEDGE, SHARES, Knowledge, public_basis, sources_for
+from dpcore.experiments.knowledge import NO_KNOWLEDGE, Knowledge, public_basis
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.spec import GIVEN, ProblemKey
 from dpcore.pca import Subspace
@@ -31,8 +31,8 @@ from dpcore.spectra import (
 )
 from dpcore.streams import Purpose, stream
 
-# Bytes of cached data sets and site moments: two of the larger data sets, or one and its
-# moments at sixty sites.
+# Bytes of cached data sets and site moments: two of the larger data sets, or one with its moments
+# at sixty sites.
 _MOST_BYTES = 1024**3
 # Problems whose floors are kept after the problem itself.
 _MOST_FLOORS = 1024
@@ -67,20 +67,20 @@ Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Site moments and the exact answer; only rows take memory that grows with N.
+    """Site moments and the exact result; only rows take memory that grows with N.
 
-    moments: Moments of the people at the sites. Centred if the preparation is "published"; rows,
-        which wait for a centre, if it is "sphere".
+    moments: Moments of the rows at the sites. Centred if the preparation is "published"; the rows
+        themselves if it is "sphere", because they are scaled only after the centre is drawn.
     reference: shape (n_features, n_features), float64. The second moment that captured energy is
         measured on.
     exact_components: shape (n_features, n_features). All eigenvectors of the pooled second moment
-        of the people at the sites.
+        of the rows at the sites.
     exact_eigenvalues: shape (n_features,)
     optimum: shape (n_features,). Energy of `reference` captured by the first k exact components,
         for k = 1 to D.
-    centre: shape (n_features,). Mean of the prepared rows of the people at the sites.
-    basis: shape (d, n_features), orthonormal rows, or None. The public subspace that the rows
-        behind `moments` were projected onto; nothing else was.
+    centre: shape (n_features,). Mean of the prepared rows at the sites.
+    basis: shape (d, n_features), orthonormal rows, or None. Public subspace that the rows behind
+        `moments` were projected onto. No other field is projected.
     floors, floor_lock: Cache of `dpcore.experiments.floor`, shared by copies of the problem.
     """
 
@@ -113,15 +113,20 @@ class Problem:
 
     @property
     def holders_moment(self) -> FloatArray:
-        """Second moment of all rows for an algorithm without a private mean: on the sphere, around
-        the public middle."""
+        """Second moment of all rows for an algorithm without a private mean.
+
+        On the sphere, rows are scaled around the public middle.
+        """
         rows = self.moments
         moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
         return moments.pooled()
 
     def eigenvalues_before_noise(self) -> FloatArray:
-        """Eigenvalues, descending, of the matrix that noise is added to: on the sphere of rows at
-        length 1, seen from the exact mean. `exact_eigenvalues` are of rows as they are."""
+        """Return the eigenvalues, descending, of the matrix that noise is added to.
+
+        On the sphere it is that of rows scaled to length 1 around the exact mean, while
+        `exact_eigenvalues` belong to the rows before scaling.
+        """
         if not isinstance(self.moments, SiteRows):
             return self.exact_eigenvalues
         centre = self.centre if self.basis is None else self.basis @ self.centre
@@ -190,7 +195,7 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.reads_rows_first:
-        # As in the authors' code, the drawn people are centred again, with their own mean.
+        # The authors' code also centres the sampled rows again, with their own mean.
         moments = moments.centred(centre, in_place=True)
     return SiteData(moments, centre, DataDescription.of(prepared))
 
@@ -198,11 +203,11 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
 def build_problem(
     key: ProblemKey, prepared: Prepared, whole: Callable[[], FloatArray] | None = None
 ) -> Problem:
-    """Compute site moments and exact answer for one key.
+    """Compute site moments and exact result for one key.
 
     prepared: Result of `load_prepared` for the key's data set and preparation.
-    whole: Returns the second moment of all prepared rows, for keys that measure on all rows; the
-        default computes it.
+    whole: Function that returns the second moment of all prepared rows, for keys that measure on
+        all rows; the default computes it.
     """
     if (knowledge := Knowledge.parse(key.knowledge)) is not None:
         basis = public_basis(knowledge, key.dataset)
@@ -213,7 +218,7 @@ def build_problem(
 
 def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
     if isinstance(data.moments, SiteRows):
-        # Rows that wait for a centre, measured on what they were before any of it.
+        # Energy is measured on the rows before scaling.
         pooled = data.moments.as_they_are.centred().pooled()
     else:
         pooled = data.moments.pooled()
@@ -235,7 +240,7 @@ def _within_public_subspace(
     if not key.on_sphere:
         # A projection lengthens no row, but its rounding may.
         rows, _ = shorten(rows, 1.0)
-    # A rotation does not keep limits of columns, and coordinates are no pixels.
+    # Limits of columns do not hold after a rotation, and coordinates are not pixels.
     projected = replace(prepared, X=rows, half_widths=None, image_shape=None)
     within = build_problem(replace(key, reference="sites"), projected)
     return replace(without, moments=within.moments, basis=basis)
@@ -244,24 +249,21 @@ def _within_public_subspace(
 def _no_variance() -> ParameterError:
     return ParameterError(
         "data",
-        "of at least two different rows: equal ones have no variance to capture a share of",
+        "of at least two different rows: equal rows have no variance",
         "equal rows",
     )
 
 
 def require_variance(prepared: Prepared) -> None:
-    """Refuse rows that are all equal, since their centred moments are rounding errors.
-
-    Raises `ParameterError`.
-    """
+    """Raise `ParameterError` if all rows are equal: their centred moments are rounding errors."""
     X = prepared.X
-    # Nearly always the first two differ, and nothing else is read.
+    # Usually the first two rows differ, and no others are compared.
     if (X[:2] == X[0]).all() and (X == X[0]).all():
         raise _no_variance()
 
 
 def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Problem:
-    """Return the problem with the exact answer for `pooled`, measured on `reference`."""
+    """Return the problem with the exact result for `pooled`, measured on `reference`."""
     eigenvalues, components = leading_eigenpairs(pooled, len(pooled))
     optimum = cumulative_energy(components, reference)
     if not optimum[-1] > 0:
@@ -279,8 +281,8 @@ def problem_of(data: SiteData, pooled: FloatArray, reference: FloatArray) -> Pro
 
 def whole_second_moment(prepared: Prepared) -> FloatArray:
     """Compute the centred second moment of every prepared row, in float64."""
-    everybody = site_moments(prepared.X, (np.arange(len(prepared.X)),), products=prepared.X.dtype)
-    return everybody.centred().pooled()
+    all_rows = (np.arange(len(prepared.X)),)
+    return site_moments(prepared.X, all_rows, products=prepared.X.dtype).centred().pooled()
 
 
 ProblemSource = Callable[[ProblemKey], Problem]
@@ -289,13 +291,12 @@ ProblemSource = Callable[[ProblemKey], Problem]
 class Problems:
     """Thread-safe cache of problems by their keys; each is computed once.
 
-    load: (name, preparation, norm_bound, limits) -> Prepared.
-    keep_data, keep: How many data sets and how many problems are kept, the latest asked for. A
-        sweep comes to its problems one after the other; more than one would take the memory of
-        many.
+    load: Function of (name, preparation, norm_bound, limits) that returns prepared rows.
+    keep_data, keep: Numbers of data sets and problems that are cached. A sweep uses its problems
+        one after the other, so more than one would only take memory.
     most_bytes: Limit on the memory of all cached problems; the latest one always stays.
-    shelf: Not asked for the problems of sweeps.
-    prepared: The data sets: called as `load`.
+    shelf: Function that computes site data, or reads stored ones.
+    prepared: Cache of prepared rows; called like `load`.
     """
 
     def __init__(
@@ -324,19 +325,11 @@ class Problems:
         """Return the problem if it is cached, None otherwise."""
         return self._problems.peek(key)
 
-    def for_sweeps(self, keep: int = 1) -> ProblemSource:
-        """Return a source for sweeps, on the same data and with its own cache of `keep` problems.
-
-        The problems of a sweep then evict none of these.
-        """
-        own = OnceCache(lambda key: self._build(key, site_data), keep, _MOST_BYTES)
-        return lambda key: self(key) if (key,) in self._problems else own(key)
-
     def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
         problem = self._compute(key, shelf)
         if is_held(key.dataset):
             return problem
-        # Floors are small and slow to compute: a problem that is made again has those of before.
+        # Floors are small and slow to compute, so a problem that is built again gets its old ones.
         with self._lock:
             floors = self._floors.pop(key, None) or (problem.floors, problem.floor_lock)
             self._floors[key] = floors
@@ -353,31 +346,3 @@ class Problems:
 
 
 local_problem = Problems()
-
-
-class KnowledgeRow(TypedDict):
-    """A subspace, and the share of the exact optimum that its best K directions capture."""
-
-    source: str
-    percent: int
-    energy_ratio: float
-
-
-def knowledge_cost(problem: Problem, dataset: str, n_components: int) -> list[KnowledgeRow]:
-    """Energy of the exact optimum within each subspace, over its share of the directions.
-
-    problem: Problem of the data set; energy is measured on its reference.
-    n_components: K; shares that leave fewer directions are left out.
-    """
-    optimum, reference = float(problem.optimum[n_components - 1]), problem.reference
-    rows: list[KnowledgeRow] = []
-    for source in sources_for(dataset):
-        basis = public_basis(Knowledge(source, 100), dataset)
-        within = basis @ reference @ basis.T
-        for percent in (*SHARES, 80, 100):
-            size = Knowledge(source, percent).n_directions(len(basis))
-            if size >= n_components:
-                leading = np.linalg.eigvalsh(within[:size, :size])[-n_components:]
-                ratio = float(leading.sum()) / optimum
-                rows.append({"source": source, "percent": percent, "energy_ratio": ratio})
-    return rows

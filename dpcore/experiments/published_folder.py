@@ -1,8 +1,8 @@
-"""A folder of the explorer that anybody can host: a page without a server over runs made before.
+"""Folder with a static version of the explorer, which shows precomputed runs without a server.
 
-What it shows are the rows of `dpcore.experiments.pca.run`, to the digit, and it says that they
-were run beforehand and by which command each is repeated. It opens from a disk, asks nobody for
-anything, and no row of the data is in it but those of the ten people who are rebuilt.
+The page shows rows of `dpcore.experiments.pca.run` unchanged, states that they are precomputed, and
+names the command that repeats each of them. It can be opened from a disk and makes no requests. The
+only rows of the data in it are the ten examples that are rebuilt.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ from dpcore.privacy import icon_counts
 
 _WEBSITE = Path(__file__).parent / "website"
 _FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
-# Shades of a rebuilt person; two pixels a byte.
+# Number of shades of a rebuilt image; two pixels share a byte.
 _SHADES = 16
-# A command names what may have another default there.
+# Options that a command always names, because their defaults on the command line differ.
 _NAMED = set(ALL_PRINTED)
 
 
 @dataclass(frozen=True)
 class PublishedGrid:
-    """What is run beforehand: every data set with every number of sites and components, at every
-    epsilon.
+    """Settings that are precomputed: each combination of data set, sites, components and epsilon.
 
-    repetitions: Runs of a setting; the first `pictured` of them are shown as pictures.
+    repetitions: Runs of a setting; images are rebuilt for the first `pictured` of them.
     """
 
     datasets: tuple[str, ...] = ("mnist-small", "digits")
@@ -61,7 +60,7 @@ class PublishedGrid:
     seed: int = 0
 
     def specs(self, dataset: str, sites: int, epsilon: float) -> list[RunSpec]:
-        """One a number of components; they share their noise."""
+        """Return one spec per number of components; they share their noise."""
         return [
             RunSpec(
                 dataset=dataset, protocols=self.protocols, epsilon=epsilon, delta=self.delta,
@@ -72,13 +71,13 @@ class PublishedGrid:
         ]  # fmt: skip
 
     def within(self, dataset: str) -> PublishedGrid:
-        """With no more components than the data set has columns."""
+        """Return the grid without numbers of components above the data set's columns."""
         most = dataset_status(dataset).n_features
         return replace(self, components=tuple(each for each in self.components if each <= most))
 
     @property
     def n_cells(self) -> int:
-        """How many (data set, sites, epsilon) are run."""
+        """Number of combinations (data set, sites, epsilon) that are run."""
         return len(self.datasets) * len(self.sites) * len(self.epsilons)
 
 
@@ -108,7 +107,7 @@ def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], obje
     }
     for name in _FILES:
         _write(folder / name, _website(name))
-    # A page opened from a disk may run a script that lies beside it, and may read no other file.
+    # A page opened from a disk may load scripts of its folder, but no other files.
     _write(folder / "runs.js", f"globalThis.RUNS = {_compact(found)};\n")
     return folder / "index.html"
 
@@ -126,7 +125,7 @@ def _compact(value: object) -> str:
 
 
 def command_of(spec: RunSpec, protocol: str) -> str:
-    """What repeats a number of the folder on the command line."""
+    """Return the command that repeats a run of the folder."""
     default = RunSpec()
     options = {"dataset": spec.dataset, "protocol": protocol} | {
         field.name: getattr(spec, field.name)
@@ -147,12 +146,14 @@ def settings_of(
     grid: PublishedGrid,
     progress: Callable[[int], object] = lambda _: None,
 ) -> list[dict[str, Any]]:
-    """Every protocol along epsilon, for one data set and number of sites: one a number of
-    components."""
+    """Run every protocol over epsilon, for one data set and number of sites.
+
+    Returns: One mapping per number of components, as the page reads it.
+    """
     first = grid.specs(dataset, sites, grid.epsilons[0])[0]
     problem = local_problem(first.problem_key())
-    people = _people_of(first, problem)
-    shape = dataset_status(dataset).image_shape or (1, len(people.columns))
+    examples = _select_examples(first, problem)
+    shape = dataset_status(dataset).image_shape or (1, len(examples.columns))
     found: list[dict[str, Any]] = [
         {
             "dataset": dataset,
@@ -161,8 +162,8 @@ def settings_of(
             "people": problem.n_samples,
             "people_per_site": problem.n_samples // sites,
             "shape": shape,
-            "names": people.names,
-            "true": packed(people.levels(people.rows)),
+            "names": examples.names,
+            "true": packed(examples.levels(examples.rows)),
             "points": {name: [] for name in grid.protocols},
             "assumptions": [],
         }
@@ -182,7 +183,7 @@ def settings_of(
             setting |= {"floor": floor, "floor_text": percent(floor)}
             for name in grid.protocols:
                 pictures = [
-                    packed(people.levels(rebuild_rows(people.rows, each[name], problem)))
+                    packed(examples.levels(rebuild_rows(examples.rows, each[name], problem)))
                     for each in subspaces[: grid.pictured]
                 ]
                 of_protocol = [row for each in own for row in each if row["protocol"] == name]
@@ -211,13 +212,13 @@ def _point(rows: list[PcaRow], command: str, pictures: list[str]) -> dict[str, A
 
 
 def _usual_components(dataset: str, grid: PublishedGrid) -> int:
-    """The data set's own K, or the nearest that is run."""
+    """Return the data set's default K, or the nearest K of the grid."""
     usual = dataset_status(dataset).default_components or grid.components[0]
     return min(grid.within(dataset).components, key=lambda components: abs(components - usual))
 
 
 def packed(levels: IntArray) -> str:
-    """Pictures in sixteen shades, two pixels a byte, as base64; an odd last pixel gets a zero."""
+    """Encode images in sixteen shades as base64, two pixels per byte; an odd number is padded."""
     shades = (levels.ravel().astype(np.uint16) * (_SHADES - 1) + 127) // 255
     if shades.size % 2:
         shades = np.append(shades, 0)
@@ -225,7 +226,7 @@ def packed(levels: IntArray) -> str:
     return b64encode(pairs.tobytes()).decode()
 
 
-def _people_of(spec: RunSpec, problem: Problem) -> ExampleRows:
+def _select_examples(spec: RunSpec, problem: Problem) -> ExampleRows:
     prepared = load_prepared(*spec.problem_key().data)
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
     return select_example_rows(prepared, limits, np.diag(problem.reference))

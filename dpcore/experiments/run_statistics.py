@@ -42,14 +42,6 @@ def chance_of_mean_above(values: Sequence[float], level: float) -> float | None:
     return float(stdtr(len(values) - 1, ahead * math.sqrt(len(values)) / spread))
 
 
-def chance_ahead(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the posterior probability that the first captures more than the second on average.
-
-    Runs with one number may share their noise, so the differences of pairs are used.
-    """
-    return chance_of_mean_above([a - b for a, b in zip(first, second, strict=False)], 0.0)
-
-
 def least_share(successes: int, draws: int, *, confidence: float = 0.95) -> float:
     """Return a lower confidence limit of the success probability (Clopper & Pearson 1934).
 

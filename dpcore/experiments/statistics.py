@@ -1,4 +1,4 @@
-"""Experiments with one private statistic of a column."""
+"""Experiments with one private statistic of a column: release, error distribution, bounds."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ from dpcore.statistics import (
 )
 from dpcore.streams import Purpose, root_of_release, stream
 
-# What is asked of one column: a statistic, its public bounds, its budget.
-
 MEAN, VARIANCE, HISTOGRAM = "mean", "variance", "histogram"
 KINDS = (MEAN, VARIANCE, HISTOGRAM)
 
-# Bounds for the pixels of pictures, which the way of encoding gives; encoded tables are in [0, 1].
+# Public bounds of the values of a data set; encoded tables are in [0, 1].
 _BOUNDS = {
     "digits": (0.0, 16.0),
     "covtype": (0.0, 4000.0),
@@ -49,17 +47,16 @@ _TYPED = (0.0, 100.0)
 _NEAREST = 1e-9
 _SEPARATORS = re.compile(r"[\s,;]+")
 
-
 TYPED_NUMBERS = "the typed numbers"
 
 
 @dataclass(frozen=True)
 class StatisticSpec:
-    """What is released about one column.
+    """Settings of one private statistic of a column.
 
-    low, high: Public bounds; the histogram's outermost edges.
-    epsilon, delta: Asked of this one release.
-    column: Public name of what the values are. Columns of one name share their noise.
+    low, high: Public bounds; the outermost edges of a histogram.
+    epsilon, delta: Requested budget of this release.
+    column: Public name of the values. Columns with the same name share their noise.
     """
 
     kind: str = param(MEAN, "Statistic", choices=KINDS, label=str.capitalize)
@@ -70,11 +67,11 @@ class StatisticSpec:
     mechanism: str = param(
         "laplace",
         "Noise",
-        "Laplace promises pure ε and does not use δ.",
+        "Laplace has pure ε and does not use δ.",
         choices=MECHANISMS,
         label={"laplace": "Laplace", "gaussian": "Gaussian, analytic"}.__getitem__,
     )
-    bins: int = param(10, "Bins", "Of the histogram, equally wide.", low=2, up_to=40)
+    bins: int = param(10, "Bins", "Number of equally wide bins of the histogram.", low=2, up_to=40)
     seed: int = param(0, "Seed", low=0, high=2**63 - 1)
     column: str = ""
 
@@ -87,7 +84,7 @@ class StatisticSpec:
             if not abs(bound) <= LARGEST_BOUND:
                 reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
                 raise ParameterError(name, reach, bound)
-        # Closer together, rounding would move values between bins and swallow the noise.
+        # Rounding at closer bounds would move values between bins and remove the noise.
         if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
             raise ParameterError(
                 "upper bound", f"further above the lower bound, {self.low:g}", self.high
@@ -95,17 +92,17 @@ class StatisticSpec:
 
     @property
     def edges(self) -> np.ndarray:
-        """(bins + 1,) public edges."""
+        """Public edges of the bins, shape (bins + 1,)."""
         return np.linspace(float(self.low), float(self.high), self.bins + 1)
 
     def charge(
         self, dataset: str | None, identity: tuple[object, ...], name: str, guarantee: Guarantee
     ) -> Charge:
-        """What one release of it is charged.
+        """Return the charge of one release.
 
-        dataset: None stands for numbers that somebody typed.
-        identity: Tells the column, or the numbers, from any other.
-        name: What a person calls the column.
+        dataset: Name of the data set; None for typed numbers.
+        identity: Values that identify the column, or the typed numbers.
+        name: Displayed name of the column.
         """
         settings: tuple[object, ...] = (
             self.kind,
@@ -119,7 +116,7 @@ class StatisticSpec:
             settings += (self.bins,)
         if self.mechanism == "gaussian":
             settings += (self.delta,)
-        # Typed numbers are their own identity, and may be many.
+        # The identity of typed numbers are the numbers, of which there may be many.
         column = sha256(repr(identity).encode()).hexdigest()
         release = Release.of(
             guarantee,
@@ -127,23 +124,23 @@ class StatisticSpec:
             label=f"the {self.kind} of {name}, ε = {self.epsilon:g}, seed {self.seed}",
             dataset=dataset or TYPED_NUMBERS,
         )
-        # Of typed numbers nothing keys the noise but how many there are.
+        # The noise of typed numbers depends on their count and not on their values.
         stream = "" if dataset else joined("typed", len(identity), *settings)
         return Charge(release, what=(self.kind,), seen=(name,), stream=stream)
 
 
 def usual_bounds(dataset: str | None) -> tuple[float, float]:
-    """Bounds somebody may choose before seeing any value; None is for typed numbers."""
+    """Return bounds that are public knowledge about a data set; None for typed numbers."""
     if dataset is None:
         return _TYPED
     return _BOUNDS.get(dataset, (0.0, 1.0))
 
 
 def numbers_in(text: str) -> np.ndarray:
-    """The numbers in a text, separated by blanks, commas, semicolons or lines.
+    """Parse the numbers in a text, separated by blanks, commas, semicolons or lines.
 
-    Raises `ParameterError` naming the first thing that is no finite number, or if there are fewer
-        than two.
+    Raises `ParameterError` with the first word that is not a finite number, or if there are fewer
+    than two numbers.
     """
     numbers = []
     for word in filter(None, _SEPARATORS.split(text.strip())):
@@ -159,16 +156,15 @@ def numbers_in(text: str) -> np.ndarray:
     return np.array(numbers)
 
 
-# One private statistic of a column: the release, the law of its error, what the bounds cost.
-
 PROBABILITY = 0.95
 TYPED = "typed"
 
 
 class ErrorBoundRow(TypedDict):
-    """What an upper bound costs, in units of the statistic.
+    """Error of the statistic for one upper bound, in units of the statistic.
 
-    `bias` is its size, `noise` a standard deviation, `error` the root of the sum of squares.
+    `bias` is the absolute bias of clipping, `noise` the standard deviation of the noise, and
+    `error` the root of the sum of their squares.
     """
 
     high: float
@@ -178,21 +174,21 @@ class ErrorBoundRow(TypedDict):
 
 
 class PeopleRow(TypedDict):
-    """How many people keep an error that small."""
+    """Number of rows needed for an error."""
 
     error: float
     people: int
 
 
 def n_outside(values: np.ndarray, spec: StatisticSpec) -> int:
-    """How many values the bounds move. Exact: for whoever holds the values, not for release."""
+    """Return the number of values outside the bounds. Exact, so not for release."""
     return int(np.count_nonzero((values < spec.low) | (values > spec.high)))
 
 
 def release(values: np.ndarray, spec: StatisticSpec, repetition: int = 0) -> PrivateStatistic:
-    """One release of the statistic; a repetition is one draw of its noise.
+    """Release the statistic; a repetition is one draw of its noise.
 
-    The noise is of this column, statistic, bounds and budget alone.
+    The noise is independent for each column, statistic, bounds and budget.
     """
     root = root_of_release(
         spec.seed,
@@ -205,27 +201,27 @@ def release(values: np.ndarray, spec: StatisticSpec, repetition: int = 0) -> Pri
         spec.epsilon,
         spec.delta if spec.mechanism == "gaussian" else 0.0,
     )
-    return _released(values, spec, stream(root, Purpose.STATISTIC, repetition))
+    return _release(values, spec, stream(root, Purpose.STATISTIC, repetition))
 
 
 def truth(values: np.ndarray, spec: StatisticSpec) -> float | np.ndarray:
-    """What the values themselves give, unbounded and without noise. Not private."""
+    """Compute the statistic without noise. Not private."""
     if spec.kind == HISTOGRAM:
         return np.histogram(np.clip(values, spec.low, spec.high), spec.edges)[0].astype(float)
     return float(values.mean() if spec.kind == MEAN else values.var())
 
 
 def affordable_draws(n_samples: int, spec: StatisticSpec) -> int:
-    """How many releases to draw for their law to show within a moment: 50 to 1,000.
+    """Return the number of releases, 50 to 1,000, that can be drawn in about a second.
 
-    A histogram gives an error a bin, and takes longer.
+    A histogram has one error per bin and takes longer.
     """
-    wanted, work = (1000, 5e7) if spec.kind != HISTOGRAM else (200, 1e7)
-    return int(min(wanted, max(50, work // n_samples)))
+    most, work = (1000, 5e7) if spec.kind != HISTOGRAM else (200, 1e7)
+    return int(min(most, max(50, work // n_samples)))
 
 
 def error_draws(values: np.ndarray, spec: StatisticSpec, draws: int) -> np.ndarray:
-    """Errors of many releases, against the statistic of the bounded values.
+    """Draw errors of releases, relative to the statistic of the bounded values.
 
     Returns: shape (draws,), or (draws * bins,) for a histogram
     """
@@ -233,17 +229,17 @@ def error_draws(values: np.ndarray, spec: StatisticSpec, draws: int) -> np.ndarr
     exact = truth(bounded, spec)
     rng = stream(spec.seed, Purpose.STATISTIC, 1, 0)
     return np.concatenate(
-        [np.atleast_1d(_released(bounded, spec, rng).value - exact) for _ in range(draws)]
+        [np.atleast_1d(_release(bounded, spec, rng).value - exact) for _ in range(draws)]
     )
 
 
 def error_reached(spec: StatisticSpec, scale: float) -> float:
-    """The size of error that theory exceeds in 5 draws of 100."""
+    """Return the absolute error that is exceeded with probability 5 %, by theory."""
     return float(error_law(spec.mechanism, scale).ppf((1 + PROBABILITY) / 2))
 
 
 def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.ndarray:
-    """(points, 2) error and theoretical density of it, over the middle 99.8 %."""
+    """Return errors and their theoretical density, shape (points, 2), over the middle 99.8 %."""
     law = error_law(spec.mechanism, scale)
     low, high = law.interval(0.998)
     errors = np.linspace(low, high, points)
@@ -253,16 +249,16 @@ def error_density(spec: StatisticSpec, scale: float, points: int = 241) -> np.nd
 def bound_trade_off(
     values: np.ndarray, spec: StatisticSpec, steps: int = 41
 ) -> list[ErrorBoundRow]:
-    """Bias and noise of the mean or variance against the upper bound.
+    """Return bias and noise of the mean or variance for several upper bounds.
 
-    The bias is read from the values themselves: not private, a lesson in choosing bounds.
+    The bias is computed from the values, so it is not private.
     """
     width = spec.high - spec.low
     rows: list[ErrorBoundRow] = []
     for high in sorted({spec.high, *(spec.low + width * np.geomspace(0.05, 4.0, steps))}):
         try:
             bounded = replace(spec, high=float(high))
-        except ParameterError:  # beyond what public bounds may be
+        except ParameterError:  # outside the allowed bounds
             continue
         bias = abs(
             float(clipping_bias(values, bounds=(bounded.low, bounded.high), statistic=spec.kind))
@@ -275,9 +271,9 @@ def bound_trade_off(
 
 
 def people_for(spec: StatisticSpec, error: float) -> int:
-    """People from which the noise stays below `error` 95 times in 100.
+    """Return the number of rows from which the noise is below `error` with probability 95 %.
 
-    For a histogram the error is a share of all people, for each bin.
+    For a histogram, the error is that of each bin's share of all rows.
     """
     return people_needed(
         error,
@@ -291,7 +287,7 @@ def people_for(spec: StatisticSpec, error: float) -> int:
 
 
 def people_rows(spec: StatisticSpec, points: int = 25) -> list[PeopleRow]:
-    """People needed for errors from a thousandth of the range to half of it."""
+    """Return the rows needed for errors from a thousandth of the range to half of it."""
     return [
         {"error": float(error), "people": people_for(spec, float(error))}
         for error in error_range(spec) * np.geomspace(0.001, 0.5, points)
@@ -299,7 +295,7 @@ def people_rows(spec: StatisticSpec, points: int = 25) -> list[PeopleRow]:
 
 
 def error_range(spec: StatisticSpec) -> float:
-    """The largest value an error can sensibly have: the range of the statistic."""
+    """Return the range of the statistic, which bounds its error."""
     if spec.kind == HISTOGRAM:
         return 1.0
     width = spec.high - spec.low
@@ -307,20 +303,18 @@ def error_range(spec: StatisticSpec) -> float:
 
 
 def data_driven_edges(values: np.ndarray, spec: StatisticSpec) -> np.ndarray:
-    """(bins + 1,) edges from the smallest to the largest value. Not private: the mistake."""
+    """Return edges from the smallest to the largest value, as an example of a privacy error."""
     low, high = float(values.min()), float(values.max())
     return np.linspace(low, high if high > low else low + 1.0, spec.bins + 1)
 
 
-def _released(
-    values: np.ndarray, spec: StatisticSpec, rng: np.random.Generator
-) -> PrivateStatistic:
-    release = {
+def _release(values: np.ndarray, spec: StatisticSpec, rng: np.random.Generator) -> PrivateStatistic:
+    mechanism = {
         MEAN: partial(private_mean, bounds=(spec.low, spec.high)),
         VARIANCE: partial(private_variance, bounds=(spec.low, spec.high)),
         HISTOGRAM: partial(private_histogram, edges=spec.edges),
     }[spec.kind]
-    return release(
+    return mechanism(
         values,
         epsilon=spec.epsilon,
         delta=spec.delta if spec.mechanism == "gaussian" else 0.0,
@@ -331,10 +325,10 @@ def _released(
 
 @dataclass(frozen=True)
 class ErrorsSpec(Spec):
-    """Many releases of one statistic.
+    """Spec of the errors of many releases of one statistic.
 
     origin: (data set, column number), or ("typed", numbers …).
-    draws: How many releases.
+    draws: Number of releases.
     """
 
     # All releases are made together, from one stream.
@@ -368,8 +362,18 @@ class ErrorsSpec(Spec):
     def data_of(cls, key: tuple[Any, ...]) -> Hashable:
         return str(key[0])
 
-    def rows(self, problem: np.ndarray, repetition: int) -> Sequence[Row]:
-        return _rows(self, problem, repetition)
+    def rows(self, problem: np.ndarray, repetition: int) -> Sequence[Row]:  # noqa: ARG002
+        started = time.perf_counter()
+        errors = error_draws(problem, self.statistic, self.draws).tolist()
+        row = row_from(
+            StatisticRow,
+            self.statistic,
+            samples=len(problem),
+            draws=self.draws,
+            errors=errors,
+            seconds=time.perf_counter() - started,
+        )
+        return [row]
 
     def with_values(self, values: dict[str, Any]) -> Self:
         own = {name: values.pop(name) for name in self.__dataclass_fields__ if name in values}
@@ -378,9 +382,9 @@ class ErrorsSpec(Spec):
 
 
 class StatisticRow(TypedDict):
-    """Errors of many releases, against the statistic of the bounded values.
+    """Row with the errors of many releases, relative to the statistic of the bounded values.
 
-    One a release; of a histogram one a bin and release.
+    `errors` has one value per release, or per bin and release of a histogram.
     """
 
     column: str
@@ -398,16 +402,6 @@ class StatisticRow(TypedDict):
     seconds: float
 
 
-def _rows(spec: ErrorsSpec, values: np.ndarray, _repetition: int) -> list[StatisticRow]:
-    started, asked = time.perf_counter(), spec.statistic
-    found = {
-        "samples": len(values),
-        "draws": spec.draws,
-        "errors": error_draws(values, asked, spec.draws).tolist(),
-    }
-    return [row_from(StatisticRow, asked, **found, seconds=time.perf_counter() - started)]
-
-
 def _values(origin: tuple[Any, ...]) -> np.ndarray:
     first, *rest = origin
     values = np.array(rest) if first == TYPED else load_dataset(first).X[:, rest[0]]
@@ -416,7 +410,7 @@ def _values(origin: tuple[Any, ...]) -> np.ndarray:
     return values
 
 
-# The values of a column, or typed ones, by their origin.
+# Values by their origin.
 local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
 
 
@@ -426,7 +420,7 @@ print(np.round(result.value, 6), result.mechanism, result.guarantee.epsilon)"""
 
 
 def statistic_recipe(spec: StatisticSpec, origin: tuple[str, int] | list[float]) -> Recipe:
-    """Return a recipe that repeats the page's release.
+    """Return a recipe that repeats a release.
 
     origin: (data set, column number) or list of float. Source of the values, or the values.
     """

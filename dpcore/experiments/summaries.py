@@ -1,4 +1,4 @@
-"""Rows as sentences, and differences between paired curves."""
+"""Rows in sentences and rounded numbers, and differences between paired curves."""
 
 from __future__ import annotations
 
@@ -12,50 +12,32 @@ from scipy.special import stdtrit
 from dpcore.experiments.engine import Row
 from dpcore.experiments.spec import PrivateSpec
 
-# Rows as sentences: what a run found, in words and sensible digits.
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean, least and greatest captured energy over the draws, as shares of the optimum."""
-
-    mean: float
-    least: float
-    greatest: float
-    draws: int
-
-
-def spread_of(rows: Sequence[Row], protocol: str) -> Spread:
-    """Spread of one protocol's rows."""
-    ratios = [row["energy_ratio"] for row in rows if row["protocol"] == protocol]
-    return Spread(fmean(ratios), min(ratios), max(ratios), len(ratios))
-
 
 def counted(count: int, noun: str) -> str:
-    """ "1 site", "5 sites"."""
+    """Return a count with its noun: "1 site", "5 sites"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def percent(share: float) -> str:
-    """A share in whole percent, or one more digit close to either end."""
+    """Return a share in whole percent; near 0 % and 100 % with one decimal."""
     digits = 1 if 0 < share < 0.095 or 0.985 < share < 1 else 0
     return f"{share:.{digits}%}".replace("%", " %")
 
 
 def mean_in_words(spec: PrivateSpec, *, has_mean: bool) -> str:
-    """Whether a private mean was bought, where that is left to a rule."""
+    """Return a sentence on whether rows were centred by a private mean; empty if they cannot be."""
     if not spec.may_buy_mean:
         return ""
     if has_mean:
-        return "A part of this budget pays for the private mean that rows are centred by."
+        return "A part of this budget pays for the private mean, around which rows are centred."
     return (
-        "A private mean of so few people would cost more than it is worth at this ε: none is "
-        "bought, and rows are taken around the public middle."
+        "A private mean of these few rows would cost more than it gains at this ε. There is none, "
+        "and rows are centred at the public middle."
     )
 
 
 def bytes_in_words(count: float) -> str:
-    """A number of bytes with a unit, in two or three digits."""
+    """Return a number of bytes with a unit, in two or three digits."""
     if count < 1000:
         return f"{count:.0f} bytes"
     units = ("kB", "MB", "GB", "TB")
@@ -64,26 +46,25 @@ def bytes_in_words(count: float) -> str:
     return f"{scaled:.{0 if scaled >= 9.95 else 1}f} {units[power - 1]}"
 
 
-# Rows as curves that share their draws, and differences between them beyond luck.
-
+# Probability that a difference of equal means exceeds its `luck`.
 _LEVEL = 0.001
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Mean of paired differences and how far luck alone could bring it."""
+    """Mean of differences, and the limit that pure chance exceeds with probability 0.001."""
 
     mean: float
     luck: float
 
     @property
     def sign(self) -> int:
-        """1 or -1 where it is beyond luck, else 0."""
+        """1 or -1 if the mean is beyond the limit, else 0."""
         return (self.mean > self.luck) - (self.mean < -self.luck)
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """Difference of two series that share their draws, in order."""
+    """Compute the difference of two series whose draws are paired in order."""
     differences = [a - b for a, b in zip(first, second, strict=True)]
     n = len(differences)
     if n < 2:
@@ -93,9 +74,9 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
 
 
 class Curves:
-    """Rows of one panel by protocol and value, each a series over the draws.
+    """Captured energies of one panel by protocol and value, each a series over the draws.
 
-    field: The axis.
+    field: Field of the axis.
     """
 
     def __init__(self, rows: Sequence[Row], field: str):
@@ -113,27 +94,29 @@ class Curves:
         self.protocols = list(dict.fromkeys(protocol for protocol, _ in series))
 
     def at(self, protocol: str, value: float) -> list[float]:
-        """Energy ratios of one point, by repetition."""
+        """Return the energy ratios of one point, by repetition."""
         return self._series[protocol, value]
 
     def mean(self, protocol: str, value: float) -> float:
         return fmean(self.at(protocol, value))
 
     def means(self, protocol: str) -> list[tuple[float, float]]:
-        """Values and means of a protocol's curve."""
+        """Return the values and means of a protocol's curve."""
         return [(value, self.mean(protocol, value)) for value in self.values]
 
     def step(self, protocol: str, start: float, stop: float) -> Difference:
-        """What a protocol gains from one value to another."""
+        """Return the gain of a protocol from one value to another."""
         return paired(self.at(protocol, stop), self.at(protocol, start))
 
     def lead(self, first: str, second: str, value: float) -> Difference:
-        """By how much one protocol is ahead of another."""
+        """Return the difference between two protocols at one value."""
         return paired(self.at(first, value), self.at(second, value))
 
 
 def crossing(means: Iterable[tuple[float, float]], level: float) -> float | None:
-    """Where a mean curve first reaches a level, on a straight line in log value; None if never.
+    """Return the first value at which a mean curve reaches a level, or None.
+
+    The curve is linear in log value between neighbouring points.
 
     means: (value, mean), the values ascending.
     """

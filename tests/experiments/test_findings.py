@@ -4,28 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.experiments.summaries import bytes_in_words, counted, percent, spread_of
-
-
-def rows_of(**ratios):
-    return [
-        {
-            "protocol": protocol,
-            "energy_ratio": ratio,
-            "epsilon": 0.5,
-            "sites": 4,
-            "samples": 4004,
-            "random_ratio": 0.08,
-            "knowledge": "none",
-        }
-        for protocol, values in ratios.items()
-        for ratio in values
-    ]
-
-
-def test_spread_is_of_one_protocols_draws():
-    spread = spread_of(rows_of(dpdis=[0.2, 0.4, 0.9], local=[0.1]), "dpdis")
-    assert (spread.mean, spread.least, spread.greatest, spread.draws) == (0.5, 0.2, 0.9, 3)
+from dpcore.experiments.summaries import bytes_in_words, counted, percent
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.errors import DataUnavailable
 from dpcore.experiments import kept_moments
-from dpcore.experiments.kept_moments import load_or_compute, with_stored_centres
+from dpcore.experiments.kept_moments import load_or_compute
 from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.experiments.problem import Problem, Problems, load_prepared
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store
@@ -127,9 +127,7 @@ def test_where_nothing_can_be_kept_it_is_made_and_said(rows_file):
     assert Store().trouble == "" and len(entries(rows_file)) == 1
 
 
-def test_sweeps_keep_none_and_nothing_is_kept_that_would_push_out_much(rows_file, monkeypatch):
-    started([]).for_sweeps()(KEY)
-    assert not entries(rows_file)
+def test_nothing_is_kept_that_would_push_out_much(rows_file, monkeypatch):
     monkeypatch.setenv(SIZE_VARIABLE, "1 MB")
     started([])(KEY)
     assert not entries(rows_file)
@@ -142,32 +140,6 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     started([])(KEY)
     assert not list(tmp_path.iterdir())
-
-
-def first_draw(problem: Problem) -> list:
-    """Rows of a draw that a visitor looks at."""
-    return [
-        row["energy_ratio"]
-        for row in run_repetitions([ON_SPHERE], with_stored_centres(problem), 0)[0]
-    ]
-
-
-def test_on_the_sphere_the_next_start_has_the_first_draw_and_reads_rows_for_another(rows_file):
-    key = ON_SPHERE.problem_key()
-    first = started([])(key)
-    energies = first_draw(first)
-    n_kept = len(entries(rows_file))
-    run_repetitions([ON_SPHERE], first, 1)
-    assert len(entries(rows_file)) == n_kept  # only of the draw that somebody looks at
-    read: list = []
-    found = started(read)(key)
-    assert_same(first, found)
-    assert_same_arrays(first.moments, found.moments, "half_widths")
-    assert first_draw(found) == energies and not read
-    other = run_repetitions([ON_SPHERE], found, 1)
-    assert len(read) == 1
-    expected = run_repetitions([ON_SPHERE], Problems()(key), 1)
-    assert [row["energy_ratio"] for row in other[0]] == [row["energy_ratio"] for row in expected[0]]
 
 
 def test_rows_of_an_exchanged_file_are_not_taken_for_those_of_the_kept_moments(rows_file):

@@ -13,7 +13,6 @@ import pytest
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.problem import Problems, load_prepared
-from dpcore.experiments.sweep import Sweep, collect
 
 KEYS = [RunSpec(sites=sites, reference="all").problem_key() for sites in (2, 3, 4)]
 
@@ -32,22 +31,6 @@ def problems(read) -> Problems:
     return Problems(load, keep=2)
 
 
-def test_data_are_read_once_for_pages_and_sweeps(problems, read):
-    source = problems.for_sweeps()
-    for key in KEYS:
-        assert np.array_equal(problems(key).reference, source(key).reference)
-    assert list(read.values()) == [1]
-
-
-def test_a_sweep_uses_what_is_there_and_pushes_nothing_out(problems):
-    kept = problems(KEYS[0])
-    source = problems.for_sweeps()
-    assert source(KEYS[0]) is kept
-    assert source(KEYS[1]) is not source(KEYS[2])
-    assert problems.peek(KEYS[0]) is kept
-    assert problems.peek(KEYS[1]) is None and problems.peek(KEYS[2]) is None
-
-
 def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
     """A seed each, as 2,200 addresses had: 64 problems of 9 MB stayed for good."""
     large = SimpleNamespace(rows=np.zeros(9 * 1024**2, np.uint8))
@@ -59,12 +42,6 @@ def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
     still_there = sum(kept.peek(key) is not None for key in seeds)
     assert 0 < still_there * large.rows.nbytes <= 256 * 1024**2
     assert kept.peek(seeds[-1]) is not None
-
-
-def test_a_sweep_on_shared_problems_gives_the_same_rows(problems):
-    sweep = Sweep(RunSpec(protocols=("dpdis",), repetitions=2), (("sites", (2, 4)),))
-    alone, shared = collect(sweep), collect(sweep, problems=problems.for_sweeps(), workers=2)
-    assert [row["energy"] for row in alone.rows] == [row["energy"] for row in shared.rows]
 
 
 def test_what_is_being_made_is_waited_for_and_not_made_twice():

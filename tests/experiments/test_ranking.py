@@ -23,7 +23,6 @@ from dpcore.experiments.ranking import (
 )
 from dpcore.experiments.run_statistics import (
     FRESH_RUNS,
-    chance_ahead,
     chance_of_mean_above,
     least_share,
     reaches_target,
@@ -186,13 +185,6 @@ def test_the_chance_is_that_of_the_posterior():
     assert chance_of_mean_above((0.8, 0.8), level) == 1.0
     assert chance_of_mean_above((0.7, 0.7), level) == 0.0
     assert chance_of_mean_above((0.7, 0.7), 0.7) == 0.5
-
-
-def test_who_is_ahead_is_told_from_pairs():
-    shared = np.linspace(0, 0.2, 8)
-    ahead = 0.5 + shared + 0.01 * np.array([1, 2, 1, 2, 1, 2, 1, 2])
-    assert chance_ahead(ahead, 0.5 + shared) > 0.999
-    assert chance_ahead(0.5 + shared, ahead) == pytest.approx(1 - chance_ahead(ahead, 0.5 + shared))
 
 
 def test_the_least_share_is_the_exact_binomial_limit():

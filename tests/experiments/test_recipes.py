@@ -8,18 +8,12 @@ import sys
 from pathlib import Path
 
 import nbformat
-import pytest
 
-from dpcore.experiments.export import recipe_of, recipe_of_sweeps
+from dpcore.experiments.export import recipe_of
 from dpcore.experiments.pca import RunSpec, run
-from dpcore.experiments.sweep import Sweep, collect
 
 REPOSITORY = Path(__file__).parents[2]
 SPEC = RunSpec(protocols=("dpdis", "pooled"), truncation="psd", repetitions=2, seed=3)
-SWEEPS = (
-    Sweep(SPEC, (("dataset", ("digits", "synthetic-2012")), ("epsilon", (0.1, 1.0)))),
-    Sweep(RunSpec(repetitions=1), (("sites", (2, 5000)),)),
-)
 SHOWN = '\nimport json\nprint("ROWS", json.dumps(rows))\n'
 
 
@@ -44,17 +38,8 @@ def test_a_script_gives_the_rows_of_its_run():
     assert numbers(rows_of(recipe_of(SPEC).script())) == numbers(run(SPEC))
 
 
-def test_a_script_gives_the_rows_of_its_sweeps():
-    expected = [row for sweep in SWEEPS for row in collect(sweep).rows]
-    assert numbers(rows_of(recipe_of_sweeps(SWEEPS).script())) == numbers(expected)
-
-
-@pytest.mark.parametrize("recipe", [recipe_of(SPEC), recipe_of_sweeps(SWEEPS)])
-def test_a_notebook_is_the_script_in_cells_and_runs(recipe, monkeypatch):
-    from plotly.graph_objects import Figure
-
-    shown = []
-    monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
+def test_a_notebook_is_the_script_in_cells_and_runs():
+    recipe = recipe_of(SPEC)
     document = nbformat.reads(recipe.notebook(), as_version=nbformat.NO_CONVERT)
     nbformat.validate(document)
     sources = [cell.source for cell in document.cells if cell.cell_type == "code"]
@@ -64,5 +49,3 @@ def test_a_notebook_is_the_script_in_cells_and_runs(recipe, monkeypatch):
     for source in sources:
         exec(source, names)
     assert names["rows"]
-    if "sweeps" in names:
-        assert [figure.layout.title.text for figure in shown] == ["digits", "synthetic-2012", ""]
