@@ -52,7 +52,7 @@ def _cases_of(entry: Protocol) -> Iterator[AuditCase]:
 def _released(protocol: str, draw: Draw) -> Subspace:
     """Return the eigenpairs of the noisy joint moment, and its centre."""
     average = noisy_joint_moment(
-        draw.everybody, draw.settings, protocol=protocol, repetition=draw.repetition
+        draw.all_sites, draw.settings, protocol=protocol, repetition=draw.repetition
     )
     eigenvalues, vectors = np.linalg.eigh(average.spectrum.matrix)
     return Subspace(vectors.T, eigenvalues, average.guarantee, centre=average.centre)

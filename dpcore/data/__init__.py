@@ -1,4 +1,4 @@
-"""Data sets, bounds on their rows, and how people are shared out among sites."""
+"""Data sets, bounds on the norms of rows, and the assignment of people to sites."""
 
 from dpcore.data.dataset import Dataset, DatasetStatus
 from dpcore.data.loading import dataset_status, list_datasets, load_dataset, unit_of

@@ -42,8 +42,8 @@ _PARTS = {
 }
 _FIELDS = 42
 _INCOME = Nominal("income", _FIELDS - 1, ("- 50000", "50000+"))
-# The Bureau's documentation of the survey top-codes ages at 90, hourly wages at 9,999 cents, and
-# gives weeks to 52 and an employer's size in classes to 6; of amounts and weights none is at hand.
+# Largest values in the Bureau's documentation: age 90, hourly wage 9,999 cents, 52 weeks, and 6
+# classes of an employer's size. Ranges of amounts and weights are not documented.
 CENSUS_COLUMNS = (*read_code_book(Path(__file__).with_name("census.csv")), _INCOME)
 
 

@@ -103,8 +103,9 @@ def _covtype(
         label_names=_LABELS,
         feature_names=COVTYPE_FEATURES,
         provenance=provenance,
-        # Metres: Colorado's front range rises to 4,000, and roads and past fires are as far:
-        # 4000 * sqrt(3) = 6,928. The other columns are small in comparison.
+        # Metres: elevations in Colorado's front range reach 4,000, and distances to roads and past
+        # fires are of the same size: 4000 * sqrt(3) = 6,928. The other columns are small in
+        # comparison.
         public_norm_bound=7_000.0,
     )
 

@@ -5,8 +5,8 @@ degrees, a pixel), never from values. Their text form, in an address or on the c
 ``Aspect=0:360; Slope=0:90``.
 
 A `HeldTable` lives as long as its owner, for example a visitor's session, references it. Results
-that are computed from its rows are stored in its `kept` and deleted with it: caches find the table
-of a key by `holder_of`, and code that writes files checks `is_held`.
+that are computed from its rows are stored in its `results` and deleted with it: caches find the
+table of a key by `holder_of`, and code that writes files checks `is_held`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ColumnRange:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the columns have limits."""
+        """Return whether the columns have limits."""
         return math.isfinite(self.lower)
 
     def __str__(self) -> str:
@@ -176,17 +176,17 @@ class Dataset:
                 f"{self.X.dtype} of shape {self.X.shape}",
             )
         for name in ("labels", "sites"):
-            given = getattr(self, name)
-            if given is None:
+            values = getattr(self, name)
+            if values is None:
                 continue
-            if given.shape != self.X.shape[:1]:
-                raise ParameterError(name, f"one for each of {len(self.X)} rows", given.shape)
-            object.__setattr__(self, name, _read_only(given))
+            if values.shape != self.X.shape[:1]:
+                raise ParameterError(name, f"one for each of {len(self.X)} rows", values.shape)
+            object.__setattr__(self, name, _read_only(values))
         if self.column_limits is not None:
             limits = checked_limits(self.column_limits, self.feature_names)
             object.__setattr__(self, "column_limits", _read_only(limits))
-        # Caches hand one Dataset to many sessions, which must not modify it. A view, because the
-        # caller's own array is the caller's.
+        # Caches share one Dataset between sessions, so its rows are read-only. The flag is set on a
+        # view: the caller's own array stays writable.
         object.__setattr__(self, "X", _read_only(self.X))
 
     @property
@@ -199,10 +199,10 @@ class Dataset:
 
     @property
     def public_ball(self) -> tuple[FloatArray, float]:
-        """Centre (n_features,) and radius of a ball for the rows that takes no look at them.
+        """Return the centre (n_features,) and the radius of a public ball for the rows.
 
-        Around the middle of the columns' limits, where half the diagonal between them is shorter
-        than the bound around zero; no row within its limits leaves that one.
+        If half the diagonal of the columns' limits is below the norm bound, the ball is the
+        smallest one that contains all rows within the limits. Otherwise it is around zero.
         """
         if self.limits_in_use is None:
             return np.zeros(self.n_features), self.public_norm_bound
@@ -211,7 +211,7 @@ class Dataset:
 
     @property
     def limits_in_use(self) -> FloatArray | None:
-        """The columns' limits where they make the smaller ball, of shape (n_features, 2)."""
+        """Return the columns' limits (n_features, 2) if they give the smaller ball, else None."""
         limits = self.column_limits
         if limits is None or half_diagonal(limits) >= self.public_norm_bound:
             return None
@@ -219,10 +219,12 @@ class Dataset:
 
 
 def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatArray:
-    """Limits of columns, lower before upper; a column of one value may stand among others.
+    """Return the limits as an array after checks: lower before upper, finite.
 
-    Raises `ParameterError` if there is not one finite pair a column, a pair is in the wrong order,
-        or all columns hold one value only.
+    Some columns may be limited to a single value, but not all.
+
+    Raises `ParameterError` if a column has no finite pair of limits, a pair is in the wrong order,
+        or all columns are limited to a single value.
     """
     found = np.array(limits, dtype=np.float64)
     shape = len(feature_names), 2
@@ -345,19 +347,19 @@ class HeldTable:
     dataset: Rows; the data set gets the secret name.
     ending: End of the name, only for processes with one user; random by default.
     name: Name for `load_dataset` while the table exists.
-    kept: Results computed from the table, by key.
+    results: Results computed from the table, by key.
     """
 
     def __init__(self, dataset: Dataset, *, ending: str = "") -> None:
         self.name = PREFIX + (ending or token_hex(16))
         self.dataset = replace(dataset, name=self.name)
-        self.kept: dict[Any, Any] = {}
-        _held[self.name] = self
+        self.results: dict[Any, Any] = {}
+        _tables[self.name] = self
         _ever.add(True)
 
 
-_held: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
-# Not empty once a table was registered. Most servers skip the search through keys.
+_tables: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
+# Not empty after the first registration: without tables, the search of keys is skipped.
 _ever: set[bool] = set()
 
 
@@ -371,7 +373,7 @@ def held_table(name: str) -> HeldTable:
 
     Raises `ParameterError` if it was deleted.
     """
-    table = _held.get(name)
+    table = _tables.get(name)
     if table is None:
         raise ParameterError("dataset", "a table that its session still holds", "one that is gone")
     return table
@@ -390,7 +392,7 @@ def holder_of(key: object) -> HeldTable | None:
 def names_one_gone(key: object) -> bool:
     """Return whether a key names a deleted table."""
     name = held_name(key)
-    return name is not None and name not in _held
+    return name is not None and name not in _tables
 
 
 def held_name(key: object) -> str | None:

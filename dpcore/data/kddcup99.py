@@ -40,8 +40,8 @@ _ATTACKS = tuple(
     "back buffer_overflow ftp_write guess_passwd imap ipsweep land loadmodule multihop neptune "
     "nmap perl phf pod portsweep rootkit satan smurf spy teardrop warezclient warezmaster".split()
 )
-# The task's table of features calls the documented ones a share of connections, or 1 if so and 0
-# otherwise. It gives no range of seconds, bytes and counts.
+# The task's table of features documents shares of connections and indicators. It gives no range of
+# seconds, bytes and counts.
 KDDCUP_COLUMNS = read_code_book(Path(__file__).with_name("kddcup.csv"))
 _LABEL = Nominal("connection", 41, (*_ATTACKS, "normal"))
 

@@ -66,10 +66,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the catalogue. Sources are in order of preference; the first can be downloaded.
+    """Entry of the catalogue.
 
-    `ranges` are all columns, with public limits where the source's documentation gives some;
-    `unit` is what one row is.
+    Sources are in order of preference; the first can be downloaded. `ranges` lists all columns,
+    with the public limits that the source documents; `unit` is the noun for one row.
     """
 
     name: str
@@ -392,7 +392,8 @@ def load_dataset(
     limits : str
         Public limits of columns in place of the catalogue's (`dpcore.data.dataset`).
     download : bool
-        Fetch absent files into the data home. A part that is there is used as it is.
+        Whether to download absent files into the data home. A local part of a file is used as it
+        is.
     progress : callable(done_bytes, total_bytes), optional
         Function that is called for each file; `total_bytes` is 0 if unknown.
 
@@ -403,7 +404,7 @@ def load_dataset(
     Raises
     ------
     ParameterError
-        If `name` is not in the catalogue, `n_samples` is out of range or `limits` make no sense.
+        If `name` is not in the catalogue, `n_samples` is out of range or `limits` is invalid.
     DataUnavailable
         If files are absent and cannot be fetched, or are damaged.
 
@@ -423,8 +424,8 @@ def load_dataset(
     try:
         dataset = _read(*found, n_samples)
     except DataUnavailable:
-        # Not every file has a known checksum. What came may be some portal's log-in page, which
-        # must not stay under an official name.
+        # Some files have no known checksum. The download may be the log-in page of a portal, which
+        # must not be stored under an official name.
         for path in fetched:
             path.unlink(missing_ok=True)
         raise
@@ -452,7 +453,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
     found = entry.find(home)
     part_of_rows = found[0].part_of_rows if found else None
     sizes = [file.n_bytes for file in _missing(entry, home)]
-    known = [size for size in sizes if size is not None]
+    known_sizes = [size for size in sizes if size is not None]
     return DatasetStatus(
         name=entry.name,
         title=entry.title,
@@ -465,7 +466,7 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         unit=entry.unit,
         ready=found is not None,
         is_part=part_of_rows is not None,
-        download_bytes=0 if found else sum(known) if len(known) == len(sizes) else None,
+        download_bytes=0 if found else sum(known_sizes) if len(known_sizes) == len(sizes) else None,
         how_to_get=_how_to_get(entry, home) if found is None or part_of_rows else "Ready.",
     )
 

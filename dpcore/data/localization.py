@@ -49,8 +49,8 @@ _ACTIVITY = Nominal("activity", 7, _ACTIVITIES)
 
 
 def _metres(name: str, position: int) -> CodedNumber:
-    # One scale for all three axes keeps angles in the room; a room, and a sensor that errs. The
-    # documentation gives no range of coordinates.
+    # One scale for all three axes preserves angles. The range is that of a room plus sensor errors,
+    # since the documentation gives no range of coordinates.
     return CodedNumber(name, position, lowest=-2.0, highest=6.0)
 
 

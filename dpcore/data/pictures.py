@@ -45,7 +45,7 @@ def load_digits() -> Dataset:
     if package is None or package.origin is None:
         raise DataUnavailable("digits come with scikit-learn, which is not installed")
     path = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
-    with gzip.open(path, "rt") as file:  # by its name, NumPy asks for the working folder
+    with gzip.open(path, "rt") as file:  # NumPy reads the working folder if it gets a path
         table = np.loadtxt(file, delimiter=",")
     return Dataset(
         X=np.ascontiguousarray(table[:, :-1]),
@@ -109,7 +109,7 @@ def load_patches(n_samples: int | None = None) -> Dataset:
         feature_names=pixel_names(PATCH, PATCH),
         provenance=f"{n_samples:,} of the {total:,} overlapping 28 × 28 grey patches of "
         "scikit-learn's two sample photographs, drawn with a fixed seed.",
-        # A patch of sky at 80 % of white; nothing exceeds 28, which is a patch all white.
+        # Norm of a patch at 80 % of white, such as sky. A white patch has the largest norm, 28.
         public_norm_bound=22.4,
     )
 
@@ -233,7 +233,7 @@ def load_fashion_mnist(files: tuple[LocalFile, ...]) -> Dataset:
         feature_names=pixel_names(_SIDE, _SIDE),
         provenance="All 60,000 training pictures of Fashion-MNIST, 28 × 28 pixels in [0, 1], "
         "from the official files.",
-        # A garment that fills half the frame in white: sqrt(784 / 2).
+        # Norm of a garment that fills half the frame in white: sqrt(784 / 2).
         public_norm_bound=19.8,
     )
 
@@ -246,7 +246,7 @@ def _mnist(X: FloatArray, labels: IntArray, origin: str) -> Dataset:
         feature_names=pixel_names(_SIDE, _SIDE),
         provenance="All 60,000 training pictures of MNIST, 28 × 28 pixels in [0, 1], "
         f"from {origin}.",
-        # A pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
+        # Norm of a pen stroke that covers a quarter of the frame in full ink: sqrt(784 / 4).
         public_norm_bound=14.0,
     )
 
@@ -275,7 +275,7 @@ def _unit_range(pixels: IntArray, out: FloatArray) -> FloatArray:
 
 SIDE, N_ROWS = 14, 10_000
 _FOLDER = Path(__file__).parent
-# Bundled files, in MNIST's own format. A checksum, as any file may be damaged.
+# Bundled files in MNIST's own format, with checksums, because any file may be damaged.
 BUNDLED = (
     OfficialFile(
         "mnist-small-images-idx3-ubyte.gz",
@@ -350,8 +350,8 @@ _ROWS_PER_DIGIT = 200
 
 # View -> number of features, and a row norm to divide the view by. Half the 240 pixels at 6
 # gives 66, and Karhunen-Loeve coefficients are those pixels rotated. 76 Fourier magnitudes, a
-# quarter of them near 1, give 4.4. What the other three measure has no documented unit: a power
-# of ten each.
+# quarter of them near 1, give 4.4. The other three views have no documented unit and get a power of
+# ten each.
 VIEWS = {
     "fac": (216, 10_000.0),
     "fou": (76, 4.4),
@@ -360,8 +360,8 @@ VIEWS = {
     "pix": (240, 66.0),
     "zer": (47, 1_000.0),
 }
-# No official checksum is known. No number is many times as long as a whole row should be.
-_FARTHEST = 10.0
+# No official checksum is known. Larger entries, in units of a view's scale, are refused as damage.
+_LARGEST_ENTRY = 10.0
 MFEAT_FILES = tuple(
     OfficialFile(f"mfeat-{view}", url=_MFEAT_URL, most_bytes=4_000_000) for view in VIEWS
 )
@@ -374,8 +374,8 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
     names: list[str] = []
     for file, (view, (n_features, scale)) in zip(files, VIEWS.items(), strict=True):
         table = read_numbers(read_lines(file, _N_NUMERALS), n_features, file.path)
-        far = np.any(np.abs(table) > _FARTHEST * scale, axis=1)
-        refuse_rows(far, file.path, f"holds a number beyond {_FARTHEST * scale:,g}")
+        far = np.any(np.abs(table) > _LARGEST_ENTRY * scale, axis=1)
+        refuse_rows(far, file.path, f"holds a number beyond {_LARGEST_ENTRY * scale:,g}")
         tables.append(table / np.float32(scale))
         views[view] = slice(len(names), len(names) + n_features)
         names += [f"{view}_{j}" for j in range(n_features)]
@@ -386,8 +386,8 @@ def load_mfeat(files: tuple[LocalFile, ...]) -> Dataset:
         feature_names=tuple(names),
         provenance="All 2,000 handwritten numerals of UCI's multiple features, 200 a digit, six "
         "views of 649 features in all, each view divided by a public scale.",
-        # Six views, each about 1 long by its scale. That the longest row is 2.38 comes of scales
-        # that were written down one by one, of which three are powers of ten: nothing was fitted.
+        # Six views of norm about 1 each. The longest row has norm 2.38, because the scales were
+        # chosen view by view, three of them as powers of ten, and not fitted to the rows.
         public_norm_bound=math.sqrt(len(VIEWS)),
         views=views,
     )

@@ -17,12 +17,10 @@ from dpcore.arrays import BoolArray, FloatArray, IntArray, mapped
 from dpcore.data.dataset import Dataset, half_diagonal
 from dpcore.errors import ParameterError, require_one_of
 
-# Rows whose Euclidean norm is at most a public bound, whatever they hold.
-
-# Within these every product that follows, float32 second moments included, neither overflows nor
-# loses digits to subnormal numbers.
+# Range of bounds for which no later product, float32 second moments included, overflows or loses
+# digits to subnormal numbers.
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-15, 1e15
-# Rows longer than this are brought into range before anything is squared or multiplied.
+# Norm above which rows are scaled down before any entry is squared or multiplied.
 EXTREME = 1e20
 
 
@@ -37,7 +35,7 @@ def check_norm_bound(parameter: str, bound: float) -> None:
 
 
 def rounding(X: FloatArray) -> float:
-    """Relative slack that covers what arithmetic adds to a row's norm.
+    """Return the relative slack that covers rounding errors of a row's norm.
 
     Summing D squares in float64 is off by at most D + 1 roundings, in whatever order; scaling a
     row takes up to three more, and three in the data type of X.
@@ -47,17 +45,17 @@ def rounding(X: FloatArray) -> float:
 
 
 def row_norms(X: FloatArray) -> FloatArray:
-    """Euclidean norms in float64 of shape (n_samples,); inf where a square overflows."""
+    """Return Euclidean norms in float64 of shape (n_samples,); inf where a square overflows."""
     with np.errstate(over="ignore"):
         norms: FloatArray = np.sqrt(np.einsum("nd,nd->n", X, X, dtype=np.float64))
     return norms
 
 
 def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows and norms, with rows of norm above 1e20 scaled down to a largest entry of 1.0e20.
+    """Return rows and norms, with rows of norm above 1e20 scaled to a largest entry of 1e20.
 
-    Such rows are longer than any bound, and are clipped next: their direction is all that counts.
-    X and norms themselves are returned where there are none.
+    Such rows are longer than any bound and are clipped next, so only their direction matters. X and
+    norms themselves are returned if there are no such rows.
     """
     extreme = np.flatnonzero(~(norms <= EXTREME))
     if not extreme.size:
@@ -71,7 +69,7 @@ def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
-    """Rows of Euclidean norm at most `bound`, in exact arithmetic, and how many were longer.
+    """Return rows of norm at most `bound` in exact arithmetic, and the number of longer rows.
 
     X: Finite rows, shape (n_samples, n_features), float32 or float64.
     bound: Public bound, chosen without looking at the rows.
@@ -201,8 +199,8 @@ def prepare(
     ------
     ParameterError
         If the rows hold NaN or infinite entries, or `norm_bound` is not in [1e-15, 1e15]. Such
-        entries are refused before anything is released; what else a row holds cannot make
-        "sphere" or "bounded" fail.
+        entries are refused before anything is released; no other content of a row can make "sphere"
+        or "bounded" fail.
     """
     mode = RENAMED.get(mode, mode)
     require_one_of("mode", mode, MODES)
@@ -328,12 +326,13 @@ def in_units_of_bound(
     *,
     limits: FloatArray | None = None,
 ) -> tuple[FloatArray, int]:
-    """Rows in units of the bound, at most `longest` of them long; how many exceed the bound.
+    """Return rows in units of the bound, and the number of rows beyond the bound.
 
-    With limits, of shape (n_features, 2), values outside are brought to them, their middle is
-    subtracted, and rows with such a value count among those.
+    Rows are at most `longest` bounds long. With limits, of shape (n_features, 2), values are
+    clipped to them and their middle is subtracted; rows with a clipped value count as beyond the
+    bound.
     """
-    # A corner of the limits is as far from their middle as the bound, but for rounding.
+    # Up to rounding, the distance of a corner of the limits from their middle is the bound.
     slack = 0.0 if limits is None else 1e-6
 
     def n_clipped_of(rows: slice) -> int:

@@ -15,7 +15,7 @@ from dpcore.streams import Purpose, stream
 
 EIGENVALUES_2012 = (0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001)
 _ROWS, _TAIL = 0, 1
-_PAPER, _PAPER_2012 = 0, 1
+_STREAM_2018, _STREAM_2012 = 0, 1
 _BLOCK = 8192
 # Share of the latent variance between the groups, large so that good projections separate them.
 _BETWEEN_GROUPS = 0.9
@@ -27,7 +27,7 @@ def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> FloatArr
     The values are 10 to 1 linearly over the first `n_components`, then 0.5 U(0, 1). The uniform
     part is fixed by `DATA_SEED`, because the authors' draw is not known.
     """
-    tail = stream(DATA_SEED, Purpose.DATA, _PAPER, _TAIL).random(n_features - n_components)
+    tail = stream(DATA_SEED, Purpose.DATA, _STREAM_2018, _TAIL).random(n_features - n_components)
     return np.concatenate([np.linspace(10.0, 1.0, n_components), 0.5 * tail])
 
 
@@ -52,9 +52,11 @@ def load_synthetic(n_samples: int | None = None) -> Dataset:
     n_samples = n_samples or 60_000
     eigenvalues = paper_eigenvalues()
     return _gaussian_dataset(
-        gaussian_rows(eigenvalues, n_samples, rng=stream(DATA_SEED, Purpose.DATA, _PAPER, _ROWS)),
-        # E|x|^2 = 275 + 37.5 and sd|x|^2 = sqrt(2 sum of squared eigenvalues) = 62 over the
-        # law's own randomness; the bound is the mean plus three of these.
+        gaussian_rows(
+            eigenvalues, n_samples, rng=stream(DATA_SEED, Purpose.DATA, _STREAM_2018, _ROWS)
+        ),
+        # E|x|^2 = 275 + 37.5 and sd|x|^2 = sqrt(2 sum of squared eigenvalues) = 62, on average over
+        # the random eigenvalues; the bound is the mean plus three standard deviations.
         public_norm_bound=22.3,
         law="covariance diag(10 to 1 linearly over 50, then 0.5 U(0, 1) over 150)",
     )
@@ -67,7 +69,7 @@ def load_synthetic_2012(n_samples: int | None = None) -> Dataset:
         gaussian_rows(
             np.array(EIGENVALUES_2012),
             n_samples,
-            rng=stream(DATA_SEED, Purpose.DATA, _PAPER_2012, _ROWS),
+            rng=stream(DATA_SEED, Purpose.DATA, _STREAM_2012, _ROWS),
         ),
         # E|x|^2 = 0.909, sd|x|^2 = 0.83: mean plus three.
         public_norm_bound=1.84,

@@ -90,7 +90,7 @@ class Nominal:
         return {level.encode(): code for code, level in enumerate(self.levels)}
 
     def codes(self, values: AnyArray) -> IntArray:
-        """Positions of `values` in `levels`. The sources put blanks and full stops around them."""
+        """Return the positions in `levels` of the values, stripped of blanks and full stops."""
         code_of = self._codes
         codes = np.fromiter(
             (code_of.get(value.strip(b" ."), -1) for value in values.tolist()),
@@ -182,8 +182,8 @@ def read_table(
     path: Path for error messages.
     Returns X: ndarray of float32, shape (len(lines), n_features)
     Returns labels: ndarray of int, shape (len(lines),). Positions in `label.levels`.
-    Raises `DataUnavailable` if a line has not `n_fields` fields, a word is no level of its column
-        or a number is none.
+    Raises `DataUnavailable` if a line has another number of fields, a word is not a level of its
+        column, or a number cannot be parsed.
     """
     X = np.zeros((len(lines), len(feature_names(columns))), dtype=np.float32)
     labels = np.empty(len(lines), dtype=np.intp)
@@ -209,7 +209,7 @@ def _parsed(
     path: Path,
     delimiter: str,
 ) -> Iterator[dict[int, AnyArray]]:
-    """Blocks of rows, each as its columns by position: float64 for numbers, bytes for words."""
+    """Yield blocks of rows as dicts of columns by position: float64 for numbers, else bytes."""
     separator = delimiter.encode()
     for number, line in enumerate(lines, start=1):
         if (n_found := line.count(separator) + 1) != n_fields:

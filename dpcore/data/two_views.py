@@ -45,11 +45,11 @@ class TwoViewDataset:
         Public bounds on the norm of a row of each view about its centre, from the domain and not
         from the rows.
     provenance : str
-        One sentence: what the rows really are.
+        One sentence about the origin of the rows.
     is_part : bool
         See `Dataset`.
     correlations : ndarray of shape (n_shared,) or None
-        Canonical correlations of the law the rows were drawn from, where they were drawn.
+        Canonical correlations of the distribution, if the rows were drawn from a known one.
     """
 
     name: str
@@ -106,9 +106,9 @@ def two_views(
     Returns
     -------
     TwoViewDataset
-        Where entries have a public range, a view is bounded about its middle, surely. Elsewhere a
-        cut's public norm bound is the data set's, shared by the number of columns; a named view's
-        is the data set's, shared equally by all its views, as they are scaled.
+        If entries have a public range, each view is bounded around the middle of the range.
+        Otherwise the squared bound of the data set is divided among the views: by their numbers of
+        columns, or equally for named views, which are scaled.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def _cut(
 
 
 def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None:
-    """Public centre of an entry and norm bound of a row about it, if the range is known."""
+    """Return the public centre of an entry and the norm bound of a row, if the range is known."""
     found = _RANGES.get((dataset, view)) or _RANGES.get((dataset, None))
     if found is None:
         return None

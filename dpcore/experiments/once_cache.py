@@ -114,7 +114,7 @@ class OnceCache(Generic[T]):
         if table is None:
             return None
         own: OnceCache[T] = _OfOneTable(self._make, self._keep, self._most_bytes)
-        of_table: OnceCache[T] = table.kept.setdefault(self, own)
+        of_table: OnceCache[T] = table.results.setdefault(self, own)
         return of_table
 
     def _claim(self, key: tuple[Hashable, ...]) -> tuple[_Entry[T], bool]:

@@ -67,8 +67,9 @@ class Inbox:
 
 
 def add_up(inboxes: Iterable[Inbox]) -> None:
-    """Compute A_c for messages of each kind (step 10). Proxies that begin longer ones share their
-    sums.
+    """Compute the average A_c of each kind of message (step 10).
+
+    A proxy that is the beginning of a longer one shares its sums.
 
     inboxes: Inboxes that contain a message of every site.
     """
@@ -188,7 +189,7 @@ class Subspace:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAverage:
-    """The noisy second moment of all sites, after their parts were combined.
+    """Noisy second moment of all sites, after their parts were combined.
 
     sigma, bytes_sent: shape (n_sites,). As in `Subspace`.
     sigma_left: Noise standard deviation in an entry of the average, before any truncation at the

@@ -52,8 +52,8 @@ from dpcore.streams import Purpose, Repetition
 # over to a thread.
 THREADED_FROM_FEATURES = 256
 
-# Noisy matrices that wait for the average of their diagonals take at most this memory; the noise of
-# further sites is drawn again.
+# Memory limit for noisy matrices that wait for the average of their diagonals. The noise of further
+# sites is drawn a second time.
 _MOST_BYTES_STORED = 2**28
 
 Made = TypeVar("Made")
@@ -84,7 +84,7 @@ class Draw:
 
     Attributes
     ----------
-    everybody : SiteMoments or SiteRows
+    all_sites : SiteMoments or SiteRows
         Data of all sites.
     sites : tuple of int
         Numbers of the sites that answer.
@@ -108,8 +108,8 @@ class Draw:
     ):
         settings.check_features(moments.n_features)
         check_centring(moments, settings)
-        self.everybody = moments
-        # Streams are keyed by the number among all sites, whichever of them answer.
+        self.all_sites = moments
+        # Streams are keyed by a site's number among all sites, so that dropouts do not change them.
         self.sites = sites_that_answer(settings, moments.n_sites, repetition)
         self.moments = moments.at(self.sites)
         self.settings = settings
@@ -279,7 +279,7 @@ class Draw:
 
     def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
-        # and in chunks, so that fifty sites don't keep fifty noisy matrices alive.
+        # and in chunks, so that fifty sites do not need fifty noisy matrices in memory.
         workers = min(len(sites), self._threads or PROCESSORS)
         if workers > 1 and self.moments.n_features >= THREADED_FROM_FEATURES:
             return self._in_threads(sites, workers)

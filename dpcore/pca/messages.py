@@ -51,14 +51,14 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
         The number of bins minimises the total length, including the frequencies.
     """
     least, span = int(values.min()), int(values.max() - values.min())
-    # Steps far below the noise make many symbols whose low bits are as good as random.
+    # Steps far below the noise give many symbols, whose low bits are almost uniform.
     low_bits = max(0, (span + 1).bit_length() - _MOST_SYMBOLS.bit_length() + 1)
     offsets = values - least
     symbols = (offsets >> low_bits).astype(np.int32)
     weights, table = _best_weights(symbols, side, max(2, int(symbols.max()) + 1))
     contexts = _context_of(side, len(weights))
     coder = _stream().stack.AnsCoder()
-    # A stack: what a decoder wants first goes in last.
+    # The coder is a stack: the symbol that is decoded first is encoded last.
     if low_bits:
         low = offsets & ((1 << low_bits) - 1)
         coder.encode_reverse(low.astype(np.int32), _stream().model.Uniform(1 << low_bits))
@@ -120,7 +120,7 @@ def _best_weights(symbols: IntArray, side: FloatArray, n_symbols: int) -> tuple[
     for n_contexts in (1, 2, 4, 8, 16):
         merged = counts.reshape(n_contexts, -1, n_symbols).sum(axis=1)
         largest = np.maximum(merged.max(axis=1, keepdims=True), 1)
-        # Rounded up, so that whatever occurs has a weight.
+        # Rounded up, so that every symbol that occurs has a positive weight.
         weights = -(-merged * _MOST_WEIGHT // largest)
         table = zlib.compress(weights.astype("<u2").tobytes(), 9)
         shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
@@ -148,8 +148,6 @@ def _context_of(side: FloatArray, n_contexts: int) -> IntArray:
     return (side * n_contexts).astype(np.int64)
 
 
-# Messages as bytes: what a site really sends is what `encode_message` returns.
-
 MAGIC = b"DPCA"
 VERSION = 3
 _HEADER = struct.Struct("<4sBBBBIIQd")  # magic, version, form, body, values, D, columns, n, sigma
@@ -159,9 +157,9 @@ _PROXY, _WHOLE = 0, 1
 _BODIES = {1: "float32", 2: "float64", 3: "float16", 4: "int8", 5: ROUNDED}
 _CODES = {name: code for code, name in _BODIES.items()}
 _INT8_LARGEST = 127
-# Whole numbers are coded from 32 bits; a finer step than this has nothing left to round anyway.
+# Limit of rounded values, which have to fit into 32 bits. A finer step would round almost nothing.
 MOST_STEPS = 2**30
-# A header that claims more would have us take gigabytes before anything else is seen to be wrong.
+# Limit of D in a header, so that a damaged header does not allocate gigabytes.
 _MOST_FEATURES = 20_000
 
 

@@ -48,13 +48,13 @@ DENOISING = ("auto", "columns", "cosines", "none")
 NATIVE = "native"
 PRECISIONS = ("float64", "float32", "float16", "int8")
 ROUNDED = "rounded:"
-# Below it the weight of the mean, its root, may be no number above 0.
+# Smallest share of a mean: the weight of the mean, a root of the share, must not round to 0.
 SMALLEST_MEAN_SHARE = 1e-300
 
 
 @dataclass(frozen=True)
 class ReleaseSettings:
-    """Everything a protocol needs in addition to the data and the randomness.
+    """Settings of a release: all inputs of a protocol except the data and the randomness.
 
     The defaults are the calibration that keeps its guarantee at every epsilon, and the noise shape
     and truncation with the smallest error. Algorithm 1 as printed is `ReleaseSettings.published`.
@@ -85,7 +85,7 @@ class ReleaseSettings:
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
         H: number of sites that are assumed to keep their masks and noises
-        secret in CAPE's guarantee. None is all but one, and one of one.
+        secret in CAPE's guarantee. None is all but one, and 1 for a single site.
     encoding : str
         Encoding of messages: "native", a precision, or "rounded:K" for whole matrices
         (`dpcore.pca.messages.encode_message`).

@@ -75,12 +75,12 @@ class NoiseScales:
 
 @lru_cache(maxsize=1024)
 def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
-    """Calibrate one site's noise; the private mean's part is taken out of the same budget.
+    """Calibrate one site's noise, with the private mean paid from the same budget.
 
-    Gaussian releases compose by adding mu^2 = (change / sigma)^2. Here both changes are caused by
-    the same row; on the sphere the moment is computed around the mean released before, and each
-    part counts with its own worst case. The published formula has no mean; its matrix gets 1 /
-    sqrt(1 - s) of the printed noise.
+    Gaussian releases compose by adding mu^2 = (change / sigma)^2. One row changes the mean and the
+    moment together. On the sphere the moment is computed around the mean that was released before,
+    so each part counts with its own largest change. The published formula has no mean: with a share
+    s for one, the printed noise is divided by sqrt(1 - s).
     """
     bound, share = settings.row_norm_bound, settings.mean_share
     if share is None:
@@ -192,8 +192,8 @@ def proxy_from(eigenvalues: FloatArray, vectors: FloatArray, ranking: str) -> Fl
     ranking: {"magnitude", "value"}. Ranking of the given eigenpairs.
     Returns: shape (n_features, intermediate_dim)
     """
-    kept = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
-    return vectors.T * np.sqrt(kept)
+    magnitudes = np.abs(eigenvalues) if ranking == "magnitude" else np.maximum(eigenvalues, 0)
+    return vectors.T * np.sqrt(magnitudes)
 
 
 class NoisySite:
@@ -330,7 +330,7 @@ def site_message(
     settings : ReleaseSettings
         A `mean_share` reserves that share of the budget for the mean, released before.
     rng : numpy.random.Generator
-        The site's own; no two sites may share it.
+        Generator of this site; no two sites may share one.
     whole : bool
         Send the whole noisy matrix instead of the proxy.
     means : pair of ndarray of shape (n_features,), optional

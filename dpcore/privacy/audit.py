@@ -237,7 +237,7 @@ class AuditCase:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the mechanism has no known flaw."""
+        """Return whether the mechanism has no known flaw."""
         return not self.flaw
 
 
@@ -271,22 +271,22 @@ class AuditResult:
 
     @property
     def epsilon(self) -> float:
-        """Tightest bound whose assumption holds for the case; `bound` is its kind."""
+        """Return the tightest bound whose assumption holds for the case; `bound` is its kind."""
         return self.epsilon_any if self.epsilon_gdp is None else self.epsilon_gdp
 
     @property
     def bound(self) -> str:
-        """Kind of `epsilon`: "exact" for every number of trials, or "nominal" (jackknife)."""
+        """Return the kind of `epsilon`: "exact", or "nominal" from the jackknife."""
         return "nominal" if self.is_nominal else "exact"
 
     @property
     def breaks_claim(self) -> bool:
-        """Whether any bound, exact or nominal, exceeds the claim."""
+        """Return whether any bound, exact or nominal, exceeds the claim."""
         return max(self.epsilon, self.epsilon_exact) > self.case.epsilon
 
     @property
     def proves_breach(self) -> bool:
-        """Whether an exact bound exceeds the claim."""
+        """Return whether an exact bound exceeds the claim."""
         return self.epsilon_exact > self.case.epsilon
 
     def row(self) -> dict[str, object]:

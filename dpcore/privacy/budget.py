@@ -21,7 +21,7 @@ from dpcore.errors import ParameterError
 
 
 class Assumption(StrEnum):
-    """A condition of a guarantee, as a full sentence."""
+    """Condition of a guarantee, as a full sentence."""
 
     ONE_ROW_A_PERSON = "Each person is one row; a person with k rows is protected k times less."
     ROW_OF_ONE_PERSON = (
@@ -93,7 +93,7 @@ class Explained:
 
     @property
     def anchor(self) -> str:
-        """Anchor of the paragraph in a page."""
+        """Return the anchor of the paragraph in a page."""
         return self.title.lower().replace(" ", "-")
 
 
@@ -165,7 +165,7 @@ class PrivacyBudget:
 
     @property
     def is_noiseless(self) -> bool:
-        """Whether the budget requests no noise."""
+        """Return whether the budget requests no noise."""
         return math.isinf(self.epsilon)
 
 
@@ -215,12 +215,12 @@ class Guarantee:
 
     @property
     def is_private(self) -> bool:
-        """Whether the release has a guarantee."""
+        """Return whether the release has a guarantee."""
         return math.isfinite(self.epsilon)
 
     @property
     def keeps_asked(self) -> bool:
-        """Whether the exact guarantee is at least as strong as the requested budget."""
+        """Return whether the exact guarantee is at least as strong as the requested budget."""
         if self.asked is None:
             return True
         return self.epsilon <= self.asked.epsilon * (1 + 1e-9) and self.delta <= self.asked.delta
@@ -235,7 +235,7 @@ class Adversary(StrEnum):
 
     @property
     def who(self) -> str:
-        """The name on a page."""
+        """Return the name on a page."""
         return _WHO[self]
 
 

@@ -124,11 +124,11 @@ class Cap:
         """
         return min((spent.mu / self.mu) ** 2, spent.epsilon / self.epsilon)
 
-    def left(self, spent: Bound) -> float:
+    def remaining(self, spent: Bound) -> float:
         """Return the largest epsilon, at the cap's delta, of one more Gaussian release."""
         return self.epsilon_of(math.sqrt(max(0.0, self.mu**2 - spent.mu**2)))
 
-    def left_pure(self, spent: Bound) -> float:
+    def remaining_pure(self, spent: Bound) -> float:
         """Return the largest epsilon of one more pure release if all are pure."""
         return max(0.0, self.epsilon - spent.epsilon)
 
@@ -138,14 +138,14 @@ class Cap:
             return mu
         return gaussian_epsilon(self.delta - self.reserve, 1.0, mu)
 
-    def require(self, before: Bound, after: Bound, asked: Bound) -> None:
+    def require(self, before: Bound, after: Bound, new: Bound) -> None:
         """Raise an error if the cap does not admit the total after new releases.
 
         Parameters
         ----------
         before, after : Bound
             Totals before and after the new releases.
-        asked : Bound
+        new : Bound
             Total of only the new releases, for the message.
 
         Raises
@@ -166,20 +166,18 @@ class Cap:
             )
         if after.delta > self.reserve:
             raise BeyondReserve(
-                f"This asks for δ = {say_number(asked.delta)} without being Gaussian, and {cap} "
+                f"This asks for δ = {say_number(new.delta)} without being Gaussian, and {cap} "
                 f"keeps {say_number(self.reserve)} for that."
             )
-        counted = say_number(self.epsilon_of(asked.mu))
-        if math.isinf(asked.epsilon):
-            raise BeyondCap(
-                f"This asks for ε = {counted}, and ε = {spoken_down(self.left(before))} is left of "
-                f"{cap}."
-            )
-        pure = self.left_pure(before)
-        left = f"{spoken_down(self.left(before))} of such" if pure == 0 else spoken_down(pure)
+        counted = say_number(self.epsilon_of(new.mu))
+        gaussian = spoken_down(self.remaining(before))
+        if math.isinf(new.epsilon):
+            raise BeyondCap(f"This asks for ε = {counted}, and ε = {gaussian} is left of {cap}.")
+        pure = self.remaining_pure(before)
+        remaining = f"{gaussian} of such" if pure == 0 else spoken_down(pure)
         raise BeyondCap(
-            f"This asks for a pure ε = {say_number(asked.epsilon)}, which counts as ε = {counted} "
-            f"next to Gaussian noise, and ε = {left} is left of {cap}."
+            f"This asks for a pure ε = {say_number(new.epsilon)}, which counts as ε = {counted} "
+            f"next to Gaussian noise, and ε = {remaining} is left of {cap}."
         )
 
 

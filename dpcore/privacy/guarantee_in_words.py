@@ -105,8 +105,8 @@ def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
     power, level = _percent(float(guarantee_power(guarantee, CARD_TYPE_ONE))), 100 * CARD_TYPE_ONE
     text = f"catches at most {power} in 100 people, and wrongly accuses {level:g} in 100"
     yield CardRow("Strongest test", text, "power")
-    right, blind = icon_counts(guarantee)
-    text = f"right at most {right} times in 100; a coin is right {blind} times"
+    right_with, right_without = icon_counts(guarantee)
+    text = f"right at most {right_with} times in 100; a coin is right {right_without} times"
     yield CardRow("Best guess", text, "guess")
     yield CardRow("Noise", _noise_text(guarantee), "noise")
 

@@ -212,7 +212,7 @@ def label_of(
     version : str
         Version of the package that made the release.
     """
-    right, blind = icon_counts(guarantee, OUT_OF)
+    right_with, right_without = icon_counts(guarantee, OUT_OF)
     caught = math.ceil(OUT_OF * float(guarantee_power(guarantee, CARD_TYPE_ONE)) - 1e-6)
     asked = guarantee.asked
     return Label(
@@ -224,8 +224,8 @@ def label_of(
         epsilon=_number(guarantee.epsilon),
         delta=guarantee.delta,
         asked=None if asked is None else (asked.epsilon, asked.delta),
-        right_with=right,
-        right_without=blind,
+        right_with=right_with,
+        right_without=right_without,
         caught=caught,
         sights=tuple(_sights(guarantee) if sights is None else sights),
         not_protected=(*_not_protected(guarantee), *not_protected),

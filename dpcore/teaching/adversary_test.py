@@ -35,8 +35,6 @@ from dpcore.privacy import (
 )
 from dpcore.spectra import leading_eigenpairs, second_moment
 
-# The adversary's test between two neighbouring data sets, as tables for a page.
-
 # Densities are drawn this far to either side of both means, where they have vanished.
 REACH = 4.0
 _N_POINTS = 241
@@ -81,18 +79,18 @@ def trade_off_rows(guarantee: Guarantee) -> list[Row]:
     # Dense at both ends, where the curves bend.
     type_one = ndtr(np.linspace(-REACH - 2, REACH + 2, _N_POINTS))
     type_one[[0, -1]] = 0.0, 1.0
-    asked, mu = _asked_and_mu(guarantee)
+    requested, mu = _requested_and_mu(guarantee)
     return [
         {"curve": "blind", "type_one": type_one, "type_two": 1 - type_one},
         {
             "curve": "pure",
             "type_one": type_one,
-            "type_two": trade_off(type_one, asked.epsilon),
+            "type_two": trade_off(type_one, requested.epsilon),
         },
         {
             "curve": "approximate",
             "type_one": type_one,
-            "type_two": trade_off(type_one, asked.epsilon, asked.delta),
+            "type_two": trade_off(type_one, requested.epsilon, requested.delta),
         },
         {
             "curve": "gaussian",
@@ -108,8 +106,8 @@ def belief_columns(guarantee: Guarantee) -> dict[str, FloatArray]:
     "least" and "greatest" are the bounds of pure epsilon; "low", "median" and "high" are the 5, 50
     and 95 % quantiles for the noise that was added.
     """
-    asked, mu = _asked_and_mu(guarantee)
-    bounds = np.array([posterior_bounds(prior, asked.epsilon) for prior in _PRIORS])
+    requested, mu = _requested_and_mu(guarantee)
+    bounds = np.array([posterior_bounds(prior, requested.epsilon) for prior in _PRIORS])
     quantiles = np.array(
         [gaussian_posterior(prior, mu, np.array([0.05, 0.5, 0.95])) for prior in _PRIORS]
     )
@@ -123,7 +121,7 @@ def belief_columns(guarantee: Guarantee) -> dict[str, FloatArray]:
     }
 
 
-def _asked_and_mu(guarantee: Guarantee) -> tuple[PrivacyBudget, float]:
+def _requested_and_mu(guarantee: Guarantee) -> tuple[PrivacyBudget, float]:
     mu = guarantee_mu(guarantee)
     if guarantee.asked is None or mu is None:
         raise ParameterError("guarantee", "one of Gaussian noise", guarantee.mechanism)
@@ -151,9 +149,6 @@ def rounds_of_game(
     is_in = rng.integers(0, 2, n_rounds).astype(bool)
     return is_in, mu * is_in + rng.normal(size=n_rounds)
 
-
-# One person: how far the first direction turns when they move among a few in the plane, and what
-# components rebuild of their row.
 
 N_PEOPLE = 25
 ANGLES = np.linspace(-90, 90, 361)
@@ -184,8 +179,8 @@ class Turn:
     @property
     def exact_turn(self) -> float:
         """Degrees between the exact directions, in [0, 90]."""
-        apart = abs(self.exact_after - self.exact_before) % 180
-        return min(apart, 180 - apart)
+        turn = abs(self.exact_after - self.exact_before) % 180
+        return min(turn, 180 - turn)
 
     def private_directions(self, count: int) -> FloatArray:
         """Return quantiles, in degrees, of the private direction after the move: shape (count,).
@@ -243,10 +238,10 @@ def direction_law(moment: FloatArray, sigma: float, degrees: FloatArray) -> Floa
     """
     mean = np.array([(moment[0, 0] - moment[1, 1]) / 2, moment[0, 1]]) * math.sqrt(2) / sigma
     length = math.hypot(*mean)
-    along = length * np.cos(2 * np.radians(degrees) - math.atan2(mean[1], mean[0]))
+    projection = length * np.cos(2 * np.radians(degrees) - math.atan2(mean[1], mean[0]))
     # phi(R) / phi(c) is at most 1, where 1 / phi(c) would overflow.
-    weight = np.sqrt(2 * np.pi) * np.exp((along**2 - length**2) / 2)
-    per_radian = (np.exp(-(length**2) / 2) + along * ndtr(along) * weight) / np.pi
+    weight = np.sqrt(2 * np.pi) * np.exp((projection**2 - length**2) / 2)
+    per_radian = (np.exp(-(length**2) / 2) + projection * ndtr(projection) * weight) / np.pi
     per_degree: FloatArray = per_radian * np.pi / 180
     return per_degree
 
@@ -310,11 +305,11 @@ def _ink(strokes: Sequence[Sequence[tuple[float, float]]]) -> FloatArray:
     for stroke in strokes:
         points = np.asarray(stroke, dtype=float)
         for start, end in pairwise(points):
-            along = np.clip(
+            position = np.clip(
                 (pixels - start) @ (end - start) / ((end - start) @ (end - start)), 0, 1
             )
-            away = np.linalg.norm(pixels - start - along[:, None] * (end - start), axis=1)
-            nearest = np.minimum(nearest, away)
+            distance = np.linalg.norm(pixels - start - position[:, None] * (end - start), axis=1)
+            nearest = np.minimum(nearest, distance)
     return np.clip(1.5 - nearest / _PEN, 0, 1)
 
 
@@ -341,10 +336,10 @@ def _others() -> tuple[int, FloatArray]:
 
 
 def promise_to_all(budget: PrivacyBudget) -> Guarantee:
-    """Return the guarantee of one noisy second moment of all people and the seat."""
+    """Return the guarantee of one noisy second moment that includes the drawing."""
     of_one, n_people = promise(budget), _others()[0] + 1
     sigma, change = _noise(of_one)
-    # Sensitivity and noise both go with 1 / n, so that the promise stays as it is.
+    # Sensitivity and noise are both proportional to 1 / n, so the guarantee does not change.
     return replace(of_one, sigma=sigma / n_people, l2_sensitivity=change / n_people)
 
 
@@ -415,8 +410,8 @@ def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generato
     beliefs = []
     for _ in range(_N_RUNS):
         noise = symmetric_gaussian_noise(len(row), scale, shape="isometric", rng=rng)
-        seen = np.outer(row, row) + noise
-        beliefs.append(softmax(((candidates @ seen) * candidates).sum(axis=1) / scale**2))
+        noisy = np.outer(row, row) + noise
+        beliefs.append(softmax(((candidates @ noisy) * candidates).sum(axis=1) / scale**2))
     typical = sorted(beliefs, key=lambda each: float(each[0]))[_N_RUNS // 2]
     return Guess(typical, typical @ candidates)
 
@@ -458,7 +453,7 @@ def play_rounds(
     n_people = _others()[0] + 1
     sigma = _noise(guarantee)[0]
     is_in = rng.integers(0, 2, n_rounds).astype(bool)
-    seen = np.stack(
+    pictures = np.stack(
         [
             n_people * symmetric_gaussian_noise(len(row), sigma, shape="isometric", rng=rng) @ row
             + here * row
@@ -466,7 +461,7 @@ def play_rounds(
         ]
     )
     best = float(ndtr(1 / (2 * n_people * sigma)))
-    return Rounds(is_in, seen @ row, seen[:n_pictures], best)
+    return Rounds(is_in, pictures @ row, pictures[:n_pictures], best)
 
 
 def _trace(

@@ -28,8 +28,6 @@ from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.spectra import SiteMoments, captured_energy, leading_eigenpairs
 from dpcore.streams import Purpose, Repetition
 
-# Algorithm 1 of Imtiaz & Sarwate (2018), one step after the other, as data.
-
 AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
 STEPS = (
     "moment",
@@ -41,7 +39,7 @@ STEPS = (
     "average",
     "components",
 )
-# Each as a page calls it; what is decomposed is cut on the same screen.
+# Titles on a page. Decomposition and truncation share one screen.
 STEP_TITLES = {
     "rows": "Rows",
     "moment": "Moment",
@@ -140,7 +138,7 @@ class _SiteInView:
         eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
         scale, denoised_ratio = _strength(moment), kept_by(vectors)
         removed = float(np.linalg.norm(noisy - denoised) / np.linalg.norm(self.noise))
-        # R directions of one site keep what its leading K did, or less where R is below K.
+        # The cut changes the top K directions of a single site only if R is below K.
         cut_ratio, cut = kept_by(vectors[:n_kept]), vectors[: min(n_kept, n_components)]
         return (
             Step(
@@ -308,8 +306,6 @@ def _strength(matrix: FloatArray) -> float:
     return float(np.quantile(np.abs(matrix), 0.99)) or 1.0
 
 
-# Algorithm 1 with a class for hospitals: each has its share of the digits and its own epsilon.
-
 PICTURES, SHAPE = "mnist-small", (14, 14)
 N_COMPONENTS, INTERMEDIATE_DIM = 10, 20
 DELTA = 1e-5
@@ -325,7 +321,7 @@ class ClassOfHospitals:
     moments: Second moments of rows around the middle of a pixel's public limits, of length at most
         1. No private mean is needed, so a hospital need not wait for another.
     exact: shape (n_components, n_features). Components of all rows without noise.
-    reference: shape (n_features, n_features). Centred second moment that energy is measured on.
+    reference: shape (n_features, n_features). Centred second moment for the captured energy.
     """
 
     moments: SiteMoments
@@ -371,8 +367,8 @@ class ClassOfHospitals:
 
     def energy(self, components: FloatArray) -> float:
         """Return the captured energy of components, relative to `exact`."""
-        kept = captured_energy(components, self.reference)
-        return float(kept / captured_energy(self.exact, self.reference))
+        captured = captured_energy(components, self.reference)
+        return float(captured / captured_energy(self.exact, self.reference))
 
 
 @lru_cache(maxsize=1)
@@ -421,7 +417,7 @@ def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
 
 
 def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
-    """Return the same with weights 1 / sigma^2 instead of the numbers of people.
+    """Return the components of all messages, weighted by 1 / sigma^2 instead of people.
 
     Every sigma is public, so this is post-processing. In a plain average one hospital with a small
     epsilon adds its noise to the result of all.

@@ -130,7 +130,7 @@ QUESTIONS = (
             "c": "Whatever it likes, until it deletes the messages",
         },
         "a",
-        "Noise that was added before sending cannot be computed away; nobody has to trust the "
+        "Noise that was added before sending cannot be computed away; no one has to trust the "
         "aggregator for this.",
     ),
 )
@@ -296,20 +296,20 @@ def analyse_quiz(phones: Sequence[Answers]) -> QuizAnalysis:
         ]
         for name in BY_NAME
     }
-    gained = {name: sum(after > before for before, after in own) for name, own in pairs.items()}
-    lost = {name: sum(after < before for before, after in own) for name, own in pairs.items()}
-    p_values = [mcnemar_p(gained[name], lost[name]) for name in BY_NAME]
+    n_gained = {name: sum(after > before for before, after in own) for name, own in pairs.items()}
+    n_lost = {name: sum(after < before for before, after in own) for name, own in pairs.items()}
+    p_values = [mcnemar_p(n_gained[name], n_lost[name]) for name in BY_NAME]
     questions = tuple(
         PairedAnswers(
             name,
             len(pairs[name]),
             sum(before for before, _ in pairs[name]),
             sum(after for _, after in pairs[name]),
-            gained[name],
-            lost[name],
+            n_gained[name],
+            n_lost[name],
             p_value,
             adjusted,
-            share_limits(gained[name], gained[name] + lost[name]),
+            share_limits(n_gained[name], n_gained[name] + n_lost[name]),
         )
         for name, p_value, adjusted in zip(BY_NAME, p_values, holm(p_values), strict=True)
     )

@@ -22,7 +22,7 @@ RowsOf = Callable[[RunSpec], Sequence[Row]]
 """Returns the rows of a specification."""
 FLOOR = "floor"
 """Replaces a protocol in a `Scene`: what the pipeline captures without data."""
-# About one mean of ten runs in twenty is farther than this from the expectation.
+# A mean of ten runs is farther than this from its expectation in about 5 % of cases.
 _STANDARD_ERRORS = 2.3
 
 
@@ -98,7 +98,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class EnergyDifference:
-    """Points of captured energy by which the second scene exceeds the first.
+    """Difference of captured energy between the second scene and the first, in percentage points.
 
     scenes: Two scenes that are compared, and others that the figure shows.
     template: Sentence with {0}, {1}, … for the captured energies of the scenes and {exact[0]}, …
@@ -143,7 +143,7 @@ class EnergyDifference:
 
 @dataclass(frozen=True)
 class ExactEpsilon:
-    """ε that really holds for a formula that was requested to give another.
+    """Exact ε of a published formula, compared with the requested ε.
 
     template: Sentence with {exact}, {requested_odds} and {odds}.
     """
@@ -170,7 +170,7 @@ class ExactEpsilon:
 
 @dataclass(frozen=True)
 class TotalEpsilon:
-    """ε that all runs of a specification cost one person together.
+    """Total ε of all runs of a specification for one person.
 
     template: Sentence with {n}, {one}, {total}, {delta} and {adaptive}.
     """

@@ -146,8 +146,8 @@ def pca(epsilon: float, print: Print) -> Cells:
     # %%
     moment = second_moment(rows)
     _, exact = leading_eigenpairs(moment, 10)
-    kept = captured_energy(pca.components_, moment) / captured_energy(exact, moment)
-    print(f"{kept:.1%} of the energy of exact PCA")
+    ratio = captured_energy(pca.components_, moment) / captured_energy(exact, moment)
+    print(f"{ratio:.1%} of the energy of exact PCA")
     yield None
 
 

@@ -66,24 +66,24 @@ class Output:
 def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
     """Return the outputs of a tutorial's code cells at this epsilon, in order."""
     lines: list[str] = []
-    # Standard output belongs to the whole server; a print of its own belongs to this run.
+    # The cells get a `print` of their own, because standard output is shared by the whole server.
     cells = import_module(f"{__package__}.{_SOURCE.stem}")
     running = getattr(cells, tutorial(key).key)(
         epsilon, lambda *words: lines.append(" ".join(map(str, words)))
     )
-    outputs, known = [], set[str]()
+    outputs, reported = [], set[str]()
     for value in running:
         named = inspect.getgeneratorlocals(running)
         # Results carry a guarantee, fitted estimators a guarantee_.
         found = {
             name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
             for name, result in named.items()
-            if name not in known
+            if name not in reported
         }
         promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
         outputs.append(Output("\n".join(lines), value, promises))
         lines.clear()
-        known |= set(named)
+        reported |= set(named)
     return tuple(outputs)
 
 
@@ -100,14 +100,14 @@ def tutorial_notebook(key: str, epsilon: float) -> str:
 def tutorial(key: str) -> Tutorial:
     """Return the tutorial with this name.
 
-    Raises `ParameterError` naming the known ones.
+    Raises `ParameterError` naming the reported ones.
     """
     require_one_of("tutorial", key, TUTORIALS)
     return TUTORIALS[key]
 
 
 def _read() -> Iterator[Tutorial]:
-    # Read as text: the cells bring what few visitors need.
+    # Parsed as text, because the imports of the cells are slow and few visitors need them.
     source = _SOURCE.read_text(encoding="utf-8")
     tree = ast.parse(source)
     for function in tree.body:

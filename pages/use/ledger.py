@@ -153,9 +153,10 @@ def _draw_cap(accountant: Accountant | None, delta: float) -> None:
         return
     bound = accountant.bound_under_cap()
     share = cap.share(bound)
-    remaining = f"One more Gaussian release may have ε = {spoken_down(cap.left(bound))} at most"
+    gaussian = spoken_down(cap.remaining(bound))
+    remaining = f"One more Gaussian release may have ε = {gaussian} at most"
     if 0 < bound.epsilon < math.inf:
-        remaining += f", a pure one ε = {spoken_down(cap.left_pure(bound))}"
+        remaining += f", a pure one ε = {spoken_down(cap.remaining_pure(bound))}"
     st.progress(
         min(1.0, share),
         f"{percent(share)} of the cap ε = {plain(cap.epsilon)}, δ = {say_delta(cap.delta)}, is "

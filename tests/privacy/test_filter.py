@@ -85,9 +85,9 @@ def test_gaussian_releases_fill_the_cap_exactly():
     assert cap.admits(bound(*four))
     assert not cap.admits(bound(*four, release("more", mu=part / 1000)))
     assert cap.share(bound(*four[:2])) == pytest.approx(0.5)
-    left = cap.left(bound(*four[:3]))
+    left = cap.remaining(bound(*four[:3]))
     assert left == pytest.approx(gaussian_epsilon(1e-5, 1.0, part), rel=1e-9)
-    assert cap.left(bound(*four)) == pytest.approx(0, abs=1e-4)
+    assert cap.remaining(bound(*four)) == pytest.approx(0, abs=1e-4)
 
 
 def test_pure_releases_alone_add_up_to_epsilon_itself():

@@ -30,14 +30,14 @@ class GroupEnergy:
 
     linear: Variance that a group of fixed directions would have.
     choice: Variance that is added because the directions depend on the noise.
-    shared: Covariance with the error of the total.
+    with_total: Covariance with the error of the total.
     loss: Energy lost by the choice, to second order in the noise of the matrix.
     """
 
     energy: float
     linear: float
     choice: float
-    shared: float
+    with_total: float
     loss: float = 0.0
 
 
@@ -57,8 +57,8 @@ class GroupEstimator:
         self._squares = vectors**2 if noise == "triangle" else None
         self._inverse_gaps = _inverse_gaps(eigenvalues, off_diagonal_sigma(sigma, noise))
         self._mean_variance = 0.0 if mean is None else mean.sigma**2
-        along = np.zeros(len(eigenvalues)) if mean is None else vectors @ mean.value
-        self._along_mean = along**2
+        coordinates = np.zeros(len(eigenvalues)) if mean is None else vectors @ mean.value
+        self._mean_squares = coordinates**2
 
     def estimate(self, group: BoolArray) -> GroupEnergy:
         """Return the energy of a group of eigenvectors, with its error."""
@@ -80,7 +80,7 @@ class GroupEstimator:
             energy=float(self.eigenvalues[group].sum()) - bias,
             linear=float(linear),
             choice=float(((size * inverse) ** 2).sum()),
-            shared=float(self._variance * group.sum()),
+            with_total=float(self._variance * group.sum()),
             loss=bias / 2,
         )
 
@@ -90,10 +90,10 @@ class GroupEstimator:
         With m the released mean, A = M - E + m xi^T + xi m^T - xi xi^T. Hence tr(P A) contains
         2 xi^T P m - xi^T P xi, and both terms have divergences in closed form.
         """
-        v, all_inverse, along = self._mean_variance, self._inverse_gaps, self._along_mean
+        v, all_inverse, squares = self._mean_variance, self._inverse_gaps, self._mean_squares
         inverse = all_inverse[np.ix_(group, ~group)]
-        inside, outside = along[group][:, None], along[~group][None, :]
-        turning = along * all_inverse.sum(axis=1) + all_inverse @ along
+        inside, outside = squares[group][:, None], squares[~group][None, :]
+        turning = squares * all_inverse.sum(axis=1) + all_inverse @ squares
         first = float(((inside + outside) * inverse).sum())
         second = -float(
             (
@@ -110,13 +110,13 @@ class GroupEstimator:
             + 2 * (inside * outside * inverse**2).sum()
         )
         crossed = ((inside + outside) * inverse**2).sum()
-        along_group = 4 * v * float(inside.sum()) + 2 * v**2 * n
+        mean_linear = 4 * v * float(inside.sum()) + 2 * v**2 * n
         return replace(
             without_mean,
             energy=without_mean.energy + 2 * v * (n - first) - v * n - v**2 * second,
-            linear=without_mean.linear + along_group,
+            linear=without_mean.linear + mean_linear,
             choice=without_mean.choice + float(4 * v * size * crossed + 4 * v**2 * bends),
-            shared=without_mean.shared + along_group,
+            with_total=without_mean.with_total + mean_linear,
         )
 
 
@@ -201,8 +201,10 @@ def _shares(groups: Sequence[GroupEnergy], everything: GroupEnergy) -> Estimate:
     if total.interval[0, 0] <= 0:
         return Estimate(parts.value * np.nan, parts.value * np.nan, most=1.0)
     shares = parts.value / total.value
-    shared = np.array([group.shared for group in groups])
-    variances = parts.standard_error**2 - 2 * shares * shared + (shares * total.standard_error) ** 2
+    with_total = np.array([group.with_total for group in groups])
+    variances = (
+        parts.standard_error**2 - 2 * shares * with_total + (shares * total.standard_error) ** 2
+    )
     return Estimate(shares, np.sqrt(np.maximum(variances, 0)) / total.value, most=1.0)
 
 

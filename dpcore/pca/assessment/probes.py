@@ -120,9 +120,11 @@ class SiteQuery:
         """
         squares, expected = self.inverse_gaps**2, np.zeros(self.inverse_gaps.shape)
         for distance in range(1, self.n_features):
-            along = np.diagonal(squares, distance)
-            i = np.arange(len(along))
-            expected[i, i + distance] = uniform_filter1d(along, 2 * NEIGHBOURS + 1, mode="nearest")
+            diagonal = np.diagonal(squares, distance)
+            i = np.arange(len(diagonal))
+            expected[i, i + distance] = uniform_filter1d(
+                diagonal, 2 * NEIGHBOURS + 1, mode="nearest"
+            )
         return expected
 
 
@@ -160,12 +162,13 @@ def answer(part: NoisyPart, query: SiteQuery, *, rng: np.random.Generator) -> Si
     phi = products / n_probes
     disagreement = np.maximum(squares / n_probes - phi**2, 0) / max(n_probes - 1, 1)
     leading = query.vectors[: query.n_ranks].astype(part.noisy.dtype)
-    along = np.einsum("kd,kd->k", leading @ part.noisy, leading).astype(np.float64)
-    # With the released mean m, M less its noise is M - E + (m xi^T + xi m^T) - xi xi^T. The probes
-    # account for the components' response to xi; 2 - 1 of its variance remain along each.
+    noisy_energies = np.einsum("kd,kd->k", leading @ part.noisy, leading).astype(np.float64)
+    # With m the released mean, A = M - E + (m xi^T + xi m^T) - xi xi^T. The probes account for the
+    # components' response to xi; 2 - 1 of its variance remain along each.
     mean_variance = 0.0 if part.mean is None else part.mean.sigma**2
     return SiteAnswer(
-        energies=part.weight * (along + mean_variance) - (phi * query.inverse_gaps).sum(axis=1),
+        energies=part.weight * (noisy_energies + mean_variance)
+        - (phi * query.inverse_gaps).sum(axis=1),
         responses=_block_means(phi, query.blocks),
         disagreement=_block_means(disagreement, query.blocks),
         total=part.weight * (float(part.noisy.trace()) + query.n_features * mean_variance),

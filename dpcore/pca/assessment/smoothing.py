@@ -82,8 +82,10 @@ def _linear_covariance(
         squares = np.add.reduceat(query.vectors.astype(np.float64) ** 2, first, axis=0)
         covariance = 2 * covariance - variance * squares @ squares.T
     if mean is not None:
-        along = (query.vectors @ mean.value).astype(np.float64) ** 2
-        of_mean = 4 * mean.sigma**2 * np.add.reduceat(along, first) + 2 * mean.sigma**4 * sizes
+        mean_squares = (query.vectors @ mean.value).astype(np.float64) ** 2
+        of_mean = (
+            4 * mean.sigma**2 * np.add.reduceat(mean_squares, first) + 2 * mean.sigma**4 * sizes
+        )
         covariance = covariance + np.diag(of_mean)
     return covariance
 

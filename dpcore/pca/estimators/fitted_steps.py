@@ -23,9 +23,8 @@ def warn_of_fitted_steps(estimator: BaseEstimator) -> None:
     names = _fitted_before(estimator)
     if names:
         warnings.warn(
-            f"{', '.join(names)} was fitted to everybody's rows before any noise was added. "
-            "What a row becomes then depends on other people's rows, and the guarantee is "
-            "about rows that depend on their own person alone.",
+            f"{', '.join(names)} was fitted to all rows before noise was added. Every prepared row "
+            "then depends on other people's rows, and the guarantee does not cover this.",
             PreparationWarning,
             stacklevel=3,
         )

@@ -34,8 +34,8 @@ def root_seed(random_state: RandomState) -> int:
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     # The error names only the type of other objects: a seed sequence would print its entropy.
-    given = random_state if isinstance(random_state, int | str) else type(random_state).__name__
-    raise ParameterError("random_state", "an int of at least 0, a NumPy generator or None", given)
+    value = random_state if isinstance(random_state, int | str) else type(random_state).__name__
+    raise ParameterError("random_state", "an int of at least 0, a NumPy generator or None", value)
 
 
 class UnprintedSeed(int):

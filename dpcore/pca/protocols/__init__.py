@@ -6,7 +6,7 @@ Every module in this folder is imported. Its register entries are at its end.
 from importlib import import_module
 from pkgutil import iter_modules
 
-# Order in lists: the paper's protocols, other protocols of sites, references, a holder of all rows.
+# Order in lists: protocols of the paper, other protocols of sites, references, trusted holder.
 _FIRST, _LAST = ("distributed", "first_site", "holder"), ("references", "trusted_holder")
 _NAMES = sorted(each.name for each in iter_modules(__path__) if each.name not in _FIRST + _LAST)
 for _name in (*_FIRST, *_NAMES, *_LAST):

@@ -54,7 +54,7 @@ from dpcore.streams import Purpose, Repetition
 
 # Streams of MASK; lower numbers belong to the averages.
 _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
-# Scale of masks without bound divided by that of the noise.
+# Scale of the masks in units of the noise, where an infinite scale is requested.
 _UNBOUNDED = 1e5
 
 
@@ -126,8 +126,8 @@ UNDER_CANCELLING_MASKS = PooledRelease(
     traffic=lambda draw: (whole_matrix_bytes(draw), 1 + traffic_of_means(draw)[1]),
     purpose=Purpose.MASK,
 )
-# Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and what holds
-# against the aggregator who reads every message, and against a site.
+# Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and its guarantee
+# against the aggregator, who reads every message, and against a site.
 cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
 # Noisy average of `cape`, and the average of the masked means before it.
 masked_average = UNDER_CANCELLING_MASKS.average
@@ -152,7 +152,7 @@ class MaskedRound:
 def masked_round(
     moments: SiteMoments, scales: CapeScales, *, noise: str, repetition: Repetition
 ) -> MaskedRound:
-    """Draw every site's mask and noise, and what it sends: (n_sites, n_features, n_features).
+    """Draw every site's mask, noise and message: (n_sites, n_features, n_features).
 
     scales: `release_scales`.
     noise: {"triangle", "isometric"}
@@ -269,8 +269,8 @@ BY_SUMMANDS = PooledRelease(
     traffic=_traffic,
     purpose=Purpose.SUMMANDS,
 )
-# Top-K subspace of what the sites' noisy second moments add up to, and what holds when as many
-# sites drop out as the study allows.
+# Top-K subspace of the sum of the sites' noisy second moments, and its guarantee if as many sites
+# drop out as the study allows.
 secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise
 
 

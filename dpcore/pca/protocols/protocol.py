@@ -262,21 +262,21 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol: a function from a draw to a subspace, with its description and guarantee.
+    """Protocol: a function from a draw to a subspace, with its description and guarantee.
 
     key, title: Name in specs, addresses and on the command line; name on a page.
     summary: One sentence: who adds noise where, and what is sent.
     release: Draw -> Subspace.
     promise: (ReleaseSettings, samples at each site, n_features) -> Guarantee of `release`, without
         reading rows. Raises `ParameterError` if the protocol cannot run.
-    noise: None if nothing noisy is read.
-    shape: Law of its noise, as in `dpcore.pca.assessment.noise_edge`, if no setting decides.
+    noise: Identity of the noise that it reads; None without noise.
+    shape: Shape of its noise, as in `dpcore.pca.assessment.noise_edge`, if no setting decides.
     average: Draw -> NoisyAverage, the noisy second moment of which `release` returns the leading
         directions. `assess` uses it; None if there is none.
     silent_because: Reason for a missing `average`, as half a sentence.
     wants_proxies, wants_average: Which messages of the sites `release` reads.
     is_chain: Whether sites send messages to the next site, without an aggregator.
-    look: Next free one if None.
+    look: Colour, marker and dash in figures; None for the next unused ones.
     neighbours: Parameters of the audit.
     """
 
@@ -314,7 +314,7 @@ class Protocol:
 
     @property
     def has_sites(self) -> bool:
-        """Return whether it starts from rows at sites, wherever noise is added."""
+        """Return whether rows are spread over sites, also if the noise is added elsewhere."""
         return self.where is not Where.HOLDER
 
     def why_silent(self, settings: ReleaseSettings) -> str:
@@ -391,10 +391,10 @@ def traffic_of_diagonals(draw: Draw) -> tuple[int, int]:
 
 
 def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
-    """Bytes that a site's private mean takes, and messages that go before the site's own.
+    """Return the bytes per site, and the additional rounds, of the sites' private means.
 
-    The average of all means comes back to where it is needed for what is sent next: to sites
-    that cut their matrix, and on the sphere to all.
+    The average of all means is sent back to the sites that need it: to sites that cut their matrix,
+    and on the sphere to all.
     """
     if draw.of_sites.mean_share == 0:
         return 0, 0

@@ -27,7 +27,7 @@ def exact(draw: Draw) -> Subspace:
 
 
 def _pooled_moment(draw: Draw) -> Spectrum:
-    moments = draw.everybody
+    moments = draw.all_sites
     if isinstance(moments, SiteRows):
         moments = moments.as_they_are
     centred = moments if draw.settings.mean_share == 0 else moments.centred()

@@ -20,9 +20,9 @@ def register(protocol: Protocol) -> Protocol:
 
     Raises `ParameterError` if its key or its title is taken.
     """
-    for known in PROTOCOLS.values():
+    for other in PROTOCOLS.values():
         for name in ("key", "title"):
-            if getattr(known, name).casefold() == getattr(protocol, name).casefold():
+            if getattr(other, name).casefold() == getattr(protocol, name).casefold():
                 raise ParameterError(name, "one that no protocol has", getattr(protocol, name))
     PROTOCOLS[protocol.key] = protocol
     return protocol
@@ -39,8 +39,8 @@ def protocol(key: str) -> Protocol:
 
 # Settings that shape the noise of most protocols.
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
-# Each site's noise is its own, whoever else answers; on the sphere that has a say in what the
-# sites centre by, and a site on its own centres by another mean.
+# A site's noise does not depend on the other sites. On the sphere the matrix does: sites are
+# centred by the average mean of all that answer, and `local` by the first site's own mean.
 _ALONE = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
 _ON_SPHERE = replace(_ALONE, settings=(*GAUSSIAN, "dropped_sites"))
 SITES_MOMENTS = replace(_ALONE, on_sphere=_ON_SPHERE)

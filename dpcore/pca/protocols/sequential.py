@@ -33,8 +33,8 @@ from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, Guarantee
 from dpcore.streams import Purpose
 
-# What is handed on is made of proxies, each protected by its own site's noise: no coalition of
-# other sites sees more of a person than her site's noisy proxy, which is post-processing.
+# Messages are computed from proxies, each protected by its own site's noise. All that a coalition
+# of other sites can see is post-processing of the noisy proxy of the person's own site.
 CHAIN = Trust(
     "every site, to its own second moment, before anything is handed on",
     AT_SITES,
@@ -78,7 +78,7 @@ def sequential(draw: Draw) -> Subspace:
     settings = draw.settings
     received = draw.proxies()
     guarantee = promised_in_a_chain(settings, draw.n_samples, draw.moments.n_features)
-    order = draw.repetition.rng(Purpose.ORDER).permutation(draw.everybody.n_sites)
+    order = draw.repetition.rng(Purpose.ORDER).permutation(draw.all_sites.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     # The sum of all means goes round once; their average then comes along with the proxies.
     for_means, before = traffic_of_means(draw, come_back=True)
@@ -102,7 +102,7 @@ def sequential(draw: Draw) -> Subspace:
         sigma=draw.sigma,
         bytes_sent=lengths,
         centre=shared_centre(draw),
-        n_rounds=draw.everybody.n_sites * (2 if before else 1) + rounds,
+        n_rounds=draw.all_sites.n_sites * (2 if before else 1) + rounds,
     )
 
 
@@ -113,8 +113,8 @@ def _own(draw: Draw, received: Inbox, site: int) -> SiteMessage:
 def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
     """Return the next proxy: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
 
-    The left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular value, without
-    any D x D matrix.
+    These are the left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular
+    value, so no D x D matrix is needed.
     """
     n_samples = handed.n_samples + own.n_samples
     stacked = np.concatenate(
@@ -132,7 +132,7 @@ register(
     Protocol(
         "sequential",
         "Chain of sites",
-        "Sites in random order hand on the top R directions of their noisy moments so far.",
+        "Sites in random order pass on the top R directions of their noisy moments so far.",
         sequential,
         promised_in_a_chain,
         Kind.APPROXIMATE,

@@ -48,13 +48,10 @@ from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, l2_sensitivity_
 from dpcore.spectra import Spectrum
 from dpcore.streams import Purpose
 
-# Noise added once, to the second moment of everybody: SuLQ, MOD-SuLQ. And none, but a random
-# subspace: PPCA (Chaudhuri, Sarwate & Sinha 2012, Algorithm 2).
-
 
 @dataclass(frozen=True)
 class NoisyMoment:
-    """A released second moment.
+    """Released second moment.
 
     matrix: shape (n_features, n_features). Not symmetric for SuLQ, and in general indefinite.
     sigma: Standard deviation of the noise, in units of the second moment.
@@ -253,9 +250,7 @@ def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = T
     )
 
 
-# Protocols of a trusted aggregator from the 2012 paper: SuLQ, MOD-SuLQ and PPCA.
-
-# Streams of POOLED_NOISE and SUBSPACE: lower numbers belong to `dpcore.pca.protocols.distributed`.
+# Streams of POOLED_NOISE and SUBSPACE: lower numbers belong to `holder` and `references`.
 _SULQ, _MODSULQ, _PPCA = 2, 3, 1
 
 
@@ -356,7 +351,7 @@ register(
     Protocol(
         "ag",
         "Analyze Gauss",
-        "Central: Gaussian noise on everybody's second moment.",
+        "Central: Gaussian noise on the second moment of all rows.",
         pooled,
         promised_by_holder,
         Kind.APPROXIMATE,
@@ -380,7 +375,7 @@ register(
         NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta", "dropped_sites")),
         average=sulq_average,
         look=Look("#999933", "hourglass"),
-        # Its noise is far above what it promises: of this, about 1 is left.
+        # The noise is too large for the requested epsilon: the exact epsilon is about 1.
         neighbours=Neighbours(epsilon=15.0),
     )
 )
@@ -410,7 +405,7 @@ register(
         promised_by_ppca,
         Kind.PURE,
         Where.HOLDER,
-        # Chains that ran together are another draw in other company.
+        # The number of chains changes every chain's draw, because chains share their planes.
         NoiseIdentity(
             "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
         ),
