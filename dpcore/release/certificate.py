@@ -171,7 +171,8 @@ def post_processing(certificate: dict[str, Any]) -> str:
         return "Eigendecomposition of the noisy second moment."
     return (
         "Eigendecomposition of the noisy second moment, denoised first: each entry was shrunk by "
-        f"what the noise's law and the noisy matrix itself say, in the basis of {bases[0]}."
+        f"what the noise's law and the noisy matrix itself say, in the basis of {bases[0]}"
+        f"{' and then of ' + bases[1] if len(bases) > 1 else ''}."
     )
 
 

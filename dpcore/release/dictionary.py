@@ -30,7 +30,7 @@ MOST_ROWS_PER_PERSON = 1_000_000
 _FARTHEST, _NEAREST = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
 _TOP, _ROWS, _COLUMN = (
-    {"title", "rows", "cells", "columns"},
+    {"title", "image", "rows", "cells", "columns"},
     {"person", "at_most", "site", "label", "norm_bound"},
     {"lower", "upper", "middle", "levels", "missing", "decimal", "thousands", "unit", "days_since",
      "date_order"},
@@ -182,6 +182,9 @@ class Dictionary:
     columns : tuple of Column
         Columns to read. Other columns of the table are ignored.
     title : str
+    image : (height, width), optional
+        Shape of the pictures whose pixels, row by row, are the columns in their order. The noisy
+        second moment is then denoised as one of pictures.
     person : str or None
         Column that names the person; None if every row is a different person.
     at_most : int
@@ -215,6 +218,7 @@ class Dictionary:
     thousands: str | None = None
     date_order: str | None = None
     multiline: bool | None = None
+    image: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         _check_marks(self, "cells")
@@ -224,6 +228,7 @@ class Dictionary:
         if not names:
             raise ParameterError("columns", "one or more columns with limits or levels", names)
         self._check_names(names)
+        self._check_image()
         self._check_rows()
         for column in self.columns:
             marks = self.marks_of(column)
@@ -247,6 +252,20 @@ class Dictionary:
                 raise ParameterError("column", "named once in a dictionary", name)
         if len(set(self.features)) < len(self.features):
             raise ParameterError("columns", "such that no two features have one name", names)
+
+    def _check_image(self) -> None:
+        if self.image is None:
+            return
+        if not isinstance(self.image, list | tuple) or [*map(type, self.image)] != [int, int]:
+            raise ParameterError("image", "[height, width] in pixels", self.image)
+        object.__setattr__(self, "image", tuple(self.image))
+        if any(column.levels for column in self.columns):
+            raise ParameterError("image", "left out if a column has levels", self.image)
+        if min(self.image) < 1 or math.prod(self.image) != len(self.columns):
+            constraint = (
+                f"[height, width] with a product of {len(self.columns)}, one column a pixel"
+            )
+            raise ParameterError("image", constraint, self.image)
 
     def _check_rows(self) -> None:
         if type(self.at_most) is not int or not 1 <= self.at_most <= MOST_ROWS_PER_PERSON:
@@ -297,6 +316,7 @@ class Dictionary:
                 "label": self.label, "norm_bound": self.norm_bound}  # fmt: skip
         return {
             "title": self.title,
+            **({} if self.image is None else {"image": list(self.image)}),
             "rows": {key: value for key, value in rows.items() if value is not None},
             **({"cells": cells} if (cells := _marks_of_file(self)) else {}),
             "columns": {column.name: column.as_dict() for column in self.columns},
@@ -305,7 +325,8 @@ class Dictionary:
     def toml(self) -> str:
         """Return the text of a file that `read_dictionary` reads as this dictionary."""
         content = self.as_dict()
-        lines = [f"title = {_quote(self.title)}", "", "[rows]", *_format_pairs(content["rows"])]
+        top = {key: value for key, value in content.items() if key in ("title", "image")}
+        lines = [*_format_pairs(top), "", "[rows]", *_format_pairs(content["rows"])]
         if cells := content.get("cells"):
             lines += ["", "[cells]", *_format_pairs(cells)]
         for name, column in content["columns"].items():
@@ -319,7 +340,8 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
     Parameters
     ----------
     content : mapping
-        Content with `columns`, a table for each, and optionally `title`, `rows` and `cells`.
+        Content with `columns`, a table for each, and optionally `title`, `image`, `rows` and
+        `cells`.
 
     Raises
     ------
@@ -336,6 +358,7 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
     return Dictionary(
         tuple(_column(name, values) for name, values in columns.items()),
         title=content.get("title", ""),
+        image=content.get("image"),
         **rows,
         **_with_codes("cells", cells),
     )
@@ -387,6 +410,7 @@ def template(names: Sequence[str], title: str = "") -> str:
         "# Between which limits is every possible value? Take the limits from the question, the",
         "# unit or the sensor, not from the rows. Delete the columns that are not used.",
         f"title = {_quote(title)}",
+        "# image = [28, 28]  # height and width, if the columns are the pixels of pictures",
         "",
         "[rows]",
         '# person = "..."  # the column that names the person, where one may have several rows',

@@ -18,6 +18,7 @@ from dpcore.pca.assessment import (
     assess_by_probes,
     bases_worth,
 )
+from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading
@@ -26,7 +27,7 @@ from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.scales import Scales
 from dpcore.release.tables import Table
-from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, Spectrum, few_of_many
+from dpcore.spectra import PublicBasis, Spectrum, few_of_many
 
 ESTIMATES = ("explained_variance", "explained_variance_ratio")
 # An assessment needs all eigenpairs; above this size they take longer than everything else.
@@ -122,15 +123,21 @@ def _scale_to_unit_rows(moment: IntArray) -> FloatArray:
     return scaled
 
 
-def bases_of(choice: str, n_features: int, n_components: int) -> tuple[PublicBasis, ...]:
+def bases_of(
+    choice: str,
+    n_features: int,
+    n_components: int,
+    image_shape: tuple[int, int] | None = None,
+) -> tuple[PublicBasis, ...]:
     """Return the public bases in which a release's noisy moment may be denoised.
 
     choice: {"auto", "none"}. "auto" is no basis either if the matrix is held once
         (`is_held_once`).
+    image_shape: Height and width of pictures whose pixels are the features.
     """
-    if choice == "none" or is_held_once(n_features, n_components):
+    if is_held_once(n_features, n_components):
         return ()
-    return (COLUMNS_WHERE_BETTER,)
+    return bases_to_denoise_in(choice, image_shape)
 
 
 def leading_of(

@@ -84,9 +84,10 @@ def release(
     mean_share : float
         Part of mu^2 for the private centre and count.
     denoise : {"auto", "none"}
-        "auto" denoises the noisy second moment in the basis of the columns before it is
-        decomposed, unless the noisy matrix shows that this captures less, or is so large that
-        only one copy of it is held. This is post-processing, and is named in the certificate.
+        "auto" denoises the noisy second moment before it is decomposed: about a prior mean of
+        pictures if the dictionary has an `image`, else in the basis of the columns, unless the
+        noisy matrix shows that this captures less. A matrix so large that only one copy of it is
+        held is not denoised. This is post-processing, and is named in the certificate.
     cap : (epsilon, delta), optional
         Cap of a new project.
     reading : Reading, optional
@@ -175,9 +176,10 @@ def write_release(
     confirm(reading)
     project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, settings.delta)
-    bases = bases_of(settings.denoise, dictionary.n_features, int(settings.n_components))
+    n_components = int(settings.n_components)
+    bases = bases_of(settings.denoise, dictionary.n_features, n_components, dictionary.image)
     measured = measure(
-        table, dictionary, scales, total, n_components=int(settings.n_components),
+        table, dictionary, scales, total, n_components=n_components,
         on_sphere=settings.on_sphere, bases=bases, watch=partial(watch, "components"),
         scheduler=scheduler,
     )  # fmt: skip

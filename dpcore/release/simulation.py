@@ -44,7 +44,12 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
     _require_one_site(data, dictionary)
     extra_columns = tuple(filter(None, (label, site)))
     one_row_each = replace(
-        dictionary, at_most=1, columns=(*dictionary.columns, *extra_columns), label=None, site=None
+        dictionary,
+        at_most=1,
+        columns=(*dictionary.columns, *extra_columns),
+        label=None,
+        site=None,
+        image=None,
     )
     for rows in grid_blocks(
         Table(data, one_row_each.keys, one_row_each.n_features), one_row_each, reading
@@ -69,6 +74,7 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         label_names=label_names,
         sites=sites,
         feature_names=dictionary.features,
+        image_shape=dictionary.image,
         # If K equals D, every protocol captures everything.
         default_components=min(_USUAL_COMPONENTS, max(1, n_features // 2)),
         provenance="Rows of a table that this session holds, scaled to its public limits.",

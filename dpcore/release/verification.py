@@ -40,7 +40,7 @@ from dpcore.release.certificate import (
 )
 from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.integer_rows import GRID, LENGTH
-from dpcore.release.measurement import ESTIMATES
+from dpcore.release.measurement import ESTIMATES, bases_of
 from dpcore.release.normal_sampler import EARLIER_DISTANCE
 from dpcore.release.project import EARLIER_SHARE, folder_name
 from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
@@ -262,6 +262,12 @@ def _wrong_words(
         yield "its assumptions are not those that a release rests on"
     if certificate["dictionary"] != dictionary.as_dict():
         yield "its dictionary is not written as a release writes it"
+    bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
+    allowed = bases_of(
+        "auto", dictionary.n_features, certificate["result"]["components"], dictionary.image
+    )
+    if bases and bases != [basis.name for basis in allowed]:
+        yield f"it was denoised in {' and '.join(bases)}, which does not fit its dictionary"
     if certificate["title"] != dictionary.title:
         yield "its title is not the dictionary's"
     folder_name("name", certificate["name"])

@@ -611,7 +611,11 @@ def _facts(
         | (_levels_typed(own, name) if name in levels else _limits_typed(own, name, name in dates))
         for name in used
     }
-    return {"title": own.title, "rows": rows, "cells": cells, "columns": columns}
+    # The page has no field for the shape of pictures; a file's shape holds for these columns only.
+    image = own.content.get("image")
+    is_same = list(columns) == list(own.content.get("columns", {}))
+    pictures = {"image": image} if image and is_same else {}
+    return {"title": own.title, **pictures, "rows": rows, "cells": cells, "columns": columns}
 
 
 def _marks_without_field(own: OwnTable, name: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.figures.energy import energy_curves
+from dpcore.figures.images import component_strip
 from dpcore.privacy import composed_mu
 from dpcore.privacy.cap import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
@@ -431,6 +432,12 @@ def _draw_components(released: ReleasedPCA) -> None:
     if count > 1:
         number = st.selectbox("Component", range(1, count + 1), key=f"release_component_{count}")
     loadings = released.components_[number - 1]
+    if released.dictionary_.image is not None:
+        st.image(
+            component_strip(loadings[None], released.dictionary_.image),
+            alt=f"Released component {number} as a picture.",
+        )
+        return
     strongest = np.argsort(-np.abs(loadings), kind="stable")[:_MOST_BARS]
     sign = np.sign(loadings[strongest[0]])
     figure = loading_bars(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
 from dpcore.pca.assessment import bases_worth
-from dpcore.release import Column, Dictionary, release
+from dpcore.release import Column, Dictionary, dictionary_from, release
 from dpcore.release.settings import PublicationSettings
+from dpcore.release.simulation import laboratory_data
+from dpcore.release.verification import verify
 from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, Spectrum, cumulative_energy
 
 N_FEATURES, K = 40, 5
@@ -100,3 +104,35 @@ def test_columns_that_go_together_are_left_as_the_noise_left_them():
         for bases in ((), (COLUMNS,), chosen)
     ]
     assert kept[2] >= max(kept[:2]) - 0.002 * np.trace(exact)
+
+
+def test_pictures_are_denoised_as_pictures(tmp_path):
+    """Measured at epsilon .3: captured energy .62 to .64 without the shape, .73 to .81 with it."""
+    rows = load_digits().data
+    columns = tuple(Column(f"pixel {number}", 0, 16) for number in range(64))
+    table = {column.name: values for column, values in zip(columns, rows.T, strict=True)}
+    centred = rows - rows.mean(axis=0)
+    centred /= np.linalg.norm(centred, axis=1, keepdims=True)
+    moment, energies = centred.T @ centred, {}
+    for image in (None, (8, 8)):
+        dictionary = Dictionary(columns, image=image)
+        assert dictionary_from(tomllib.loads(dictionary.toml())) == dictionary
+        assert laboratory_data(table, dictionary).image_shape == image
+        released = release(
+            table, dictionary, epsilon=0.3, delta=1e-5, n_components=10,
+            project=tmp_path / f"{image}", name="only", cap=(0.3, 1e-5),
+        )  # fmt: skip
+        assert verify(released.folder).holds
+        energies[image] = cumulative_energy(released.components_, moment)[-1]
+    assert energies[8, 8] > energies[None]
+    assert released.certificate_["dictionary"]["image"] == [8, 8]
+    assert released.certificate_["post_processing"] == {"denoised_in": ["pictures", "columns"]}
+
+
+def test_a_certificate_of_a_table_cannot_state_pictures(make):
+    folder = make("one").folder
+    path = folder / "certificate.json"
+    certificate = json.loads(path.read_text())
+    certificate["post_processing"] = {"denoised_in": ["pictures", "columns"]}
+    path.write_text(json.dumps(certificate))
+    assert "does not fit its dictionary" in verify(folder).sentence

@@ -60,6 +60,11 @@ GOOD = "[columns.a]\nlower = 0\nupper = 1\n"
 BAD = {
     "": "columns must be one or more columns",
     "title = 'x'": "columns must be one or more columns",
+    "image = [1]\n[columns.a]\nlower = 0\nupper = 1": "image must be [height, width]",
+    "image = [1, 2]\n[columns.a]\nlower = 0\nupper = 1": "a product of 1",
+    "image = [-1, -1]\n[columns.a]\nlower = 0\nupper = 1": "a product of 1",
+    "image = [true, 1]\n[columns.a]\nlower = 0\nupper = 1": "height, width",
+    "image = [1, 1]\n[columns.a]\nlevels = ['x']": "left out if a column has levels",
     "columns = 3": "columns must be a table for each",
     "[columns]\na = 3": "column 'a' must be a table with",
     "[columns.a]\nlower = 0": "given a finite public limit 'upper'",
