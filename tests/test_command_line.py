@@ -97,6 +97,8 @@ def test_the_summary_is_a_line_a_protocol(capsys):
     head, *lines = capsys.readouterr().out.splitlines()
     assert "exact ε" in head
     assert [line.split()[0] for line in lines] == ["full", "pooled"]
+    _, energy, _, floor, above, *_ = lines[0].split()
+    assert float(above) == pytest.approx(float(energy) - float(floor), abs=2e-4)
 
 
 def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(capsys, monkeypatch, tmp_path):

@@ -82,16 +82,25 @@ def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
 
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
-    """Print mean and spread of the captured energy, one line per protocol and cell."""
+    """Print mean and spread of the captured energy, one line per protocol and cell.
+
+    The part above the floor is printed if the rows have a floor.
+    """
     groups = gathered(((*(row[field] for field in varying), row["protocol"]), row) for row in rows)
     head = "".join(f"{field:>18}  " for field in varying)
-    print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7} {'exact ε':>9} {'bytes/site':>11}")
+    has_floor = all("floor" in row for row in rows)
+    floors = f" {'floor':>7} {'above':>7}" if has_floor else ""
+    last = f"{'exact ε':>9} {'bytes/site':>11}"
+    print(f"{head}{'protocol':<10} {'energy':>8} {'spread':>7}{floors} {last}")
     for (*cell, name), members in groups.items():
         ratios = [row["energy_ratio"] for row in members]
         spread = stdev(ratios) if len(ratios) > 1 else 0.0
         first = "".join(f"{_short(value):>18}  " for value in cell)
+        if has_floor:
+            floor = fmean(row["floor"] for row in members)
+            floors = f" {floor:7.4f} {fmean(ratios) - floor:7.4f}"
         print(
-            f"{first}{name:<10} {fmean(ratios):8.4f} {spread:7.4f}"
+            f"{first}{name:<10} {fmean(ratios):8.4f} {spread:7.4f}{floors}"
             f" {members[0]['exact_epsilon']:9.3g} {members[0]['bytes_per_site']:11,}"
         )
 
