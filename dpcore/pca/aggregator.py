@@ -26,7 +26,7 @@ from dpcore.pca.assessment import (
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
-from dpcore.spectra import PublicBasis, Spectrum, proxy_aggregates
+from dpcore.spectra import PublicBasis, Spectrum, of_uncentred, proxy_aggregates
 
 
 class Inbox:
@@ -226,10 +226,14 @@ class NoisyAverage:
 
     def bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
         """Return the bases in which the noisy second moment is denoised."""
+        # The centre of rows on the sphere is exactly zero if no mean was released.
+        has_mean = self.centre is not None and self.centre.any()
+        is_uncentred = settings.on_sphere and not has_mean
+        bases = of_uncentred(settings.bases) if is_uncentred else settings.bases
         return bases_worth(
             self.spectrum,
             sigma=self.sigma_left,
-            bases=settings.bases,
+            bases=bases,
             noise=self.noise or settings.noise,
         )
 

@@ -45,7 +45,14 @@ from dpcore.pca.site import (
     noisy_mean,
     noisy_second_moment,
 )
-from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, SiteMoments, SiteRows, Spectrum
+from dpcore.spectra import (
+    COLUMNS_WHERE_BETTER,
+    PublicBasis,
+    SiteMoments,
+    SiteRows,
+    Spectrum,
+    of_uncentred,
+)
 from dpcore.streams import Purpose, Repetition
 
 # Below this many features a decomposition takes well under a millisecond, less than handing it
@@ -205,7 +212,7 @@ class Draw:
         noisy for the decision, and all sites have to be denoised in the same way.
         """
         if not self.shares_diagonal:
-            return self.settings.bases
+            return self._around_centre(self.settings.bases)
         return self.settings.bases if self.once(Draw._columns_differ) else ()
 
     @property
@@ -346,10 +353,16 @@ class Draw:
 
     def _proxy(self, noisy: NoisySite, kind: MessageKind) -> SiteMessage:
         if kind.bases != (COLUMNS_WHERE_BETTER,):
-            return noisy.proxy(kind.intermediate_dim, kind.ranking, kind.bases)
+            bases = self._around_centre(kind.bases)
+            return noisy.proxy(kind.intermediate_dim, kind.ranking, bases)
         bases = kind.bases if self.once(Draw._columns_differ) else ()
         diagonal = self.once(Draw._average_energy)[0]
         return noisy.proxy(kind.intermediate_dim, kind.ranking, bases, diagonal)
+
+    def _around_centre(self, bases: tuple[PublicBasis, ...]) -> tuple[PublicBasis, ...]:
+        """Return the bases for rows about the released mean, or about the public middle."""
+        is_uncentred = self.settings.on_sphere and self.noisy_means is None
+        return of_uncentred(bases) if is_uncentred else bases
 
     # Arguments of `once`.
 

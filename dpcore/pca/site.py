@@ -28,7 +28,14 @@ from dpcore.privacy import (
     mean_weight,
     published_sigma,
 )
-from dpcore.spectra import COLUMNS_WHERE_BETTER, PublicBasis, Spectrum, cosine_basis, denoise_mean
+from dpcore.spectra import (
+    COLUMNS_WHERE_BETTER,
+    PublicBasis,
+    Spectrum,
+    cosine_basis,
+    denoise_mean,
+    of_uncentred,
+)
 
 
 @dataclass(frozen=True)
@@ -357,7 +364,8 @@ def site_message(
         site = site.centred(*means)
     if whole:
         return site.whole()
-    bases = settings.bases
+    is_uncentred = settings.on_sphere and not settings.mean_share
+    bases = of_uncentred(settings.bases) if is_uncentred else settings.bases
     if bases == (COLUMNS_WHERE_BETTER,):
         diagonal: FloatArray = np.diagonal(site.noisy).astype(np.float64)
         off_diagonal, spread = off_diagonal_of_average, sigma

@@ -23,7 +23,9 @@ from dpcore.spectra.public_bases import (
     PublicBasis,
     cosine_basis,
     cosine_basis_of_views,
+    of_uncentred,
     picture_basis,
+    uncentred_picture_basis,
 )
 from dpcore.spectra.subspaces import (
     align_signs,
@@ -54,6 +56,7 @@ __all__ = [
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",
     "noise_edge_left",
+    "of_uncentred",
     "picture_basis",
     "principal_angles",
     "projector_distance",
@@ -61,4 +64,5 @@ __all__ = [
     "random_subspace_energy",
     "second_moment",
     "site_moments",
+    "uncentred_picture_basis",
 ]

@@ -1,73 +1,32 @@
-r"""Empirical-Bayes denoising of a noisy second moment before it is decomposed.
+r"""Empirical-Bayes denoising of a noisy second moment before its decomposition.
 
-Every private component is an eigenvector of M = A + E: A the second moment of the rows, E Gaussian
-noise of public law. Taking the eigenvectors of M as they come is best only if nothing is known of A
-but that any rotation of it is as likely. Columns of real tables differ in variance, and pictures
-are smooth: in a public orthonormal basis Q, of cosines or of the columns themselves, the energy of
-Q A Q^T sits in few rows and columns, whereas E is spread evenly over all entries.
+`denoise` reads a noisy matrix M = A + E, the scale and the shape of the noise, and public bases. It
+is therefore post-processing and as private as M, as long as no exact quantity enters.
 
-**Model** in one basis: P = Q M Q^T = B + noise with B = Q A Q^T and
+In one basis Q, with P = Q M Q^T and B = Q A Q^T:
 
     P_ij = B_ij + e_ij,  e_ij ~ N(0, s^2) for i != j,  e_ii ~ N(0, v_i),
     B_ij ~ N(0, c_gh a_i a_j) for i != j, i in band g and j in band h,   B_ii = a_i.
 
-For isometric noise s^2 = sigma^2 / 2 and v_i = sigma^2 in every orthonormal basis. For the
-triangle's noise v_i = sigma^2 (2 - sum_k Q_ik^4) exactly, which is sigma^2 in the basis of the
-columns, and s^2 = sigma^2, an upper bound that is reached but for terms of order 1 / D. The
-variance of B_ij is a product as it is under a Wishart law with diagonal scale, where c is one over
-the degrees of freedom; bands are public groups of like frequency (the columns are one band), since
-waves of very different length have less to do with each other. As A is positive semidefinite,
-B_ij^2 <= a_i a_j, hence c <= 1.
+1. a_i are posterior means given the noisy diagonal of P, about a curve alpha (1 + f_i / f_0)^-b of
+   the public frequencies, or about one number. (b, f_0) maximise the likelihood on a grid. alpha
+   and the scatter about the curve follow from least squares and moments.
+2. With w_ij = a_i a_j and sums over i != j, c^ = sum (P_ij^2 - s^2) w_ij / sum w_ij^2 is combined
+   with a half-normal prior, because c^ is as often below 0 if there is only noise. c_gh is the
+   posterior mean of its block under N(c, c^2), cut at 0.
+3. The estimate is W_ij P_ij with W_ij = c_gh w_ij / (c_gh w_ij + s^2), and a_i on the diagonal.
 
-**Fit**, from P alone. With public frequencies f_i the diagonal is taken as
-N(alpha g_i, v_i + k alpha^2 g_i^2) with g_i = (1 + f_i / f_0)^-b, and without as N(m, v_i + t): a
-curve, or one number, about which the variances themselves scatter. (b, f_0) maximise the likelihood
-on a grid, alpha and m are least squares, k and t follow from moments. a_i is the posterior mean,
-cut at 0. Then, with w_ij = a_i a_j and sums over i != j,
+Isometric noise has s^2 = sigma^2 / 2 and v_i = sigma^2 in every orthonormal basis. Triangle noise
+has v_i = sigma^2 (2 - sum_k Q_ik^4), and at most s^2 = sigma^2.
 
-    c^ = sum (P_ij^2 - s^2) w_ij / sum w_ij^2,
-    var c^ = 4 sum w_ij^2 (c w_ij + s^2)^2 / (sum w_ij^2)^2,
+Several bases work in sequence. A step leaves noise of variance s^2 mean(W^2) in an entry, spread
+evenly in the next basis, because the bases are incoherent. For pictures, a fitted prior mean is
+subtracted first (`dpcore.spectra.prior_mean`).
 
-and c is its posterior mean under a half-normal prior of scale 1/10: where noise drowns all, c^ is
-as often below 0, and a matrix with nothing beside its diagonal would be the answer. c_gh is
-likewise the posterior mean from the sums over its block, under N(c, c^2) cut at 0.
+Coarse bases save time: waves beyond three quarters of all frequencies are treated as noise if their
+expected energy is less than half of the error below them.
 
-**Answer** of one basis: the posterior mean, which minimises expected squared error,
-
-    B^_ij = W_ij P_ij,  W_ij = c_gh w_ij / (c_gh w_ij + s^2) for i != j,   B^_ii = a_i,
-    A^ = Q^T B^ Q.
-
-**Several bases** work one after the other, each on the answer of the one before. Given the fit the
-first is a linear filter: of the noise it leaves s^2 mean(W^2) an entry, and as the bases are
-incoherent (every cosine touches every pixel) that is spread evenly over the entries in the next
-one. So the next filters entries of noise s^2 mean(W^2); its a_i are fitted to its own noisy
-diagonal of M about the diagonal of the answer before: N(y_i, v_i + t). A product of two filters
-knows more than either and than their mean: pictures are smooth *and* their corners are empty.
-
-**Coarse bases.** Noise that drowns the highest frequencies anyway need not be filtered there: if
-under the fitted curve the energy beyond three quarters of all waves down and across is below a
-half of the error that is left below them, it is taken for noise, which halves the work.
-
-**Means.** A noisy mean of pictures goes the same way (`denoise_mean`): its cosines are
-N(0, alpha g_i) and their noise N(0, sigma^2), (alpha, b, f_0) maximise the likelihood on a grid,
-and each is multiplied by alpha g_i / (alpha g_i + sigma^2).
-
-**Privacy.** All this reads M, sigma, the shape of the noise and public bases, so it is
-post-processing: whatever (epsilon, delta) M has, A^ has. It stays true only while nothing exact
-enters: not the diagonal of A, not the mean of the rows, not another site's matrix.
-
-**When it cannot help.** Where the noise is small all W are 1 and A^ is M. Where A is rotation
-invariant (all a_i equal) A^ off the diagonal is M times a number. Where the directions of A have
-nothing to do with the basis it does little. Where noise drowns even the diagonal the columns alone
-may lose: up to .03 of the captured energy for pictures at small sites, which cosines before them
-more than mend. A^ need not be positive semidefinite. It is the best guess of each entry for one
-site; sites that average their answers average their biases too.
-
-**Sources.** That a mechanism's output with public noise should be denoised: B. Balle & Y.-X. Wang,
-*Improving the Gaussian mechanism for differential privacy*, ICML 2018, section 4. Empirical Bayes
-on it: S. Kim, J. Park & S. Jung 2026. Shrinking about a fitted mean: James & Stein 1961, Efron &
-Morris 1973. The profile of variances, public bases in sequence, and the site that does it before
-its cut to R are this project's own.
+Derivation, measurements and sources: `docs/algorithms/denoising.md`.
 """
 
 from __future__ import annotations
@@ -86,9 +45,9 @@ from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, P
 
 _NOISE_SHAPES = ("triangle", "isometric")
 _FIT_STEPS = 3
-# Of the noise that is left in the mean of a diagonal: below it a curve's height is not told from 0.
+# Least height of a curve, in units of the noise in the mean of a diagonal.
 _LEAST_HEIGHT = 1e-3
-# k: variances scatter about a curve by so many of its heights, squared.
+# Limits of k, the variance of the scatter about a curve in units of its squared height.
 _SCATTER = (1e-3, 4.0)
 # Scale of the half-normal prior of c, which is between .01 and .3 on public data sets; ten times
 # more or five times less changes what is captured of them in the third decimal.
@@ -107,20 +66,19 @@ def denoise(
     sigma_of_average: float | None = None,
     diagonal_of_average: FloatArray | None = None,
 ) -> FloatArray:
-    """The posterior mean of a second moment, given the noisy one and how noisy it is.
+    """Return the posterior mean of a second moment, given a noisy one and its noise.
 
-    Promise: post-processing. The result is as private as `noisy`, given that `sigma` and `bases`
-    are public. Model, equations, sources and limits stand at the head of
-    `dpcore.spectra.denoising`.
+    The result is post-processing of `noisy`, with the same privacy guarantee. The module docstring
+    describes the model.
 
     Parameters
     ----------
     noisy : ndarray of shape (..., n_features, n_features), symmetric
-        A + E for each site; float32 stays float32.
+        A + E of each site. The data type is kept.
     sigma : float or ndarray that goes with the leading axes
         Standard deviation of E, as `dpcore.mechanisms.symmetric_gaussian_noise` takes it.
     bases : sequence of PublicBasis
-        Each works on the answer of the one before; the columns, if among them, best come last.
+        Each step works on the result of the step before. Columns should come last.
     noise : {"isometric", "triangle"}
         Shape of E.
     sigma_of_average : float, optional
@@ -168,10 +126,20 @@ def denoise(
         return noisy
     if bases[0].image_shape is not None:
         average = sigma if sigma_of_average is None else sigma_of_average
-        return _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
+        about = _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
+        if bases[0].is_centred:
+            return about
+        return (about + _in_sequence(noisy, bases, sigma, noise)) / 2
     if diagonal_of_average is not None and tuple(bases) in ((COLUMNS,), (COLUMNS_WHERE_BETTER,)):
         average = sigma if sigma_of_average is None else sigma_of_average
         return _in_shared_columns(noisy, sigma, noise, average, diagonal_of_average)
+    return _in_sequence(noisy, bases, sigma, noise)
+
+
+def _in_sequence(
+    noisy: FloatArray, bases: Sequence[PublicBasis], sigma: float, noise: str
+) -> FloatArray:
+    """Return the noisy matrix, reduced in one basis after the other without a prior mean."""
     entries = _after_first(noisy, bases[0], sigma, noise)
     for basis in bases[1:]:
         entries = _after_next(entries, noisy, basis, sigma, noise)
@@ -196,7 +164,7 @@ def _check_settings(
 def noise_edge_left(
     noisy: FloatArray, sigma: float, *, basis: PublicBasis, noise: str = "isometric"
 ) -> float:
-    """How far the bulk that noise makes of small eigenvalues reaches after `denoise` in one basis.
+    """Return the edge of the small eigenvalues that noise causes, after `denoise` in one basis.
 
     Parameters
     ----------
@@ -208,8 +176,8 @@ def noise_edge_left(
     Returns
     -------
     float
-        In units of how far it reaches before: sqrt(max_i mean_j W_ij^2), from 0 to 1, as the edge
-        of noise of unlike variances follows the row of most. 1 where `sigma` is 0.
+        Edge divided by the edge before denoising, sqrt(max_i mean_j W_ij^2), from 0 to 1. The edge
+        of noise of unequal variances follows the row with the most noise. 1 if `sigma` is 0.
     """
     if sigma == 0:
         return 1.0
@@ -220,11 +188,11 @@ def noise_edge_left(
 
 
 class _Entries(NamedTuple):
-    """P in a basis, with what is known of B and of the noise in P.
+    """P in a basis, with the fitted law of B and the law of the noise.
 
     variances: shape (n_vectors,). a_i.
     coupling: shape (n_bands, n_bands). c_gh.
-    noise_variance: Of an entry off the diagonal.
+    noise_variance: Variance of the noise in an entry off the diagonal.
     """
 
     basis: PublicBasis
@@ -234,13 +202,13 @@ class _Entries(NamedTuple):
     noise_variance: float
 
     def answer(self, beyond: FloatArray) -> FloatArray:
-        """A^ of this basis from `beyond`, whose memory it takes."""
+        """Return the estimate, computed in the memory of `beyond`."""
         answer = np.divide(self.noisy, beyond, out=beyond)
         np.fill_diagonal(answer, self.variances)
         return self.basis.back(answer)
 
     def noise_left(self, beyond: FloatArray) -> float:
-        """s^2 mean(W^2) over the entries of A^ off the diagonal."""
+        """Return s^2 mean(W^2) over the entries of the estimate off the diagonal."""
         weights = np.reciprocal(beyond)
         np.fill_diagonal(weights, 0)
         n_features = self.basis.n_features or len(weights)
@@ -248,7 +216,7 @@ class _Entries(NamedTuple):
         return self.noise_variance * float(np.vdot(weights, weights)) / entries
 
     def beyond(self) -> FloatArray:
-        """1 / W = 1 + s^2 / (c_gh a_i a_j); infinite where nothing is expected."""
+        """Return 1 / W = 1 + s^2 / (c_gh a_i a_j), infinite if a_i or a_j is 0."""
         dtype = self.noisy.dtype
         with np.errstate(divide="ignore", over="ignore"):
             if len(self.coupling) == 1:
@@ -423,7 +391,7 @@ def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) 
 def _fit_curve(
     curves: Curves, diagonal: FloatArray, noise: FloatArray, least: float
 ) -> tuple[int, float, float]:
-    """The likeliest curve on the grid, alpha and k, from sums over whole frequencies."""
+    """Return the most likely curve of the grid, alpha and k, from sums over whole frequencies."""
     grouping, count, shapes, _ = curves
     safe = np.maximum(count, 1)
     mean, square = grouping @ diagonal / safe, grouping @ diagonal**2 / safe
@@ -449,10 +417,10 @@ def _fit_coupling(
     variances: FloatArray,
     noise_variance: float,
 ) -> tuple[float, FloatArray]:
-    """c, and c_gh of shape (n_bands, n_bands).
+    """Return c, and c_gh of shape (n_bands, n_bands).
 
-    Of (D, D) arrays it takes one product, since w_ij is one of two numbers: all other sums over
-    blocks are products of sums over bands.
+    Only one product of (D, D) arrays is computed: w_ij is a product, so all other sums over blocks
+    are products of sums over bands.
     """
     grouping = np.ones((1, len(variances))) if basis.bands is None else basis.grouping
     weights = grouping * variances
@@ -462,7 +430,7 @@ def _fit_coupling(
     beyond = rows.astype(np.float64) @ weights.T - noise_variance * np.outer(sums, sums)
     beyond[np.diag_indices_from(beyond)] -= grouping @ own
     second, third, fourth = (_without_diagonal(grouping, variances**k) for k in (2, 3, 4))
-    # A square of N(0, t) has variance 2 t^2; in blocks of one band each pair is there twice.
+    # A square of N(0, t) has variance 2 t^2. Blocks of one band contain each pair twice.
     twice = 2 * (1 + np.eye(len(grouping)))
 
     def spread(c: float) -> FloatArray:
@@ -481,8 +449,7 @@ def _fit_coupling(
 
 
 def _squares_weighted(weights: FloatArray, turned: FloatArray) -> FloatArray:
-    """weights @ turned**2, a band of rows at a time: a whole matrix of squares costs more to have
-    memory for than to compute."""
+    """Return weights @ turned**2, computed in blocks of rows to save memory."""
     total = np.zeros((len(weights), turned.shape[1]), dtype=turned.dtype)
     for start in range(0, len(turned), _ROWS_AT_ONCE):
         rows = turned[start : start + _ROWS_AT_ONCE]
@@ -493,7 +460,7 @@ def _squares_weighted(weights: FloatArray, turned: FloatArray) -> FloatArray:
 def _without_diagonal(grouping: FloatArray, powers: FloatArray) -> FloatArray:
     sums = grouping @ powers
     blocks: FloatArray = np.outer(sums, sums) - np.diag(grouping @ powers**2)
-    # Of one vector nothing is left but rounding.
+    # The difference for a single vector is a rounding error.
     return np.where(blocks > 1e-12 * np.outer(sums, sums), blocks, 0)
 
 

@@ -45,6 +45,10 @@ class PublicBasis:
     image_shape : (height, width), optional
         Shape of the pictures to which a prior mean is fitted (`dpcore.spectra.prior_mean`). None
         if the noisy matrix is reduced without a prior mean.
+    is_centred : bool
+        Whether the second moment is about a released mean of the pictures. If it is not, the
+        estimates with and without a prior mean are averaged, because the prior mean does not model
+        the outer product of the mean.
 
     Raises
     ------
@@ -58,6 +62,7 @@ class PublicBasis:
     bands: IntArray | None = field(default=None, repr=False)
     where_better: bool = False
     image_shape: tuple[int, int] | None = None
+    is_centred: bool = True
 
     def __post_init__(self) -> None:
         for factor in self.factors:
@@ -215,6 +220,23 @@ def picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
     image_shape: Height and width of the pictures.
     """
     return replace(cosine_basis(image_shape), name="pictures", image_shape=image_shape)
+
+
+@lru_cache(maxsize=16)
+def uncentred_picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
+    """Return the basis of pictures whose mean was not released (`PublicBasis.is_centred`).
+
+    image_shape: Height and width of the pictures.
+    """
+    basis = picture_basis(image_shape)
+    return replace(basis, name="pictures without a released mean", is_centred=False)
+
+
+def of_uncentred(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
+    """Return the bases for rows about a public point instead of a released mean."""
+    return tuple(
+        uncentred_picture_basis(each.image_shape) if each.image_shape else each for each in bases
+    )
 
 
 @lru_cache(maxsize=16)

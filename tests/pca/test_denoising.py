@@ -25,6 +25,7 @@ from dpcore.spectra import (
     denoise,
     leading_eigenpairs,
     picture_basis,
+    uncentred_picture_basis,
 )
 from dpcore.streams import Purpose, Repetition
 
@@ -192,3 +193,21 @@ def test_estimators_take_a_choice_a_basis_or_several(rows, labels):
     assert ((low <= central.explained_variance_) & (central.explained_variance_ <= high)).all()
     with pytest.raises(ParameterError, match="denoise must be one of"):
         components(denoise="wavelets")
+
+
+@pytest.mark.parametrize("key", ["dpdis", "pooled", "full", "local"])
+def test_pictures_on_the_sphere_need_a_released_mean_for_the_whole_prior(rng, settings, key):
+    pictures = rng.random((40, 12))
+    pictures /= np.linalg.norm(pictures, axis=1, keepdims=True)
+    rows = SiteRows.of(
+        pictures, tuple(np.array_split(np.arange(40), 4)), np.ones(12), image_shape=(3, 4)
+    )
+    released = {}
+    for share in (0.0, 0.2):
+        whole = replace(settings, on_sphere=True, mean_share=share)
+        for basis in (picture_basis((3, 4)), uncentred_picture_basis((3, 4))):
+            chosen = replace(whole, bases=(basis, COLUMNS))
+            found = PROTOCOLS[key].release(drawn(key, rows, chosen))
+            released[share, basis.is_centred] = found.components
+    np.testing.assert_array_equal(released[0.0, True], released[0.0, False])
+    assert not np.array_equal(released[0.2, True], released[0.2, False])

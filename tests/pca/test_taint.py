@@ -50,10 +50,11 @@ def rows(rng, scale):
     return SiteRows.of(drawn, sites, np.ones(30), image_shape=SHAPE)
 
 
+@pytest.mark.parametrize("mean_share", [0.0, 0.1])
 @pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
 @pytest.mark.parametrize("key", ["dpdis", "full", "pooled", "local", "sequential", "coded"])
 def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
-    monkeypatch, rng, key, choice
+    monkeypatch, rng, key, choice, mean_share
 ):
     entry = PROTOCOLS[key]
     settings = ReleaseSettings(
@@ -61,7 +62,7 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
         3,
         6,
         on_sphere=True,
-        mean_share=0.1,
+        mean_share=mean_share,
         bases=bases_to_denoise_in(*choice),
     )
     noise = Noise(monkeypatch)
