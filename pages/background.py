@@ -25,7 +25,7 @@ _WORKERS = 2
 _MAX_FINISHED = 32
 _POLL_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
-_SECONDS_UNSEEN = 60.0
+_SECONDS_UNSEEN = 10.0
 # Jobs take turns, so that a new one gets its first results while long ones are running.
 _SLICE_SECONDS = 0.3
 # Longest pause of a job for page runs; it then works for one slice.
@@ -93,6 +93,11 @@ class Job:
 
     def _advance(self) -> None:
         """Collect results for a moment, then queue again behind the other jobs."""
+        unseen = time.monotonic() - self.last_look
+        if self.cancelled.is_set() or unseen > max(self.seconds_unseen, _SECONDS_UNSEEN):
+            # All visitors left while the job waited for its turn.
+            self._iterator = None
+            return
         if self._iterator is None:
             self._iterator = iter(self._make())
         may_pause = self._pause()
@@ -101,10 +106,13 @@ class Job:
             self.results.append(result)
             now = time.monotonic()
             if self.cancelled.is_set() or now - self.last_look > self.seconds_unseen:
+                # Dropping the generator closes it: its data sets are freed and its threads end.
+                self._iterator = None
                 return
             if now > until or (may_pause and self._has_to_pause):
                 self._future = _executor.submit(self._advance)
                 return
+        self._iterator = None
         self.is_complete = True
 
     @property

@@ -136,6 +136,37 @@ def test_a_job_that_no_session_looks_at_ends(sessions):
     assert not job.is_complete
 
 
+def test_a_job_that_ends_early_closes_its_computation(sessions):
+    closed = threading.Event()
+
+    def computation() -> Iterator[int]:
+        try:
+            yield from endless()
+        finally:
+            closed.set()
+
+    job = background.start("closed", computation, seconds_unseen=0.1)
+    assert closed.wait(10)
+    wait_for(lambda: not job.is_running)
+
+
+def test_a_job_without_visitors_does_not_compute_when_its_turn_comes(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_SECONDS_UNSEEN", 0.1)
+    may_end, calls = threading.Event(), []
+
+    def blocking() -> Iterator[int]:
+        may_end.wait(10)
+        yield 1
+
+    for number in range(background._WORKERS):
+        background.start(("blocking", number), blocking)
+    job = background.start("waiting", lambda: iter(calls.append(1) or [1]), seconds_unseen=0.1)
+    time.sleep(0.2)
+    may_end.set()
+    wait_for(lambda: not job.is_running)
+    assert not calls and job.has_ended_early
+
+
 def test_finished_jobs_are_bounded(sessions):
     for number in range(background._MAX_FINISHED + 10):
         job = background.start(("bounded", number), lambda: range(1), 1)
