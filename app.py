@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from pages import first_style, server_log, streamlit_private
+from pages import first_style, server_log, server_memory, streamlit_private
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
         layout="wide",
         initial_sidebar_state="auto",
     )
+    server_memory.start_dropping_unused()
     with background.page_run():
         notices.apply_style()
         current = st.navigation(navigation.menu(), position="top")
@@ -44,4 +45,5 @@ else:
     streamlit_private.ignore_pages_folder()
     streamlit_private.skip_external_address_lookup()
     server_log.limit_malformed_messages()
+    server_memory.limit_arenas()
     app = st.App(__file__, middleware=[Middleware(first_style.FirstStyle)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
@@ -10,6 +11,7 @@ from sys import getsizeof
 from threading import Lock, Thread, current_thread
 from types import FunctionType, ModuleType
 from typing import Any, Generic, NoReturn, TypeVar, cast
+from weakref import WeakSet
 
 import numpy as np
 
@@ -17,6 +19,8 @@ from dpcore.data.dataset import holder_of
 
 T = TypeVar("T")
 MOST_BYTES = 256 * 1024**2
+# Seconds without use after which `drop_unused` drops a result.
+SECONDS_UNUSED = 600.0
 _HOLDS_NOTHING = frozenset((bool, int, float, str, bytes, type(None)))
 _POLL_SECONDS = 0.5  # between checks whether the thread that computes a result is alive
 
@@ -48,6 +52,7 @@ class _Entry(Generic[T]):
     # the session of a visitor.
     maker: Thread | None
     future: Future[T] | _Made[T]
+    last_use: float
     n_bytes: int = 0
 
     @property
@@ -70,15 +75,25 @@ class OnceCache(Generic[T]):
     make: Function of the key; None if every call passes its own.
     keep: Largest number of results; the least recently used are dropped.
     most_bytes: Largest total size; the latest result stays at any size.
+    seconds_unused: Time without use after which `drop_unused` drops results.
     """
 
-    def __init__(self, make: Callable[..., T] | None, keep: int, most_bytes: int = MOST_BYTES):
+    def __init__(
+        self,
+        make: Callable[..., T] | None,
+        keep: int,
+        most_bytes: int = MOST_BYTES,
+        seconds_unused: float = SECONDS_UNUSED,
+    ):
         self._make = make or _missing
         self._keep = keep
         self._most_bytes = most_bytes
+        self._seconds_unused = seconds_unused
         self._results: OrderedDict[tuple[Hashable, ...], _Entry[T]] = OrderedDict()
         self._n_bytes = 0
         self._lock = Lock()
+        with _caches_lock:
+            _caches.add(self)
 
     def __call__(self, *key: Hashable, make: Callable[[], T] | None = None) -> T:
         """Return the result of a key, computed by `make` or the cache's function if it is missing.
@@ -113,8 +128,10 @@ class OnceCache(Generic[T]):
         table = holder_of(named)
         if table is None:
             return None
-        own: OnceCache[T] = _OfOneTable(self._make, self._keep, self._most_bytes)
-        of_table: OnceCache[T] = table.results.setdefault(self, own)
+        if self not in table.results:
+            settings = (self._keep, self._most_bytes, self._seconds_unused)
+            table.results.setdefault(self, _OfOneTable(self._make, *settings))
+        of_table: OnceCache[T] = table.results[self]
         return of_table
 
     def _claim(self, key: tuple[Hashable, ...]) -> tuple[_Entry[T], bool]:
@@ -125,7 +142,8 @@ class OnceCache(Generic[T]):
                 self._drop(key)
                 # Dropped before the computation, which needs the memory of the old result.
                 self._make_room(self._keep - 1)
-                entry = self._results[key] = _Entry(current_thread(), Future())
+                entry = self._results[key] = _Entry(current_thread(), Future(), 0.0)
+            entry.last_use = time.monotonic()
             self._results.move_to_end(key)
             return entry, is_mine
 
@@ -144,7 +162,7 @@ class OnceCache(Generic[T]):
             entry.promise.set_result(result)
             entry.future, entry.maker = _Made(result), None
             if self._results.get(key) is entry:
-                entry.n_bytes = n_bytes
+                entry.n_bytes, entry.last_use = n_bytes, time.monotonic()
                 self._n_bytes += n_bytes
                 self._make_room(self._keep)
 
@@ -180,11 +198,42 @@ class OnceCache(Generic[T]):
         # Errors are raised only in callers that waited for the result.
         return None if entry.future.exception() else entry.future.result()
 
+    def drop_unused(self, now: float) -> int:
+        """Drop results that were not used for `seconds_unused`, and return their number.
+
+        now: Time of `time.monotonic`.
+        """
+        with self._lock:
+            unused = [
+                key
+                for key, entry in self._results.items()
+                if entry.future.done() and now - entry.last_use > self._seconds_unused
+            ]
+            for key in unused:
+                self._drop(key)
+        return len(unused)
+
     def clear(self) -> None:
         """Drop all results."""
         with self._lock:
             self._results.clear()
             self._n_bytes = 0
+
+
+_caches: WeakSet[OnceCache[Any]] = WeakSet()
+_caches_lock = Lock()
+
+
+def drop_unused(now: float) -> int:
+    """Drop the unused results of all caches of this process, and return their number.
+
+    A server calls this repeatedly; a sweep or a script keeps its results.
+
+    now: Time of `time.monotonic`.
+    """
+    with _caches_lock:
+        caches = list(_caches)
+    return sum(cache.drop_unused(now) for cache in caches)
 
 
 class _OfOneTable(OnceCache[T]):

@@ -34,6 +34,9 @@ from dpcore.streams import Purpose, stream
 # Bytes of cached data sets and site moments: two of the larger data sets, or one with its moments
 # at sixty sites.
 _MOST_BYTES = 1024**3
+# Seconds without use after which a server drops problems. Many visitors may each have a large one;
+# it is computed again, or read from the folder of finished rows, in a tenth of a second.
+_SECONDS_UNUSED = 15.0
 # Problems whose floors are kept after the problem itself.
 _MOST_FLOORS = 1024
 
@@ -311,7 +314,7 @@ class Problems:
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
         self._problems: OnceCache[Problem] = OnceCache(
-            lambda key: self._build(key, shelf), keep, most_bytes
+            lambda key: self._build(key, shelf), keep, most_bytes, _SECONDS_UNUSED
         )
         self._floors: dict[
             ProblemKey, tuple[dict[Hashable, Any], AbstractContextManager[object]]
