@@ -312,7 +312,9 @@ def _widget(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> _Wi
     usual = defaults(dataset)[name]
     declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else Param(title=name)
     label = _LABELS.get(name) or dataset.unit.name_in(declared.title)
-    common: dict[str, Any] = {"label": label, "help": declared.help or None}
+    # The labels of the main controls say what they are; a mark next to each would be one more.
+    shown_help = None if name in MAIN else declared.help or None
+    common: dict[str, Any] = {"label": label, "help": shown_help}
     if name in ("algorithm", "compare"):
         kind = "multiselect" if name == "compare" else "selectbox"
         return _choice(kind, common, protocols(), usual, _title)

@@ -67,6 +67,8 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 _SIZES = (100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 _FLOORS = ("auto", 0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 _CURVE_RUNS = 5
+# The controls below start where the first screen ends.
+_FIGURE_HEIGHT = 540
 # All runs of a protocol with their rows.
 Runs = list[tuple[FoundPairs, CcaRow]]
 
@@ -300,12 +302,12 @@ def _show_correlations(runs: list[FoundPairs], problem: CcaProblem, protocol: st
     private = ", ".join(f"{value:.2f}" for value in measured.mean(axis=0))
     exact = ", ".join(f"{value:.2f}" for value in problem.exact)
     charts.show_figure(
-        figure, key="cca_correlations", alt=f"Private correlations {private}; exact {exact}."
+        figure,
+        key="cca_correlations",
+        alt=f"Private correlations {private}; exact {exact}.",
+        height=_FIGURE_HEIGHT,
     )
-    st.caption(
-        "Bars: correlation of the private directions on the true rows. Dots: single runs. "
-        "Diamonds: the value that the release itself reports."
-    )
+    st.caption("Dots: single runs. Diamonds: the release's own estimate.")
 
 
 def _show_directions(

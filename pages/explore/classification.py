@@ -65,6 +65,8 @@ CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
+# The controls below start where the first screen ends.
+_FIGURE_HEIGHT = 560
 
 
 def show(selection: Selection) -> None:
@@ -225,7 +227,7 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
             f"ε = {plain(spec.epsilon)}; {percent(not_private)} without privacy"
         )
     st.markdown(f"### {sentence}")
-    with st.container(height=460, border=False):
+    with st.container(height=_FIGURE_HEIGHT, border=False):
         if rows:
             figure = error_curves(
                 rows,
@@ -235,7 +237,7 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
                 marker=spec.epsilon,
                 dark=charts.is_dark(),
             )
-            charts.show_figure(figure, key="class_curves", alt=sentence)
+            charts.show_figure(figure, key="class_curves", alt=sentence, height="stretch")
     subspace, random = errors[SUBSPACE], errors[RANDOM]
     if subspace is not None and random is not None:
         st.caption(

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, unit_of
+from dpcore.data import DatasetStatus
 from dpcore.experiments import central
 from dpcore.experiments.central import (
     PURE,
@@ -50,7 +50,7 @@ CONTROLS = (
     "dataset", "epsilon", "delta", "components", "repetitions", "seed", "calibration", "noise",
     "denoise", "preparation",
 )  # fmt: skip
-_TABS = (
+_VIEWS = (
     "Every run", "Along ε", "Along samples", "Components", "Guarantees", "Samples needed",
     "Inside the sampler",
 )  # fmt: skip
@@ -86,11 +86,9 @@ def show(selection: Selection) -> None:
         lambda: _draw_samples_needed(selection),
         lambda: _draw_sampler(spec, selection.dataset),
     )
-    for tab, each in zip(st.tabs(_TABS, key="compare_tab", on_change="rerun"), draw, strict=True):
-        if tab.open:
-            with tab:
-                each()
-    notices.mark_not_private("Exact PCA and all captured energies", "are computed on raw data.")
+    view = st.selectbox("View", _VIEWS, key="compare_tab", width=240)
+    draw[_VIEWS.index(view)]()
+    notices.mark_not_private("Exact PCA, captured energies", "")
     notices.explain_computation("central")
     downloads.offer_downloads("compare", rows)
 
@@ -152,21 +150,19 @@ def summarize(rows: Sequence[Row], spec: CentralSpec) -> str:
             f"; **{_title(best)}** captures **{percent(means[best])}** with δ = "
             f"{controls.plain(spec.delta)}"
         )
-    many = unit_of(rows[0]["dataset"]).many
     centring = (
         "Rows are centred and scaled as published, as on Explore."
         if spec.reads_rows_first
-        else "Unlike Explore, directions are around zero and not around the mean, because these "
-        "algorithms release no mean."
+        else "Unlike Explore, directions are around zero, because these algorithms release no mean."
     )
-    return f"{sentence}. All {rows[0]['samples']:,} {many} are in one place. {centring}"
+    return f"{sentence}. {centring}"
 
 
 def _title(variant: str) -> str:
     return PROTOCOLS[VARIANTS[variant].protocol].title
 
 
-# ---- tabs
+# ---- views
 
 
 def _draw_runs(rows: Sequence[Row]) -> None:

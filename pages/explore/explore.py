@@ -142,25 +142,24 @@ def _measure(spec: RunSpec, protocol: str, run: int) -> Measured:
 
 
 def _draw_row_below(selection: Selection) -> None:
-    """Draw the axis picker, the switch for denoising and the button for new noise."""
+    """Draw the axis picker and the switch for denoising."""
     with st.container(horizontal=True, vertical_alignment="center", key="below_curve"):
         st.session_state["explore_axis"] = "epsilon"
-        st.segmented_control(
+        st.selectbox(
             "Axis",
             list(TITLES),
-            format_func=TITLES.__getitem__,
+            format_func=lambda name: f"Axis: {TITLES[name]}",
             key="explore_axis",
             on_change=_open_axis,
             label_visibility="collapsed",
+            width=190,
         )
         st.session_state["explore_denoise"] = selection.spec.denoise != "none"
         st.toggle(
             "Denoise",
             key="explore_denoise",
             on_change=_switch_denoising,
-            help="Removes noise from the noisy matrix, at no cost in ε.",
         )
-        st.button("New noise", on_click=controls.new_noise, help="Same settings, another draw")
 
 
 def _open_axis() -> None:
@@ -300,6 +299,7 @@ def _with_interval(share: Estimate) -> str:
 
 def _draw_statements(selection: Selection) -> None:
     spec, dataset = selection.spec, selection.dataset
+    st.button("New noise", on_click=controls.new_noise)
     st.caption(ledger.total_sentence(dataset.name, dataset.title, spec.delta))
     what = "Exact PCA, floors, original pictures and cosines"
     notices.mark_not_private(what, "are computed on raw data.")

@@ -25,6 +25,7 @@ from dpcore.experiments.statistics import (
     statistic_recipe,
     usual_bounds,
 )
+from dpcore.experiments.summaries import counted
 from dpcore.figures.statistics import bounds_figure, error_law_figure, histogram_bars, people_figure
 from dpcore.params import params
 from dpcore.statistics import PrivateStatistic
@@ -36,6 +37,7 @@ from pages.controls import Selection, plain
 CONTROLS = ("epsilon", "delta", "seed")
 TYPED = "typed"
 _EXAMPLE = "23, 35, 41, 62, 58, 30, 71, 47, 19, 52, 38, 66, 44, 29, 55, 60, 33, 48, 26, 50"
+_FIGURE_HEIGHT = 450
 _ERRORS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -157,7 +159,8 @@ def _column_names(dataset: str) -> tuple[str, ...]:
 
 def _choose_statistic(selection: Selection, column: Column) -> StatisticSpec:
     declared = params(StatisticSpec)
-    first, second, third, fourth = st.columns(4, vertical_alignment="bottom")
+    place = st.expander("Statistic, noise, bounds")
+    first, second, third, fourth = place.columns(4, vertical_alignment="bottom")
     kind = first.selectbox(
         declared["kind"].title, declared["kind"].choices, key="stat_kind", bind="query-params"
     )
@@ -174,7 +177,7 @@ def _choose_statistic(selection: Selection, column: Column) -> StatisticSpec:
     high = fourth.number_input("Upper public bound", value=column.bounds[1], key=f"stat_high_{key}")
     bins = 10
     if kind == HISTOGRAM:
-        bins = st.slider("Bins", 2, 50, 10, key="stat_bins", bind="query-params")
+        bins = place.slider("Bins", 2, 50, 10, key="stat_bins", bind="query-params")
     run = selection.spec
     place = "/".join(map(str, column.identity)) if column.dataset else TYPED
     return StatisticSpec(kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, place)
@@ -203,9 +206,8 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
     right.button("New noise", on_click=controls.new_noise)
     outside = statistics.n_outside(column.values, spec)
     st.caption(
-        f"{rows}, one run. One {column.unit.one} moves the result by at most "
-        f"{release.sensitivity:.3g}; the noise has scale {release.noise_scale:.3g}. "
-        f"{outside:,} values outside the bounds were moved to them."
+        f"{rows}, one run, noise scale {release.noise_scale:.3g}."
+        + (f" {counted(outside, 'value')} moved to the bounds." if outside else "")
     )
 
 
@@ -251,6 +253,7 @@ def _show_error_law(column: Column, spec: StatisticSpec, release: PrivateStatist
         ),
         key="stat_law",
         alt=f"Errors of {draws} runs follow the {spec.mechanism} law: 95 % below {reached:.3g}.",
+        height=_FIGURE_HEIGHT,
     )
     share = 100 * np.mean(np.abs(errors) <= reached)
     st.caption(

@@ -56,7 +56,7 @@ _SETTINGS = {
 _PUBLISHED = "published choices"
 _MAX_VALUES, _MAX_COMBINATIONS = 30, 6
 _TARGET = 0.9
-_FIGURE_HEIGHT = 470
+_FIGURE_HEIGHT = 560
 _OPENED = "_tradeoffs_opened"
 # Rows of one data set: with the sidebar's settings, then with each of the others.
 Sides = tuple[list[Row], ...]
@@ -73,16 +73,15 @@ def show(selection: Selection) -> None:
     controls.accept_link(
         "tradeoffs_field", list(_ALL_TITLES), _ALL_TITLES.__getitem__, several=False
     )
-    field = st.segmented_control(
-        "What varies",
+    field = st.selectbox(
+        "Axis",
         list(_ALL_TITLES),
-        default="sites",
+        index=list(_ALL_TITLES).index("sites"),
         format_func=_ALL_TITLES.__getitem__,
-        required=True,
         key="tradeoffs_field",
         bind="query-params",
         persist_state="session",
-        label_visibility="collapsed",
+        width=190,
     )
     if field == BYTES:
         _show_bytes(selection)
@@ -273,6 +272,7 @@ def _draw_panel(
         charts.show_figure(
             figure,
             key=key,
+            height="stretch",
             alt=describe(sides, field) if sides[0] else "Axes of the curves to come.",
             on_select=partial(_open_point, key, field, sides),
             selection_mode="points",
@@ -382,6 +382,7 @@ def _draw_bytes(spec: RunSpec, dataset: DatasetStatus, found: RowsOfSweeps) -> N
                     dark=charts.is_dark(),
                 ),
                 key="tradeoffs_bytes",
+                height="stretch",
                 alt=f"Captured energy against bytes per site. Best for their size: {best}.",
             )
     st.caption("Every message has the same guarantee: rounding and cutting come after the noise.")
@@ -497,6 +498,7 @@ def _draw_needed(
                 found, epsilons, sizes, key=key, many=unit.many, dark=charts.is_dark()
             ),
             key="tradeoffs_needed",
+            height="stretch",
             alt=f"{unit.many.capitalize()} needed per site against ε, for 75 % and for 90 %.",
         )
     st.caption(f"The smallest of {len(sizes)} sizes from which on the mean reaches the share.")

@@ -91,7 +91,7 @@ def test_the_first_screen_contains_what_was_ordered(screens, size):
         assert all(are_in_view(page, selector)), selector
     assert "captured energy at ε" in page.locator("h1").inner_text()
     assert "With no data at all" in page.locator(".context").inner_text()
-    assert all(are_in_view(page, ".st-key-explore_axis button"))
+    assert all(are_in_view(page, ".st-key-explore_axis input"))
     assert all(are_in_view(page, ".st-key-explore_denoise"))
     watched.assert_quiet()
 
@@ -226,10 +226,8 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
 
 def test_the_axis_picker_opens_the_axis_with_its_address_and_first_runs(server, open_page):
     page, watched = open_page(f"{server}/?seed=53", until_full=False)
-    picker = page.locator(".stMain .st-key-explore_axis")
-    picker.get_by_role("radio", name="K", exact=True).or_(
-        picker.get_by_role("button", name="K", exact=True)
-    ).click()
+    page.locator(".stMain .st-key-explore_axis input").click()
+    page.get_by_role("option", name="Axis: K", exact=True).click()
     page.wait_for_url("**/tradeoffs?**tradeoffs_field=K**")
     page.locator("[data-testid=stProgress]").wait_for()
     page.wait_for_function(FIRST_RUNS, timeout=2000)

@@ -10,10 +10,10 @@ from tests.pages.opening import texts
 QUICK = {"dataset": "digits", "repetitions": "2", "components": "3"}
 
 
-@pytest.mark.parametrize("tab", compare._TABS)
-def test_every_tab_opens(open_page, tab):
+@pytest.mark.parametrize("view", compare._VIEWS)
+def test_every_view_opens(open_page, view):
     at = open_page("compare", **QUICK)
-    at.session_state["compare_tab"] = tab
+    at.session_state["compare_tab"] = view
     at.run()
     assert not at.exception
 

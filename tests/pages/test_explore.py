@@ -143,7 +143,7 @@ def test_runs_of_two_protocols_do_not_depend_on_each_other():
 
 def test_the_axis_picker_opens_trade_offs(open_page):
     at = open_page("", **SMALL)
-    at.button_group(key="explore_axis").set_value("sites").run()
+    at.selectbox(key="explore_axis").set_value("sites").run()
     assert not at.exception
     assert at.session_state["tradeoffs_field"] == "sites"
     visit(at, "tradeoffs")
