@@ -6,8 +6,10 @@ A colour has one meaning on all pages. Colours are Okabe and Ito's, then two of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import plotly.graph_objects as go
@@ -111,6 +113,10 @@ def assembled(
 
 def _build_unchecked(parts: dict[str, Any]) -> go.Figure:
     """Return a figure whose initial parts are not checked. Later changes are checked."""
+    # Plotly reads pandas from sys.modules, even while another thread is importing it, and fails
+    # with a partially initialized module. This import waits for the end of the other.
+    with suppress(ImportError):
+        import_module("pandas")
     figure = go.Figure(parts, _validate=False)
     for part in (figure, figure.layout, *figure.data):
         part._validate = True

@@ -43,7 +43,7 @@ def running_server(
         [*command, "--server.address", "127.0.0.1", "--server.port", str(port)],
         cwd=cwd,
         env=env,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if log is None else log,
         stderr=subprocess.DEVNULL if log is None else log,
     )
     address = f"http://127.0.0.1:{port}"

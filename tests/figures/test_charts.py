@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
@@ -11,6 +15,7 @@ from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import FREE_LOOKS, PERCENT_RANGE, error_range, faded, log_ticks, look_of
 from dpcore.pca.protocols.register import PROTOCOLS
 
+ROOT = Path(__file__).parents[2]
 EPSILONS = (0.1, 1.0, 10.0)
 RATIOS = {"dpdis": (0.2, 0.5, 0.9), "pooled": (0.6, 0.8, 1.0)}
 
@@ -149,3 +154,35 @@ def test_where_k_is_on_the_axis_every_value_has_its_floor():
     [floor] = [trace for trace in figure.data if trace.name == "Floor"]
     assert list(floor.y) == [0.1, 0.2, 0.5]
     assert len(figure.layout.shapes) == 1  # only the exact level is a straight line
+
+
+# Replacement of pandas, whose import takes a quarter of a second.
+SLOW_PANDAS = """
+import time
+time.sleep(1)
+class Series: pass
+class Index: pass
+"""
+FIGURE_DURING_IMPORT = """
+import sys, threading, time
+from dpcore.figures.energy import protocol_dots
+from tests.figures.test_charts import rows_at
+assert "pandas" not in sys.modules
+threading.Thread(target=__import__, args=("pandas",)).start()
+while "pandas" not in sys.modules:
+    time.sleep(0.01)
+protocol_dots(rows_at((1.0,)))
+"""
+
+
+def test_a_figure_can_be_made_while_another_thread_imports_pandas(tmp_path):
+    (tmp_path / "pandas.py").write_text(SLOW_PANDAS)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", FIGURE_DURING_IMPORT],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
