@@ -58,6 +58,8 @@ _MAX_VALUES, _MAX_COMBINATIONS = 30, 6
 _TARGET = 0.9
 _FIGURE_HEIGHT = 560
 _OPENED = "_tradeoffs_opened"
+# Samples per site; larger values are those of all rows.
+_SAMPLES = "20, 50, 100, 200, 500, 1000, 2000, 5000, 10000"
 # Rows of one data set: with the sidebar's settings, then with each of the others.
 Sides = tuple[list[Row], ...]
 
@@ -101,7 +103,7 @@ def _show_sweep(selection: Selection, field: str) -> None:
     with st.expander("Values, other data sets, other settings"):
         text = st.text_input(
             f"Values of {AXES[field].title}, separated by commas",
-            AXES[field].values,
+            _SAMPLES if field == "people_per_site" else AXES[field].values,
             key=f"tradeoffs_values_{field}",
             bind="query-params",
         )
@@ -153,6 +155,9 @@ def make_sweeps(
     """
     names = tuple(dict.fromkeys((selection.dataset.name, *also)))
     values = parse_values(field, text)
+    if field == "people_per_site":
+        most = min(dataset_status(name).n_samples for name in names) // selection.spec.sites
+        values = tuple(sorted({min(value, most) for value in values}))
     base = _without(field, values[0], _for_any_dataset(selection))
     vary = (("dataset", names), (field, values))
     return tuple(Sweep(each, vary) for each in _bases(base, picked or {}, published))

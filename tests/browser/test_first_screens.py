@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pages.navigation import ENTRIES
+from tests.browser.conftest import settle
 from tests.browser.first_screen import words_and_controls
 
 MAX_WORDS, MAX_CONTROLS = 60, 10
@@ -18,3 +19,12 @@ def test_a_first_screen_has_few_words_and_controls(server, open_page, address):
     assert page.locator("h1").count() == 1
     assert len(words) <= MAX_WORDS, words
     assert len(controls) <= MAX_CONTROLS, controls
+
+
+def test_a_page_without_controls_has_no_empty_sidebar_after_one_with_controls(server, open_page):
+    page, _ = open_page(f"{server}/promise", width=1440, height=900)
+    assert page.locator("[data-testid=stSidebar]").is_visible()
+    page.get_by_role("link", name="Your table").first.click()
+    page.wait_for_url("**/own_table*")
+    settle(page)
+    assert not page.locator("[data-testid=stSidebar]").is_visible()
