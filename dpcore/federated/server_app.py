@@ -173,9 +173,11 @@ def _pulled(
 
 def _message(node: int, kind: str, body: bytes, seconds: float) -> Message:
     call = ConfigRecord({"kind": kind, "body": body, "seconds": float(seconds)})
-    # A message that expires is not delivered to a SuperNode that returns later.
+    # A message that expires is not delivered to a SuperNode that returns later. Flower's sentence
+    # about that is long, so the deadline of the round comes first.
+    ttl = seconds + _SAY_SECONDS
     content = RecordDict({RECORD: call})
-    return Message(content, dst_node_id=node, message_type=_MESSAGE_TYPE, ttl=seconds)
+    return Message(content, dst_node_id=node, message_type=_MESSAGE_TYPE, ttl=ttl)
 
 
 def _reply_in(message: Message) -> Reply:

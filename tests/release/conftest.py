@@ -29,7 +29,7 @@ def dictionary() -> Dictionary:
 
 @pytest.fixture
 def make(people, dictionary, tmp_path):
-    """A release of the small table, with what a test changes."""
+    """Return a function that releases the small table, with changed arguments."""
 
     def made(name: str = "first", **changed):
         settings = dict(

@@ -1,4 +1,4 @@
-"""Two hundred files that are no table, a broken one, or one that means harm."""
+"""Two hundred files: no tables, damaged tables, and attacks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def parquet_of(table: pd.DataFrame | pa.Table, **options) -> bytes:
 
 
 def workbook(*sheets: pd.DataFrame, preamble: int = 0) -> bytes:
-    """Sheets Sheet1, Sheet2, ..., below some lines of a title each."""
+    """Return a workbook with Sheet1, Sheet2, ..., each below some title rows."""
     file = io.BytesIO()
     with pd.ExcelWriter(file, engine="xlsxwriter") as writer:
         for number, sheet in enumerate(sheets, 1):
@@ -71,7 +71,7 @@ def header(description: str) -> bytes:
 
 
 def encrypted(archive: bytes) -> bytes:
-    """The archive, its members marked as behind a password."""
+    """Return the archive with its members marked as encrypted."""
     marked = bytearray(archive)
     for start, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = -1
@@ -81,7 +81,7 @@ def encrypted(archive: bytes) -> bytes:
 
 
 def bomb(shape: str = "(268435456,)", megabytes: int = 9) -> bytes:
-    """Many megabytes of zeros in a few thousand bytes, of which the header declares more."""
+    """Return a small archive that unpacks to many megabytes, with a header that declares more."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, \
             archive.open("age.npy", "w", force_zip64=True) as member:  # fmt: skip
@@ -176,7 +176,7 @@ def _database() -> bytes:
     return base.serialize()
 
 
-# Whatever these are, nothing breaks: tables of odd cells, or a sentence.
+# Unusual cells, which are released or refused in one sentence.
 ODD_CELLS = (
     "=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "nan", "NaN", "inf", "-Infinity", "1e308",
     "-1e309", "1e-320", "0x10", "1_000", "\u0661\u0662", "9" * 5000, "TRUE", "None", "2026-11-22",
@@ -215,7 +215,7 @@ def odd() -> Iterator[tuple[str, bytes]]:
 
 
 def damaged(sound: bytes, damage: int, rng: np.random.Generator) -> bytes:
-    """Cut, with a byte changed, doubled in part, or with nine bytes swapped."""
+    """Cut a file, change one byte, repeat its beginning, or replace nine bytes."""
     content, place = bytearray(sound), int(rng.integers(len(sound)))
     if damage % 4 == 0:
         content = content[:place]
@@ -229,7 +229,7 @@ def damaged(sound: bytes, damage: int, rng: np.random.Generator) -> bytes:
 
 
 def with_people() -> Iterator[tuple[str, bytes]]:
-    """Tables of a person column `who`, two rows each, and a site column `where`."""
+    """Yield tables with a person column `who` and a site column `where`."""
     start = "who,where,age,sex\n"
     rows = {
         "two-sites": "a,x,1,f\na,y,2,f\na,x,3,f\nb,x,4,m\n",

@@ -1,4 +1,4 @@
-"""One person's cell moves no other person's row, whatever type it gives the column."""
+"""The cell of one person does not change the row of another, for every column type."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS = {
     "long": _LONG,
     "texts": st.sampled_from(["f", "m", "1", " 1.0", "01", "true", "nan", "2.5", "3/4", "x y"]),
 }
-# What stands in place of one cell: what gives a column another type.
+# Replacements of one cell, many of which change the type of the column.
 OTHERS = st.one_of(
     st.none(), st.just(math.nan), st.booleans(), st.integers(-3, 3), _LONG,
     st.sampled_from([0.5, 1e300, math.inf, 10**400, -(10**400), 2**63, "unknown", "-", "1", "True",
@@ -61,7 +61,7 @@ def by_pandas(rows: list, cells: list) -> pd.DataFrame:
 
 
 def by_arrow(rows: list, cells: list) -> dict:
-    """The types that pandas gives, as a Parquet file has them."""
+    """Return the table after pandas has written it to Parquet."""
     file = io.BytesIO()
     parquet.write_table(pa.Table.from_pandas(by_pandas(rows, cells)), file)
     return read_upload("t.parquet", file.getvalue()).columns
@@ -85,7 +85,7 @@ READERS = {
 
 
 def encoded(data: object, dictionary: Dictionary) -> dict[int, tuple[float, ...]]:
-    """The whole numbers of each row that is kept, by the row's number."""
+    """Return the encoded features of each selected row, by the row's number."""
     found: dict[int, tuple[float, ...]] = {}
     for block in grid_blocks(Table(data, dictionary.keys), dictionary):
         for row in block:
@@ -100,7 +100,7 @@ def some_cells(**unique):
 
 
 def pair(reader: str, cells: list, place: int, other: object) -> list:
-    """A table, and one in which another cell stands in one place."""
+    """Return a table, and the same table with one cell replaced."""
     rows = list(range(len(cells)))
     try:
         return [
@@ -108,16 +108,16 @@ def pair(reader: str, cells: list, place: int, other: object) -> list:
             for each in (cells, [*cells[:place], other, *cells[place + 1 :]])
         ]
     except (ValueError, TypeError, NotImplementedError, OverflowError, pa.ArrowException):
-        assume(False)  # whoever reads it so has no such table
+        assume(False)  # this reader cannot represent the table
         raise
 
 
-def is_half_a_pair(cell: object) -> bool:
-    """Of which Dask makes no text when it computes, though it makes texts of other objects."""
+def is_lone_surrogate(cell: object) -> bool:
+    """Return whether Dask cannot convert this cell to a text."""
     return isinstance(cell, str) and cell == "\ud800"
 
 
-def test_half_a_pair_in_a_dask_table_is_a_sentence():
+def test_a_lone_surrogate_in_a_dask_table_is_refused():
     data = READERS["dask"]([0, 1], [False, "\ud800"])
     with pytest.raises(ParameterError, match="data must be of texts that UTF-8 can write"):
         encoded(data, Dictionary(DICTIONARIES["flags"]))
@@ -131,17 +131,17 @@ def test_half_a_pair_in_a_dask_table_is_a_sentence():
 @example(cells=[1, 2, 3], place=1, other=None)
 @example(cells=["f", "m"], place=1, other="\ud800")
 @example(cells=[0.1, 0.1 + 0.2, 2.5], place=0, other="unknown")
-def test_one_cell_moves_no_other_row(reader, what, cells, place, other):
+def test_one_cell_changes_no_other_row(reader, what, cells, place, other):
     place %= len(cells)
-    assume(reader != "dask" or not is_half_a_pair(other))
+    assume(reader != "dask" or not is_lone_surrogate(other))
     dictionary = Dictionary(DICTIONARIES[what])
     before, after = (encoded(data, dictionary) for data in pair(reader, cells, place, other))
     for row in set(range(len(cells))) - {place}:
         assert before[row] == after[row]
 
 
-def test_one_blank_moves_sum_and_moment_by_no_more_than_their_sensitivity():
-    """As `pandas.read_csv` makes it; the distance, in units of the noise, was to grow with n."""
+def test_one_blank_changes_sum_and_moment_within_their_sensitivity():
+    """Read the tables by pandas, which converts flags to texts if one cell is blank."""
     dictionary, n_rows = Dictionary((Column("a", 0, 1),)), 2000
     scales = calibrated(dictionary, epsilon=0.1, delta=1e-6)
     sums, moments = [], []
@@ -155,7 +155,7 @@ def test_one_blank_moves_sum_and_moment_by_no_more_than_their_sensitivity():
 
 
 def key(cell: object) -> object:
-    """What tells people apart."""
+    """Return the normalised name by which people are distinguished."""
     word = (cell.decode() if isinstance(cell, bytes) else str(cell)).strip().lower()
     try:
         return float({"true": "1", "false": "0"}.get(word, word))
@@ -170,26 +170,26 @@ def key(cell: object) -> object:
 @example(cells=[10**17 + 1, 10**17 + 200], place=1, other=None)
 @example(cells=[10**17 + 1, 10**17 + 200], place=1, other="unknown")
 @example(cells=["a", "b"], place=1, other="\ud800")
-def test_one_person_s_name_leaves_no_other_person_out(reader, cells, place, other):
+def test_a_changed_name_excludes_no_other_person(reader, cells, place, other):
     place %= len(cells)
     assume(key(other) not in map(key, cells))
-    assume(reader != "dask" or not is_half_a_pair(other))
+    assume(reader != "dask" or not is_lone_surrogate(other))
     dictionary = Dictionary(PEOPLE, person="a")
     before, after = (encoded(data, dictionary) for data in pair(reader, cells, place, other))
     assert set(before) - {place} == set(after) - {place}
 
 
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "csv"])
-def test_two_long_numbers_are_one_person_whatever_the_others_are(reader):
-    """Where one of them is missing or a word they are doubles, which cannot be told apart."""
+def test_two_long_numbers_that_share_a_double_are_one_person(reader):
+    """A missing cell or a word turns the column into doubles, in which both numbers are equal."""
     names, dictionary = [10**17 + 1, 10**17 + 2, 10**17 + 200], Dictionary(PEOPLE, person="a")
     for last in (names[2], None, "unknown"):
         data = READERS[reader]([0, 1, 2], [*names[:2], last])
         assert {0, 1} & set(encoded(data, dictionary)) == {0}
 
 
-def test_long_numbers_in_a_csv_file_are_as_many_people(tmp_path):
-    """A file of texts has no type that a cell could change."""
+def test_long_numbers_in_a_csv_file_are_different_people(tmp_path):
+    """Columns of a text file have one type, which no cell changes."""
     (tmp_path / "t.csv").write_text(csv([0, 1, 2], [10**17 + 1, 10**17 + 2, "007"]))
     dictionary = Dictionary(PEOPLE, person="a")
     for data in (tmp_path / "t.csv", READERS["csv"]([0, 1, 2], [10**17 + 1, 10**17 + 2, "007"])):
@@ -197,7 +197,7 @@ def test_long_numbers_in_a_csv_file_are_as_many_people(tmp_path):
 
 
 @pytest.mark.parametrize("levels", [("True", "False"), ("true", "false"), ("1", "0")])
-def test_flags_are_read_alike_whatever_holds_them(levels, tmp_path):
+def test_flags_are_read_alike_from_every_source(levels, tmp_path):
     flags, rows = [True, False, True, None], [0, 1, 2, 3]
     floats = np.array([1.0, 0.0, 1.0, np.nan])
     np.savez(tmp_path / "t.npz", row=rows, a=floats)
@@ -211,7 +211,7 @@ def test_flags_are_read_alike_whatever_holds_them(levels, tmp_path):
         }  # fmt: skip
 
 
-def test_levels_that_are_one_cell_are_refused():
+def test_levels_with_equal_names_are_refused():
     for levels in (("1", "True"), ("1.0", "1"), ("0.1", ".10")):
         with pytest.raises(ParameterError, match="levels of 'a' must be all different as cells"):
             Column("a", levels=levels)

@@ -1,4 +1,4 @@
-"""What is released and certified: numbers that follow, files that belong, nothing unpaid for."""
+"""Contents of a release folder, and changes that `verify` finds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _certified(folder) -> dict:
 
 
 @pytest.mark.parametrize("preparation", ["sphere", "bounded"])
-def test_a_release_verifies_and_its_epsilon_is_that_of_an_oracle(make, preparation):
+def test_a_release_verifies_and_its_epsilon_is_exact(make, preparation):
     released = make(preparation=preparation)
     verdict = verify(released.folder)
     assert verdict.holds and "ε = 1, δ = 10⁻⁵" in verdict.sentence
@@ -43,14 +43,14 @@ def test_a_release_verifies_and_its_epsilon_is_that_of_an_oracle(make, preparati
     tau = (4 * 5 / 2 + 5) * DISTANCE
     ideal = gaussian_delta(c["epsilon"], 1.0, mu)
     assert ideal + (1 + math.exp(c["epsilon"])) * tau <= c["delta"] * (1 + 1e-12)
-    # No more noise than that takes: a thousandth less epsilon would not hold.
+    # The noise is not larger than necessary.
     assert gaussian_delta(c["epsilon"] * 0.999, 1.0, mu) > c["delta"]
     assert c["epsilon"] <= 1 and m["draws"] == 15
 
 
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1, 1e-5), (8, 1e-3)])
-def test_calibration_keeps_what_was_asked(m, epsilon, delta):
+def test_calibration_reaches_the_requested_epsilon(m, epsilon, delta):
     columns = tuple(Column(f"c{i}", 0, 1) for i in range(40))
     dictionary = Dictionary(columns, person="p", at_most=m)
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=0.2)
@@ -60,8 +60,8 @@ def test_calibration_keeps_what_was_asked(m, epsilon, delta):
     assert calibrated(bounded, epsilon=1, delta=1e-5).squared_norm == 4 * 2**36
 
 
-def test_nothing_is_in_the_folder_that_was_not_paid_for(make, people):
-    """Eleven files, of which the schema names every number; and no cell of the table."""
+def test_a_release_folder_contains_no_cell(make, people):
+    """The folder has eleven files, and none contains a cell of the table."""
     people["weight"][:17] = 777.123
     released = make()
     raw = b"".join(path.read_bytes() for path in released.folder.iterdir())
@@ -74,7 +74,7 @@ def test_nothing_is_in_the_folder_that_was_not_paid_for(make, people):
     }  # fmt: skip
 
 
-def test_the_label_beside_a_certificate_says_what_it_does(make):
+def test_the_label_agrees_with_the_certificate(make):
     folder = make().folder
     certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
     label = json.loads((folder / "label.json").read_text(encoding="utf-8"))
@@ -92,7 +92,7 @@ def test_the_page_escapes_and_the_entry_has_the_registrys_form(make):
     assert set(entry) == {"product", "dp_flavor", "privacy_loss", "model", "accounting",
                           "implementation"}  # fmt: skip
     assert entry["privacy_loss"]["privacy_parameters"]["delta"] == 1e-5
-    # Whose promise it is, is the dictionary's to say, and can be said wrong.
+    # The dictionary states who is one person, and may be wrong, so the page repeats it.
     assert "<td>each row is another</td>" in page
     assert "each row is another" in entry["privacy_loss"]["privacy_unit_description"]
 
@@ -136,7 +136,7 @@ def test_a_changed_release_does_not_verify(make, said):
 
 
 def _in_text(name, old, new):
-    """Other words in a file of text."""
+    """Return a function that replaces a text in a file."""
 
     def alter(folder):
         text = (folder / name).read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def _in_text(name, old, new):
 
 
 def _in_arrays(change):
-    """Other numbers in the NPZ file."""
+    """Return a function that changes arrays of the NPZ file."""
 
     def alter(folder):
         with np.load(folder / "components.npz") as arrays:
@@ -171,14 +171,14 @@ def _beside(name, content=b"age,sex\r\n41,f\r\n"):
 
 
 def _twice(folder):
-    """A key that a person reads first and a program last."""
+    """Insert a duplicate key: readers see the first value, programs use the last."""
     text = (folder / "certificate.json").read_text(encoding="utf-8")
     (folder / "certificate.json").write_text(
         text.replace("{", '{\n "promise": "ε = 0.01",', 1), encoding="utf-8"
     )
 
 
-# Each altered by somebody who writes the hashes anew, so that nothing but the content tells.
+# Changes of a folder, also with updated hashes, so that only the content reveals them.
 ALTERED = {
     "certificate.html, ε = 0.01": _in_text("certificate.html", "ε = 1", "ε = 0.01"),
     "certificate.html, a script": _in_text("certificate.html", "</html>", "<script></script>"),
@@ -214,7 +214,7 @@ ALTERED = {
 
 @pytest.mark.parametrize("is_certified", [False, True])
 @pytest.mark.parametrize("what", ALTERED)
-def test_an_altered_folder_does_not_verify_whoever_wrote_its_hashes(make, what, is_certified):
+def test_an_altered_folder_does_not_verify_with_updated_hashes(make, what, is_certified):
     folder, name = make().folder, what.partition(",")[0]
     assert verify(folder).holds
     ALTERED[what](folder)
@@ -244,8 +244,8 @@ def test_a_fault_in_a_folder_of_another_version_says_so(make):
 
 
 @pytest.mark.parametrize("form", ["form_1", "form_2", "form_2_with_label", "form_3"])
-def test_a_published_folder_goes_on_verifying(form, tmp_path):
-    """Whoever changes what a release writes gives it a new form, and keeps the old ones checked."""
+def test_folders_of_earlier_forms_verify(form, tmp_path):
+    """Folders of earlier forms verify; a change of the written files needs a new form."""
     shutil.unpack_archive(Path(__file__).with_name(f"{form}.zip"), tmp_path / form)
     verdict = verify(tmp_path / form)
     assert verdict.holds, verdict.sentence
@@ -253,12 +253,12 @@ def test_a_published_folder_goes_on_verifying(form, tmp_path):
 
 @pytest.fixture
 def of_plans(tmp_path):
-    """The second release of a project, made by the version that certified plans."""
+    """Return a release by the version whose certificates state a total for a fixed plan."""
     shutil.unpack_archive(Path(__file__).with_name("form_1.zip"), tmp_path / "of_plans")
     return tmp_path / "of_plans"
 
 
-def test_an_earlier_certificate_verifies_and_its_total_is_told_to_be_a_plan_s(of_plans):
+def test_a_certificate_with_a_total_of_a_plan_verifies_with_a_warning(of_plans):
     verdict = verify(of_plans)
     assert verdict.holds and "ε = 1, δ = 10⁻⁵" in verdict.sentence
     assert "whose ε = 1.47 for all releases of the project so far holds only if" in verdict.sentence
@@ -270,7 +270,7 @@ def test_an_earlier_certificate_verifies_and_its_total_is_told_to_be_a_plan_s(of
         assert not verify(of_plans).holds
 
 
-def test_no_epsilon_is_said_of_the_releases_so_far(make):
+def test_a_certificate_states_no_epsilon_of_the_releases_so_far(make):
     make("first")
     folder = make("second").folder
     assert set(_certified(folder)["total"]) == {
@@ -282,7 +282,7 @@ def test_no_epsilon_is_said_of_the_releases_so_far(make):
 
 
 def test_the_deployment_entry_states_the_cap_of_the_project_only(make):
-    """The sum of mu so far does not hold for releases that were chosen after seeing others."""
+    """The sum of mu is no guarantee for releases that were chosen after seeing others."""
     make("first")
     folder = make("second").folder
     entry = json.loads((folder / "deployment.yaml").read_text())["deployment"]
@@ -303,7 +303,7 @@ def test_other_components_under_the_same_certificate_do_not_verify(make):
         load_release(folder)
 
 
-def test_it_transforms_new_rows(make, people):
+def test_a_release_transforms_new_rows(make, people):
     released = make()
     assert released.components_.shape == (2, 4)
     np.testing.assert_allclose(released.components_ @ released.components_.T, np.eye(2), atol=1e-12)
@@ -320,8 +320,8 @@ def test_it_transforms_new_rows(make, people):
     assert dpcore.load_release is load_release
 
 
-def test_intervals_of_explained_variance_hold_the_truth(people, dictionary, make):
-    """In 90 of 100 releases: 10 or fewer of 20, for one of three components, once in 5 10^5."""
+def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionary, make):
+    """The coverage is 90 %; at most 10 of 20 for one of three components has probability 2e-6."""
     exact = Table(people, dictionary.keys)
     held, error = np.zeros(3), []
     for number in range(20):
@@ -341,8 +341,8 @@ def test_intervals_of_explained_variance_hold_the_truth(people, dictionary, make
     assert 0 <= result["captured"][1] <= result["captured"][0] and result["above_noise"] <= 3
 
 
-def test_what_noise_hides_is_not_told(make):
-    """In one release of ten or so the noise alone looks like a total: once in 10^8, all eight."""
+def test_estimates_hidden_by_noise_are_missing(make):
+    """An estimate is visible by chance in about one release of ten, in all eight with 1e-8."""
     tries = (make(f"r{i}", epsilon=0.001, delta=1e-6, cap=(2.0, 1e-5)) for i in range(8))
     released = next(each for each in tries if np.isnan(each.explained_variance_ratio_).all())
     result = released.certificate_["result"]
@@ -370,19 +370,19 @@ def test_the_script_and_the_notebook_run(make, people, capsys, monkeypatch):
 
 
 def test_no_two_releases_share_their_noise(make):
-    # Of much less epsilon a centre may be all noise, and is then the public middle in both.
+    # At a much smaller epsilon both centres may be the public middle.
     one, two = make("a", epsilon=0.9), make("b", epsilon=0.9)
     assert (one.mean_ != two.mean_).any() and (one.components_ != two.components_).any()
 
 
-def test_no_folder_is_no_release(tmp_path):
+def test_a_folder_without_a_certificate_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="a release with a certificate"):
         load_release(tmp_path)
     assert not verify(tmp_path / "none").holds
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b"[" * 99_999, b'{"form": NaN}'])
-def test_a_certificate_that_is_none_does_not_verify(content, tmp_path):
+def test_a_malformed_certificate_does_not_verify(content, tmp_path):
     (tmp_path / "certificate.json").write_bytes(content)
     verdict = verify(tmp_path)
     assert not verdict.holds and "\n" not in verdict.sentence
@@ -399,7 +399,7 @@ def test_from_an_example_to_a_verified_release_at_the_command_line(tmp_path, cap
     assert main([*asked, "first", "--cap", "1.2", "1e-6", "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["name"] == "first" and "569 rows read" in said.err
-    # As a number: the noisy trace may well begin with it.
+    # The exact number of rows; other numbers may contain these digits.
     assert not re.search(r"(?<![\d.])569(?![\d.])", said.out)
     assert main([*asked, "first"]) == 2
     assert main([*asked, "second"]) == 2

@@ -1,4 +1,4 @@
-"""Dictionaries: what they refuse, one sentence each, and that a file gives them back."""
+"""Dictionaries: refusals in one sentence, and files that are read back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _columns(names, limits, levels):
 
 @given(st.lists(TEXTS, unique=True, min_size=1, max_size=3), LIMITS,
        st.lists(TEXTS, unique_by=name_of_text, max_size=3), TEXTS, st.integers(1, 9))  # fmt: skip
-def test_a_dictionary_comes_back_from_its_text(names, limits, levels, title, at_most):
+def test_a_dictionary_is_read_back_from_its_text(names, limits, levels, title, at_most):
     columns = tuple(_columns(names, limits, levels))
     if not columns or "who" in names:
         return
@@ -131,7 +131,7 @@ levels = ["f", "m"]
 """
 
 
-def test_what_is_said_of_cells_comes_back_and_a_mark_at_the_beginning_is_none(tmp_path):
+def test_notations_of_cells_are_read_back(tmp_path):
     (tmp_path / "d.toml").write_text(CELLS.replace('"2000-02-01"', "2000-02-01"), encoding="utf-8")
     found = read_dictionary(tmp_path / "d.toml")
     cost, when, sex = map(found.marks_of, found.columns)
@@ -141,7 +141,7 @@ def test_what_is_said_of_cells_comes_back_and_a_mark_at_the_beginning_is_none(tm
     assert (sex.missing, found.marks_of(None).missing) == (("-999", "NA"),) * 2
     assert dictionary_from(tomllib.loads(found.toml())) == found
     assert dictionary_from(json.loads(json.dumps(found.as_dict()))) == found
-    # Where a dictionary says nothing of cells, it is written as it always was.
+    # A dictionary without notations of cells is written as in earlier versions.
     assert dictionary_from(tomllib.loads(GOOD)).as_dict()["columns"] == {
         "a": {"lower": 0.0, "upper": 1.0, "middle": 0.5}
     }
@@ -166,7 +166,7 @@ BAD_CELLS = {
 
 
 @pytest.mark.parametrize("text", BAD_CELLS, ids=range(len(BAD_CELLS)))
-def test_what_cells_cannot_be_gets_one_sentence(text, tmp_path):
+def test_impossible_notations_of_cells_get_one_sentence(text, tmp_path):
     (tmp_path / "d.toml").write_text(GOOD + text, encoding="utf-8")
     with pytest.raises(ParameterError) as refused:
         read_dictionary(tmp_path / "d.toml")
@@ -181,7 +181,7 @@ def test_a_template_is_a_dictionary_when_it_is_filled_in():
     assert [each.name for each in found.columns] == ["age", 'na"me'] and found.title == "People"
 
 
-def test_bytes_that_are_no_text_are_no_dictionary(tmp_path):
+def test_bytes_that_are_not_utf8_are_refused(tmp_path):
     (tmp_path / "d.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ParameterError, match="a TOML file"):
         read_dictionary(tmp_path / "d.toml")

@@ -1,6 +1,6 @@
-"""Hostile files at the command line: a release or one sentence, and nothing left behind.
+"""Hostile files at the command line: a release or one sentence, and no files remain.
 
-Every fifth here; all of them with DPCORE_HOSTILE=all.
+Every fifth file is tested; with DPCORE_HOSTILE=all, every file.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def files() -> list[tuple[str, bytes]]:
     return [*REFUSED.items(), *odd(), *with_people()]
 
 
-def test_there_are_two_hundred(files):
+def test_there_are_two_hundred_files(files):
     assert len({name for name, _ in files}) == len(files) >= 200
 
 
-def test_each_is_released_or_refused_in_a_sentence(files, tmp_path, monkeypatch, capsys):
-    # With a password it once ended in a traceback.
+def test_each_file_is_released_or_refused_in_one_sentence(files, tmp_path, monkeypatch, capsys):
+    # An archive with a password ended in a traceback in an earlier version.
     chosen = [file for n, file in enumerate(files) if n % EVERY == 0 or file[0] == "password.npz"]
     monkeypatch.chdir(tmp_path)
     for has_people, dictionary in DICTIONARIES.items():
@@ -60,7 +60,7 @@ def test_each_is_released_or_refused_in_a_sentence(files, tmp_path, monkeypatch,
         assert not (name in REFUSED and said.out), name
         released += [f"r{number}"] * (not status)
         assert {path.name for path in tmp_path.iterdir()} == left, name
-    # What was refused was not charged, and all else holds.
+    # Refused files were not charged, and the releases verify.
     assert [each.name for each in project.releases()] == released != []
     assert {path.name for path in (tmp_path / "project/releases").iterdir()} == set(released)
     assert all(verify(project.path_of(name)).holds for name in released[::10])

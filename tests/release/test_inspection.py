@@ -1,4 +1,4 @@
-"""What a dictionary makes of a table, counted for its holder: on the terminal, and nowhere else."""
+"""Exact counts of how a dictionary reads a table, printed on the terminal only."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_is_missing_unknown_and_clipped_is_counted_by_column(files):
+def test_missing_unknown_and_clipped_cells_are_counted_by_column(files):
     from dpcore.release import TableFile, read_dictionary
 
     found = inspect_table(TableFile("t.csv", decimal=","), read_dictionary("d.toml"))
@@ -68,7 +68,7 @@ def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
     assert {each.name for each in files.iterdir()} == {"t.csv", "d.toml"}
 
 
-def test_without_a_dictionary_it_prints_one_from_the_header_alone(files, capsys):
+def test_without_a_dictionary_the_command_prints_a_template(files, capsys):
     (files / "t.csv").write_bytes(TABLE.encode("utf-16").replace(b"f\0", b"\0\xd8"))
     assert main(["check", "--data", "t.csv"]) == 0
     out = capsys.readouterr().out
@@ -81,8 +81,8 @@ RELEASE = [
 ]  # fmt: skip
 
 
-def test_a_column_of_which_nothing_is_read_is_said_before_anything_is_charged(files, capsys):
-    """`--epsilon 1 --cap 1 1e-6`, of which a release with an unread column would take all."""
+def test_an_unread_column_is_reported_before_the_charge(files, capsys):
+    """A release with an unread column would use up the cap."""
     (files / "t.csv").write_text("who;age;sex;cost\na;1;f;1 $\nb;2;m;2 $\n")
     asked = [*RELEASE, "--decimal", "comma"]
     assert main(asked) == 2
@@ -94,7 +94,7 @@ def test_a_column_of_which_nothing_is_read_is_said_before_anything_is_charged(fi
     assert len(Project("p").releases()) == 1
 
 
-def test_no_cell_makes_a_release_of_python_fail_unless_that_is_wanted(tmp_path):
+def test_unread_columns_fail_a_release_only_on_request(tmp_path):
     asked = dict(epsilon=1.0, delta=1e-6, n_components=1, project=tmp_path, cap=(2.0, 1e-6))
     one = Dictionary((Column("a", 0, 1),))
     assert release({"a": ["x", None]}, one, name="a", **asked).components_.shape == (1, 1)

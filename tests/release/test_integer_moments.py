@@ -1,4 +1,4 @@
-"""Integer rows, exact moments: bounds that hold to the last unit, and sensitivities attained."""
+"""Integer rows and exact moments: exact bounds, and sensitivities that are attained."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6)
 
 
 def _length_by_definition(row: list[int], length: int, reach: int) -> list[int]:
-    """Naive: Python's integers, of any size; the least r with r^2 at least the squared norm."""
+    """Scale a row with Python's integers, by the smallest r with r^2 >= squared norm."""
     squared = sum(x * x for x in row)
     root = math.isqrt(squared)
     divisor = max(root + (root * root < squared), reach, 1)
@@ -33,7 +33,7 @@ def _length_by_definition(row: list[int], length: int, reach: int) -> list[int]:
 
 
 @given(ROWS, st.sampled_from([0, 1, 777, GRID, 5 * GRID]), st.sampled_from([1, 3, LENGTH, GRID]))
-def test_rows_are_what_integers_make_of_them(rows, reach, length):
+def test_scaled_rows_equal_integer_arithmetic(rows, reach, length):
     got = of_length(rows.astype(float), length, reach)
     expected = [_length_by_definition(row.tolist(), length, reach) for row in rows]
     np.testing.assert_array_equal(got, np.array(expected).reshape(rows.shape))
@@ -50,14 +50,14 @@ def test_lengths_are_bounded_at_ten_thousand_features():
 
 
 @pytest.mark.parametrize("length", [LENGTH, 3 * 777])
-def test_rows_are_shortened_where_they_lie(length):
+def test_rows_are_scaled_in_place(length):
     rows = np.rint(np.random.default_rng().uniform(-GRID, GRID, (5, 9)))
     expected = of_length(rows.copy(), length)
     assert of_length(rows, length, out=rows) is rows and (rows == expected).all()
 
 
-def test_squares_and_their_neighbours():
-    """Where the root of the squared norm is a whole number, or just beside one."""
+def test_norms_at_and_next_to_integers():
+    """The root of the squared norm is an integer, or close to one."""
     k = np.arange(1, 2**19, 997, dtype=float)
     for rows in (np.stack([k, 0 * k], 1), np.stack([k, 1 + 0 * k], 1)):
         got = of_length(rows, LENGTH)
@@ -95,7 +95,7 @@ def test_the_second_moment_is_exact_in_any_block(monkeypatch, panel):
     assert n_rows == 500 and (total == rows.astype(object).sum(axis=0)).all()
 
 
-def test_a_block_stays_where_doubles_are_exact():
+def test_sums_of_a_block_are_exact_in_doubles():
     assert integer_moments._ROWS_AT_ONCE * LENGTH**2 <= 2**53
     assert integer_moments.MOST_ROWS * LENGTH**2 + 10 * 2**57 < 2**63
 
@@ -109,14 +109,14 @@ def test_a_long_row_and_too_many_rows_are_refused(monkeypatch):
 
 
 def _squared_whitened(change: np.ndarray) -> float:
-    """Squared distance in units of the noise's scales, with that above the diagonal as 1."""
+    """Return the squared distance in units of sigma, where the diagonal has variance 2."""
     above = change[np.triu_indices(len(change), 1)].astype(float)
     return float(above @ above + (np.diag(change).astype(float) ** 2).sum() / 2)
 
 
 @settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(0, 4), st.data())
-def test_nobody_moves_the_second_moment_by_more_than_its_sensitivity(m, kept, data):
+def test_the_sensitivity_of_the_second_moment_holds(m, kept, data):
     shape = hnp.array_shapes(min_dims=1, max_dims=1, min_side=3, max_side=3)
     rows = hnp.arrays(np.int64, shape, elements=ENTRIES)
     draw = [data.draw(rows) for _ in range(m + min(kept, m))]
@@ -128,7 +128,7 @@ def test_nobody_moves_the_second_moment_by_more_than_its_sensitivity(m, kept, da
     assert _squared_whitened(change) <= (m * LENGTH**2) ** 2 * (1 + 1e-12)
 
 
-def test_orthogonal_rows_attain_it():
+def test_orthogonal_rows_attain_the_sensitivity():
     rows = LENGTH * np.eye(3)
     change = exact_second_moment([rows[:1]] * 2, 3) - exact_second_moment([rows[1:2]] * 2, 3)
     assert sum(int(x) ** 2 for x in change.ravel()) == 2 * (2 * LENGTH**2) ** 2
@@ -136,8 +136,8 @@ def test_orthogonal_rows_attain_it():
 
 @settings(max_examples=200)
 @given(st.integers(1, 5), st.data())
-def test_nobody_moves_sum_and_count_by_more_than_twice_m_norms(m, data):
-    """(a + b)^2 R^2 + (a - b)^2 W^2 at most 4 m^2 R^2, W the largest integer up to sqrt(3) R."""
+def test_the_sensitivity_of_sum_and_count_holds(m, data):
+    """(a + b)^2 R^2 + (a - b)^2 W^2 <= 4 m^2 R^2, with the count's weight W <= sqrt(3) R."""
     squared_norm = data.draw(st.integers(1, 10**12))
     weight = math.isqrt(3 * squared_norm)
     a, b = data.draw(st.integers(0, m)), data.draw(st.integers(0, m))
@@ -145,7 +145,7 @@ def test_nobody_moves_sum_and_count_by_more_than_twice_m_norms(m, data):
     assert moved <= 4 * m**2 * squared_norm
 
 
-def test_noise_is_symmetric_whole_and_wider_on_the_diagonal():
+def test_noise_is_symmetric_integer_and_wider_on_the_diagonal():
     noise = noisy_second_moment(np.zeros((40, 40), dtype=np.int64), 2**40)
     assert noise.dtype == np.int64 and (noise == noise.T).all()
     assert (noise[np.triu_indices(40)] != 0).all()
@@ -154,7 +154,7 @@ def test_noise_is_symmetric_whole_and_wider_on_the_diagonal():
         (noise[np.triu_indices(40, 1)], 2**40),
         (np.diag(noise), diagonal_sigma(2**40)),
     ):
-        # Chi-squared within six standard deviations of its mean: 1e-8 at these numbers.
+        # Chi-squared within about six standard deviations: false alarm 1e-8.
         n = spread.size
         assert abs(((spread / sigma) ** 2).sum() - n) < 6.5 * math.sqrt(2 * n) + 20
 
@@ -174,5 +174,5 @@ def test_every_entry_above_the_diagonal_has_a_draw_of_its_own(monkeypatch, in_pl
     assert (noisy == noisy.T).all() and (noisy is moment) == in_place == bool((moment > 1000).all())
 
 
-def test_one_feature_has_a_diagonal_alone():
+def test_a_moment_of_one_feature_has_one_entry():
     assert noisy_second_moment(np.zeros((1, 1), dtype=np.int64), 100).shape == (1, 1)

@@ -1,7 +1,7 @@
-"""Known attacks on noise: each is found where floats are drawn, and not where whole numbers are.
+"""Known attacks on samplers of noise: they succeed on floats and fail on integers.
 
-A finder that finds nothing proves little unless it finds something where there is something, so
-every test has both sides. Neighbours differ by one sensitivity.
+Each attack also runs on a vulnerable sampler, which shows its power. Neighbours differ by one
+sensitivity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.release.normal_sampler import _cells_of, rounded_normal
 
 FALSE_ALARM = 1e-9
 SIGMA = 67_558_650_598
-# What one person moves, as large as the noise: mu = 1.
+# Change by one person, equal to the noise scale: mu = 1.
 MOVED = SIGMA
 
 
@@ -33,7 +33,7 @@ def _float_laplace(value: float, u: float, sign: int) -> float:
 
 
 def _is_possible(output: float, value: float) -> bool:
-    """Whether a naive float Laplace around the value can give this output, from u = k / 2^53."""
+    """Return whether Laplace noise in floats, from u = k / 2^53, can give this output."""
     near = round(math.exp(-abs(output - value)) * 2**53)
     sign = -1 if output > value else 1
     return any(
@@ -43,20 +43,19 @@ def _is_possible(output: float, value: float) -> bool:
 
 
 def test_float_laplace_has_gaps_that_tell_neighbours_apart():
-    """Mironov (2012): of two neighbours one alone can have given such an output."""
+    """Mironov (2012): many outputs are possible for one neighbour only."""
     outputs = [
         _float_laplace(0.0, 1 - random.random(), random.choice((1, -1))) for _ in range(1000)
     ]
     outputs = [output for output in outputs if abs(output) < 4]
     assert all(_is_possible(output, 0.0) for output in outputs)
     betrayed = sum(not _is_possible(output, 1.0) for output in outputs)
-    # Two thirds of them; a half is 11 standard deviations below.
+    # Two thirds are expected; a half is 11 standard deviations below.
     assert betrayed > 500
 
 
-def test_every_release_of_one_is_a_possible_release_of_the_other():
-    """Of the gaps' counterpart: the entropy that gives a neighbour the same output is written down
-    and put into the sampler."""
+def test_every_output_is_possible_for_both_neighbours():
+    """Every output is possible for the neighbour: construct the entropy that gives it."""
     total = np.zeros(2000, dtype=np.int64)
     for moved in (MOVED, -MOVED, 1):
         needed = noisy_sum(total, SIGMA) - (total + moved)
@@ -65,8 +64,7 @@ def test_every_release_of_one_is_a_possible_release_of_the_other():
 
 
 def _entropy_that_gives(noise: np.ndarray) -> Callable[[int], bytes]:
-    """The bytes from which `rounded_normal` draws this noise: cells, places with signs, and words
-    that accept."""
+    """Return a source of bytes from which `rounded_normal` draws this noise."""
     cells = _cells_of(SIGMA)
     fine = np.abs(noise) << cells.fraction_bits
     cell = fine >> cells.width_bits
@@ -75,15 +73,15 @@ def _entropy_that_gives(noise: np.ndarray) -> Callable[[int], bytes]:
     place = (fine - (cell << cells.width_bits)).astype(np.uint64)
     word = (place << np.uint64(64 - cells.width_bits)) | (noise < 0).astype(np.uint64)
     answers = iter((np.array(first, dtype=np.uint64), word, ~np.zeros_like(word)))
-    # Nothing is refused: the last words asked for are none.
+    # The last request has no words, because no position is rejected.
     return lambda n_bytes: next(answers).tobytes() if n_bytes else b""
 
 
-def test_the_laboratory_s_last_digits_tell_neighbours_apart():
-    """Haney and others (2022): a sum is only as fine as its larger addend.
+def test_last_digits_of_a_simulation_reveal_the_value():
+    """Haney and others (2022): the precision of a float depends on its magnitude.
 
-    Around 1 every output is a multiple of 2^-53. Around 0 a small one is finer. So an output that
-    is no such multiple shows whose it is: that is the laboratory, which says so.
+    Near 1 every output is a multiple of 2^-53, near 0 it is not. Simulations are vulnerable, and
+    state no guarantee for releases.
     """
     noise = symmetric_gaussian_noise(1, 1.0, rng=np.random.default_rng(), size=10_000).ravel()
 
@@ -92,23 +90,22 @@ def test_the_laboratory_s_last_digits_tell_neighbours_apart():
         return int((scaled != np.rint(scaled)).sum())
 
     assert n_told(1.0) == 0
-    # A quarter of them; a fifth is 12 standard deviations below.
+    # A quarter is expected; a fifth is 12 standard deviations below.
     assert n_told(0.0) > 2000
 
 
 @pytest.mark.parametrize("value", [0, MOVED, 1 << 45])
-def test_a_release_s_last_digits_tell_nothing(value):
+def test_last_digits_of_a_release_are_uniform(value):
     noisy = noisy_sum(np.full(40_000, value, dtype=np.int64), SIGMA)
     last = np.bincount(noisy & 63, minlength=64)
     assert stats.chisquare(last).pvalue > FALSE_ALARM
-    # How many zeros a number ends with is its precision. Seven shares, each within 6.5 standard
-    # deviations: 6e-10.
+    # Shares of outputs that end with k zero bits, each within 6.5 standard deviations.
     zeros = [((noisy & ((1 << k) - 1)) == 0).mean() for k in range(1, 8)]
     np.testing.assert_allclose(zeros, 0.5 ** np.arange(1, 8), atol=6.5 / 2 / math.sqrt(40_000))
 
 
 def _operations(run: Callable[[], object]) -> list[tuple[str, int]]:
-    """Every line that Python executes, in order, within this project and this file."""
+    """Return the lines of this project and this file that Python executes, in order."""
     lines: list[tuple[str, int]] = []
 
     def look(frame, event, _):
@@ -129,15 +126,15 @@ def _operations(run: Callable[[], object]) -> list[tuple[str, int]]:
 
 
 def _redrawn_into_limits(value: float, rng: random.Random) -> float:
-    """Laplace noise drawn again until the sum lies in [0, 1], as bounded mechanisms do."""
+    """Draw Laplace noise until the sum is in [0, 1], as bounded mechanisms do."""
     while True:
         noisy = _float_laplace(value, 1 - rng.random(), rng.choice((1, -1)))
         if 0 <= noisy <= 1:
             return noisy
 
 
-def test_drawing_until_it_fits_takes_as_long_as_the_value_says():
-    """The timing attack's victim, at the same entropy for both neighbours: what is to be found."""
+def test_steps_of_a_rejecting_sampler_depend_on_the_value():
+    """The number of steps of a vulnerable sampler depends on the value."""
 
     def steps(value: float) -> int:
         rng = random.Random(1)
@@ -146,10 +143,10 @@ def test_drawing_until_it_fits_takes_as_long_as_the_value_says():
     assert steps(0.0) > 1.1 * steps(0.5)
 
 
-def test_the_noise_of_a_release_takes_the_same_steps_whatever_the_data(monkeypatch):
-    """Not the clock, which others share, but every line and every byte asked for; at one entropy.
+def test_steps_of_the_sampler_do_not_depend_on_the_data(monkeypatch):
+    """Compare executed lines and requested bytes for equal entropy, instead of times.
 
-    So that draws are made again, the entropy refuses some.
+    The entropy makes the sampler reject some draws, so that it repeats them.
     """
     asked: list[int] = []
     calls = count()

@@ -29,7 +29,7 @@ from dpcore.release import (
 )
 from dpcore.release.measurement import moment_around, sum_and_count
 
-# The library's own housekeeping at the end of a cluster is not what is tested here.
+# Dask warns when a cluster closes.
 pytestmark = pytest.mark.filterwarnings("default")
 
 ANY_PORT = "127.0.0.1:0"
@@ -56,7 +56,7 @@ def write(path, rows, **how):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Five files, one of them empty and one with many row groups, and what Spark leaves beside."""
+    """Return a folder of five files, one empty and one with many row groups, and Spark's files."""
     place = tmp_path / "people"
     for number, n_rows in enumerate((700, 0, 1, 300)):
         write(place / f"part-{number}.parquet", some_rows(n_rows))
@@ -81,7 +81,7 @@ def cluster():
 
 
 def exact(data, scheduler=None, watch=lambda share: None):
-    """Sum, count and moment without their noise, and what was met."""
+    """Return the exact sum with the count, the exact moment and the counts of cells."""
     reading = Reading()
     table = Table(data, DICTIONARY.keys, DICTIONARY.n_features)
     total = sum_and_count(table, DICTIONARY, SCALES, reading, watch, scheduler=scheduler)
@@ -146,10 +146,10 @@ def test_a_cluster_has_the_same_exact_sums(cluster, folder, small_parts, kind):
     assert exact(parts, cluster.scheduler_address) == exact(data)
 
 
-def test_a_release_by_a_cluster_differs_in_its_noise_alone(
+def test_a_release_by_a_cluster_differs_in_its_noise_only(
     cluster, folder, small_parts, tmp_path, monkeypatch
 ):
-    """With the draw's entropy fixed, in the asking process alone, two releases are one."""
+    """With the same noise, a release by a cluster equals a release by one process."""
 
     def drawn(size, sigma):
         return np.random.default_rng(sigma % 1000).integers(-sigma, sigma, size)
@@ -166,7 +166,7 @@ def test_a_release_by_a_cluster_differs_in_its_noise_alone(
     np.testing.assert_array_equal(made[0].mean_, made[1].mean_)
 
 
-def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, folder, small_parts):
+def test_a_killed_worker_does_not_change_the_sums(cluster, folder, small_parts):
     killed = []
 
     def kill(share):
@@ -192,7 +192,7 @@ with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.
 
 @pytest.fixture
 def mortal():
-    """A cluster in a process of its own, and how to end it."""
+    """Return the address of a cluster in another process, and a function that kills it."""
     pytest.importorskip("distributed", reason="dask[distributed] is not installed")
     process = subprocess.Popen(
         [sys.executable, "-c", SCHEDULER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -267,7 +267,7 @@ def test_a_file_of_another_schema_is_named(folder, change, sentence):
         Table(folder, DICTIONARY.keys)
 
 
-def test_a_blank_or_a_column_without_a_cell_is_no_other_schema(folder):
+def test_blanks_and_empty_columns_fit_every_schema(folder):
     write(folder / "part-9.parquet", {"a": [1, 0], "b": [None, None], "c": ["f", None]})
     assert exact(folder)[2].n_rows == 6003
 
@@ -276,7 +276,7 @@ def test_a_corrupt_file_is_named(folder, cluster, small_parts):
     (folder / "part-7.parquet").write_bytes(b"PAR1" + bytes(100))
     with pytest.raises(ParameterError, match=r"a sound Parquet file, got 'part-7.parquet'"):
         Table(folder, DICTIONARY.keys)
-    # Pages, which a footer does not tell.
+    # A damaged page, which the footer does not show.
     path = folder / "part-7.parquet"
     write(path, some_rows(900), compression="gzip")
     content = bytearray(path.read_bytes())
@@ -287,7 +287,7 @@ def test_a_corrupt_file_is_named(folder, cluster, small_parts):
             exact(folder, scheduler)
 
 
-def test_what_is_no_table_of_parquet_is_a_sentence(tmp_path, folder, cluster):
+def test_sources_other_than_parquet_get_one_sentence(tmp_path, folder, cluster):
     with pytest.raises(ParameterError, match="a place with files named .parquet"):
         Table(f"{tmp_path}/none*", NAMES)
     (folder / "notes.txt").touch()
@@ -319,9 +319,11 @@ def test_parts_without_any_row_are_a_table_without_rows(tmp_path, cluster):
             exact(tmp_path / "people", scheduler)
 
 
-def test_a_machines_scheduler_is_for_tables_that_it_can_sum(folder, tmp_path, monkeypatch, capsys):
-    """Set for the pages' sweeps, it refused every CSV file."""
-    monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")  # nobody listens there
+def test_the_scheduler_of_the_environment_is_used_for_parquet_only(
+    folder, tmp_path, monkeypatch, capsys
+):
+    """The scheduler of the environment is used for Parquet only; it made CSV files fail."""
+    monkeypatch.setenv("DPCORE_SCHEDULER", "tcp://127.0.0.1:9")  # a closed port
     dictionary, table = tmp_path / "dictionary.toml", tmp_path / "table.csv"
     table.write_text("a\n" + "0.5\n" * 50)
 

@@ -1,4 +1,4 @@
-"""Made-up tables fit their dictionary, and a plan tries on them what a release would do."""
+"""Made-up tables fit their dictionary, and a plan simulates a release on them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_look_alike_fits_its_dictionary():
     assert all((table[name] == again[name]).all() for name in table)
 
 
-def test_a_plan_tells_noise_from_none():
-    """At a generous epsilon the best components come out; at a small one no better than chance."""
+def test_a_plan_captures_more_at_a_larger_epsilon():
+    """A large epsilon captures the best components; a small one captures what chance does."""
     _, dictionary = example("breast-cancer")
     asked = dict(n_rows=20_000, delta=1e-6, n_components=3, n_factors=3)
     good = plan(dictionary, epsilon=8.0, **asked)
@@ -49,7 +49,7 @@ def test_a_plan_tells_noise_from_none():
     assert poor.visible_share > 1 and (poor.captured[:, 2] < poor.best[:, 2] - 0.2).any()
 
 
-def test_more_people_are_less_noise_and_more_rows_a_person_more():
+def test_noise_falls_with_people_and_grows_with_rows_per_person():
     asked = dict(epsilon=1.0, delta=1e-6, n_components=1, n_draws=1)
     few, many = (plan(WHO, n_rows=n, **asked).visible_share for n in (1000, 10_000_000))
     assert few == pytest.approx(10_000 * many)
@@ -63,7 +63,7 @@ def test_more_people_are_less_noise_and_more_rows_a_person_more():
     (dict(epsilon=0.0), "epsilon"), (dict(preparation="published"), "preparation"),
     (dict(denoise="wiener"), "denoise"),
 ])  # fmt: skip
-def test_a_plan_that_cannot_be_is_one_sentence(changed, named):
+def test_an_impossible_plan_gets_one_sentence(changed, named):
     asked = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)
     with pytest.raises(ParameterError, match=named):
         plan(WHO, **asked | changed)

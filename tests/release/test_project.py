@@ -1,4 +1,4 @@
-"""The ledger of a project: charged first, never beyond its cap, whatever is killed when."""
+"""The ledger of a project: charges before noise, and a cap that holds when processes are killed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def start(project: Path, prefix: str, number: int, cap: float) -> subprocess.Pop
 
 
 def assert_sound(project: Project) -> None:
-    """What holds whatever happened: every folder is charged for and whole, and the cap is kept."""
+    """Check that every folder is charged and complete, and that the cap holds."""
     charged = {each.name for each in project.releases()}
     folders = {path.name for path in (project.folder / "releases").glob("[!.]*")}
     assert folders == {each.name for each in project.releases() if each.is_finished} <= charged
@@ -58,7 +58,7 @@ def assert_sound(project: Project) -> None:
 
 
 def keeps(project: Project) -> bool:
-    """The cap, by the exact profile of all that was charged, written out anew."""
+    """Return whether the cap holds, computed from the charges by another implementation."""
     mu = np.sqrt(sum(each.mu**2 for each in project.releases()))
     distance = sum(each.distance for each in project.releases())
     epsilon, delta = project.cap.epsilon, project.cap.delta
@@ -77,7 +77,7 @@ rng = np.random.default_rng()
 def one_more(name):
     write_release(np.zeros((50, 2)), people, PublicationSettings(0.1, 1e-6, 1), project=sys.argv[1],
                   name=name, cap=(14.0, 1e-6))
-# What is imported and tabled once would be most of what is killed; then, how long one takes.
+# The first call imports modules and fills caches; the second is measured.
 one_more("first")
 began = time.monotonic()
 one_more("second")
@@ -93,7 +93,7 @@ for kill in range(int(sys.argv[2])):
 
 
 def test_a_killed_process_leaves_no_half_release(tmp_path):
-    """Ten times, each a few releases on and in the midst of one; DPCORE_KILLS=100 by hand."""
+    """Kill a process during one of several releases, ten times or DPCORE_KILLS times."""
     kills = os.environ.get("DPCORE_KILLS", "10")
     command = [sys.executable, "-c", KILLED, str(tmp_path), kills]
     subprocess.run(command, cwd=REPOSITORY, check=True)
@@ -114,7 +114,7 @@ def test_two_processes_never_exceed_the_cap(tmp_path):
 
 
 @pytest.mark.parametrize("step", ["measure", "files_of"])
-def test_what_fails_after_the_charge_stays_charged(make, monkeypatch, tmp_path, step):
+def test_a_failure_after_the_charge_stays_charged(make, monkeypatch, tmp_path, step):
     def fails(*arguments, **settings):
         raise OSError("no space left")
 
@@ -156,7 +156,7 @@ def test_the_charge_is_on_the_disk_before_the_noise_is_drawn(make, monkeypatch, 
     assert found == [["first"]]
 
 
-def test_a_filled_cap_admits_nothing_more_and_charges_nothing(make, tmp_path):
+def test_a_used_cap_refuses_releases_without_a_charge(make, tmp_path):
     make("a", epsilon=1.2)
     make("b", epsilon=1.2)
     project = Project(tmp_path / "project")
@@ -167,12 +167,10 @@ def test_a_filled_cap_admits_nothing_more_and_charges_nothing(make, tmp_path):
     assert project.total("a").mu == project.releases()[0].mu
 
 
-def test_what_is_said_of_all_releases_holds_for_who_stops_when_it_suits(
-    tmp_path, delta_of_best_stopping
-):
-    """Whatever ε stands beside each of twenty releases, together with the cap's δ.
+def test_the_stated_total_holds_under_adaptive_stopping(tmp_path, delta_of_best_stopping):
+    """The stated ε holds at the cap's δ for an adversary who stops at the best time.
 
-    The ε of a plan of those made so far would need three times the δ.
+    The ε of a plan fixed in advance needs three times that δ under such stopping.
     """
     cap, shown = (5.0, 1e-3), []
     project = Project(tmp_path, cap)
@@ -211,7 +209,7 @@ def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
 
 
 @pytest.mark.parametrize("cap", [(0.5, 1e-5), (2.0, 1e-17)])
-def test_a_first_release_beyond_its_own_cap_begins_no_project(make, tmp_path, cap):
+def test_a_first_release_beyond_its_cap_makes_no_project(make, tmp_path, cap):
     with pytest.raises(BeyondCap):
         make(cap=cap)
     assert not any(tmp_path.iterdir())
@@ -227,7 +225,7 @@ def test_more_features_than_memory_are_refused_before_the_charge(make, monkeypat
 
 
 def test_very_many_features_need_their_matrix_once(people, dictionary, monkeypatch, tmp_path):
-    """Where a second is not there, few components are found by products alone, and verify."""
+    """Without memory for a second matrix, few components are computed from products only."""
     many = {f"a{n}": people["height"] - n for n in range(60)}
     wide = Dictionary(tuple(Column(name, 40, 230) for name in many))
     asked = dict(epsilon=1.0, delta=1e-5, project=tmp_path, cap=(3.0, 1e-4))
@@ -240,7 +238,7 @@ def test_very_many_features_need_their_matrix_once(people, dictionary, monkeypat
         publication.release(many, wide, n_components=2, name="more", **asked)
 
 
-def test_a_project_begins_with_a_cap(tmp_path):
+def test_a_new_project_needs_a_cap(tmp_path):
     with pytest.raises(ParameterError, match="given a cap"):
         Project(tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -249,7 +247,7 @@ def test_a_project_begins_with_a_cap(tmp_path):
     assert Project(tmp_path / "none").total().share == 0
 
 
-def test_a_damaged_ledger_is_one_sentence(tmp_path):
+def test_a_damaged_ledger_gets_one_sentence(tmp_path):
     (tmp_path / "ledger.sqlite").write_bytes(b"no ledger at all" * 100)
     with pytest.raises(ParameterError, match="sound ledger"):
         Project(tmp_path)
@@ -259,7 +257,7 @@ def test_a_damaged_ledger_is_one_sentence(tmp_path):
         Project(tmp_path)
 
 
-def test_the_samplers_distances_have_a_part_of_the_cap_of_their_own(tmp_path):
+def test_the_samplers_distance_is_limited_by_the_reserve(tmp_path):
     project = Project(tmp_path, (1.0, 1e-25))
     wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(784)))
     scales = calibrated(wide, epsilon=0.01, delta=1e-6)
@@ -271,7 +269,7 @@ def test_the_samplers_distances_have_a_part_of_the_cap_of_their_own(tmp_path):
 @pytest.mark.parametrize("features", [1, 784])
 @pytest.mark.parametrize("asked", [(1.0, 1e-6), (0.1, 1e-5), (10.0, 1e-9)])
 def test_a_release_fits_a_cap_of_the_same_numbers(tmp_path, features, asked):
-    """The sampler's distance is inside what is asked: --epsilon 1 --delta 1e-6 --cap 1 1e-6."""
+    """A release may use the whole cap, including the sampler's distance."""
     wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(features)))
     epsilon, delta = asked
     scales = calibrated(wide, epsilon=epsilon, delta=delta)
@@ -279,7 +277,7 @@ def test_a_release_fits_a_cap_of_the_same_numbers(tmp_path, features, asked):
     project = Project(tmp_path, asked)
     project.charge("all", scales, epsilon, delta)
     assert keeps(project)
-    # Whole sigmas leave a crumb.
+    # Sigmas are rounded to integers, so a very small epsilon may remain.
     with pytest.raises(BeyondCap, match=r"No release passes any more|that passes is 0\.00"):
         project.charge("more", calibrated(wide, epsilon=0.01, delta=delta), 0.01, delta)
 
@@ -288,14 +286,14 @@ def test_a_release_fits_a_cap_of_the_same_numbers(tmp_path, features, asked):
     (784, (10.0, 1e-6), 0.1), (4, (20.0, 1e-5), 1.0), (784, (20.0, 1e-6), 1.0),
 ])  # fmt: skip
 def test_the_samplers_distance_does_not_end_a_project(tmp_path, features, cap, epsilon):
-    """Of the first there was one release before, of the second fifteen."""
+    """An earlier version allowed one release in the first case and fifteen in the second."""
     wide = Dictionary(tuple(Column(f"c{i}", 0, 1) for i in range(features)))
     one = calibrated(wide, epsilon=epsilon, delta=cap[1])
     project = Project(tmp_path, cap)
     for number in range(30):
         project.charge(f"r{number}", one, epsilon, cap[1])
     assert keeps(project)
-    # A hundred times what was drawn here is far from what is kept for it.
+    # A hundred times these draws would still fit the reserve.
     assert 100 * delta_of_distance(project.total().distance, cap[0]) < project.cap.reserve
 
 
@@ -311,8 +309,8 @@ def test_a_refusal_names_the_largest_epsilon_that_passes(tmp_path):
             project.require_room("b", calibrated(SMALL, epsilon=named * 1.01, delta=delta))
 
 
-def test_a_ledger_of_version_02_keeps_what_it_kept_for_the_sampler(tmp_path):
-    """What was fixed beforehand stays: a hundredth of delta, and the total of that filter."""
+def test_a_ledger_of_version_02_keeps_its_reserve(tmp_path):
+    """A project without a stored reserve keeps its former one, a hundredth of delta."""
     Project(tmp_path, CAP)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
         ledger.execute("DROP TABLE reserve")
@@ -323,7 +321,7 @@ def test_a_ledger_of_version_02_keeps_what_it_kept_for_the_sampler(tmp_path):
 
 
 def lose(project: Path, how: str) -> None:
-    """Of the ledger all, its content, or the last of its lines; its releases stay."""
+    """Remove the ledger, its content or its last line; keep the releases."""
     ledger = project / "ledger.sqlite"
     for beside in project.glob("ledger.sqlite-*"):
         beside.unlink()
@@ -337,8 +335,8 @@ def lose(project: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["gone", "empty", "set back"])
-def test_a_ledger_that_lacks_what_lies_beside_it_is_refused(make, tmp_path, how):
-    """A new one would let the cap be spent once more."""
+def test_a_ledger_without_the_releases_of_its_folder_is_refused(make, tmp_path, how):
+    """A new ledger would allow the cap to be spent twice."""
     make("a", epsilon=0.5)
     make("b", epsilon=0.5)
     lose(tmp_path / "project", how)
@@ -351,7 +349,7 @@ def test_a_ledger_that_lacks_what_lies_beside_it_is_refused(make, tmp_path, how)
     assert len(list((tmp_path / "project" / "releases").iterdir())) == 2
 
 
-def test_a_ledger_that_loses_a_line_while_it_is_in_use_is_refused(make, tmp_path):
+def test_a_ledger_that_loses_a_line_during_use_is_refused(make, tmp_path):
     make("a", epsilon=0.5)
     make("b", epsilon=0.5)
     project = Project(tmp_path / "project")
@@ -361,7 +359,7 @@ def test_a_ledger_that_loses_a_line_while_it_is_in_use_is_refused(make, tmp_path
         project.charge("c", calibrated(SMALL, epsilon=0.1, delta=1e-6), 0.1, 1e-6)
 
 
-def test_a_copy_of_a_project_says_that_it_is_one(make, tmp_path, capsys):
+def test_a_copy_of_a_project_is_reported(make, tmp_path, capsys):
     make("a", epsilon=0.5)
     original, copy = tmp_path / "project", tmp_path / "copy"
     assert Project(original).origin == ""
@@ -369,14 +367,14 @@ def test_a_copy_of_a_project_says_that_it_is_one(make, tmp_path, capsys):
     assert f"begun in {original}" in Project(copy).origin
     with pytest.raises(ParameterError, match="this is a copy, and each would spend the cap"):
         make("b", epsilon=0.5, project=copy, cap=None)
-    # The original goes on; moved, it says so, and goes on too.
+    # The original continues; after a move it warns and continues.
     make("b", epsilon=0.5)
     shutil.rmtree(copy)
     original.rename(copy)
     assert "if it is a copy and was not moved" in Project(copy).origin
     make("c", epsilon=0.5, project=copy, cap=None)
     assert [each.name for each in Project(copy).releases()] == ["a", "b", "c"]
-    # Another project where it was is none of its.
+    # Another project in the former folder does not affect it.
     make("a", epsilon=0.5)
     make("d", epsilon=0.5, project=copy, cap=None)
 
@@ -388,7 +386,7 @@ def test_a_copy_of_a_project_says_that_it_is_one(make, tmp_path, capsys):
     "UPDATE cap SET epsilon = 'all'", "UPDATE cap SET delta = 9e999",
     "UPDATE reserve SET delta = 'a'",
 ])  # fmt: skip
-def test_a_text_in_place_of_a_number_is_a_sentence(make, tmp_path, change):
+def test_a_text_instead_of_a_number_gets_one_sentence(make, tmp_path, change):
     make("a", epsilon=0.5)
     with sqlite3.connect(tmp_path / "project" / "ledger.sqlite") as ledger:
         ledger.execute(change)

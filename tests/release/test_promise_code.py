@@ -1,4 +1,4 @@
-"""The programs that a release's promise rests on are listed, all of them, and may be read."""
+"""The list of files that the guarantee of a release relies on is complete."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
 PEOPLE = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
 
 
-def test_whatever_a_release_calls_is_listed_or_comes_after_the_noise(tmp_path):
-    """By a profile of a real release: no function of ours runs that is in neither list."""
+def test_functions_that_a_release_calls_are_listed(tmp_path):
+    """Profile a release: every function of this package that runs is in one of the lists."""
     called = set()
 
     def look(frame, event, _):
@@ -36,13 +36,13 @@ def test_whatever_a_release_calls_is_listed_or_comes_after_the_noise(tmp_path):
     after = {
         each for each in called if f"{each}.".startswith(tuple(f"{a}." for a in AFTER_THE_NOISE))
     }
-    # Of noise in floating point, by which the assessment draws its own.
+    # Floating-point noise, which the assessment draws for its estimates.
     made_by_these = {"dpcore.mechanisms.noise", "dpcore.streams", "dpcore.pca.messages"}
     assert {"dpcore.release.normal_sampler", "dpcore.release.tables"} <= called & listed
     assert called - listed - after <= made_by_these
 
 
-def test_the_list_is_printed_with_its_lines(capsys):
+def test_the_list_of_files_is_printed(capsys):
     assert main(["verify", "--code"]) == 0
     said = capsys.readouterr().out
     files = promise_code()
@@ -53,7 +53,7 @@ def test_the_list_is_printed_with_its_lines(capsys):
     assert main(["verify"]) == 2
 
 
-def test_nothing_that_draws_or_charges_is_called_after_the_noise():
+def test_post_processing_has_no_sampler_and_no_ledger():
     for module in AFTER_THE_NOISE:
         assert not any(f"{name}.".startswith(f"{module}.") for name in (
             "dpcore.release.normal_sampler", "dpcore.release.measurement", "dpcore.release.project",

@@ -1,6 +1,6 @@
-"""The rounded normal law: its table against high precision, its draws against exact chances.
+"""The sampler of rounded normal numbers, compared to high precision and exact probabilities.
 
-A chi-squared test cries wolf with probability 1e-9 for a correct sampler, whatever the entropy.
+A correct sampler fails a test with probability 1e-9.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LARGE = 67_558_650_598
 
 
 def _chance_up_to(x: float, sigma: int) -> float:
-    """P(round(Z) <= x) for whole x."""
+    """Return P(round(Z) <= x) for an integer x."""
     return stats.norm.cdf((x + 0.5) / sigma)
 
 
 @pytest.mark.parametrize("sigma", [1, 3, 2**14 + 1, 2**57 - 1])
-def test_draws_have_the_law(sigma):
+def test_draws_have_the_rounded_normal_law(sigma):
     n = 100_000
     draws = rounded_normal(n, sigma)
     edges = np.unique(np.rint(np.linspace(-3, 3, 25) * sigma))
@@ -37,7 +37,7 @@ def test_draws_have_the_law(sigma):
     assert stats.chisquare(observed, n * chances / chances.sum()).pvalue > FALSE_ALARM
 
 
-def test_small_numbers_have_their_exact_chances():
+def test_small_numbers_have_their_exact_probabilities():
     n, sigma = 200_000, 2
     draws = rounded_normal(n, sigma)
     values = np.arange(-7, 8)
@@ -48,7 +48,7 @@ def test_small_numbers_have_their_exact_chances():
 
 
 def test_the_last_digits_are_uniform():
-    """At a large sigma the low bits of a draw are as good as coin tosses: no gaps, no grid."""
+    """At a large sigma the low bits of a draw are uniform."""
     draws = rounded_normal(100_000, LARGE)
     for digit in range(20):
         ones = int(((draws >> digit) & 1).sum())
@@ -57,7 +57,7 @@ def test_the_last_digits_are_uniform():
 
 @pytest.mark.parametrize("sigma", [3, LARGE])
 def test_the_table_is_the_normal_law(sigma):
-    """Total variation between the table's cells and the law of |Z|, in 300 bits: below 2^-112."""
+    """The total variation between the table's cells and the law of |Z| is below 2^-112."""
     cells = module._cells_of(sigma)
     assert cells.cumulative[-1] == 2**128
     with mp.workprec(300):
@@ -71,10 +71,10 @@ def test_the_table_is_the_normal_law(sigma):
         assert distance < mp.mpf(2) ** -112
 
 
-def test_the_chance_of_rejection_is_that_of_the_density():
-    """1 - e^-g in doubles, against high precision: relative error below 2^-50, as the proof has it.
+def test_the_probability_of_rejection_is_accurate():
+    """The relative error of 1 - e^-g in doubles is below 2^-50, as the proof requires.
 
-    The chance is read off the words that are refused and accepted around it.
+    Words just below the probability must be rejected, words just above it accepted.
     """
     sigma = 2**30 + 12_345
     cells = module._cells_of(sigma)
@@ -99,8 +99,8 @@ def test_the_chance_of_rejection_is_that_of_the_density():
                 assert bool(found[0]) is is_rejected
 
 
-def test_a_word_too_near_its_chance_is_decided_by_the_next():
-    """Where doubles cannot tell, 128 bits do; at no word is what they say another."""
+def test_a_word_close_to_the_threshold_is_decided_by_128_bits():
+    """If 64 bits do not decide, 128 bits do."""
     sigma = 2**30 + 12_345
     cells, rng = module._cells_of(sigma), np.random.default_rng()
     for cell in rng.integers(0, len(cells.cumulative), 30):
@@ -115,7 +115,7 @@ def test_a_word_too_near_its_chance_is_decided_by_the_next():
                 np.array([cell]), word, cells, lambda n, a=answers: next(a).to_bytes(n, "little")
             )
             assert bool(found[0]) is is_rejected and next(answers, None) is None
-    # Far from it one word is enough, and of two thousand words none was near.
+    # One word each is enough for two thousand words that are not close to the threshold.
     many = rng.integers(0, 2**64, 2000, dtype=np.uint64)
     asked = []
     module._is_rejected(np.zeros(2000, dtype=int), many, cells,
@@ -123,8 +123,8 @@ def test_a_word_too_near_its_chance_is_decided_by_the_next():
     assert asked == [16_000]
 
 
-def test_the_exact_chance_is_the_mean_density_of_a_unit():
-    """Two units of a cell are accepted as the normal law has them, to 2^-118 of themselves."""
+def test_the_exact_probability_is_that_of_a_unit():
+    """The acceptance of two units has the ratio of their probabilities, to 2^-118."""
     sigma = 2**30 + 12_345
     cells, rng = module._cells_of(sigma), np.random.default_rng()
     with mp.workprec(400):
@@ -144,9 +144,9 @@ def test_the_exact_chance_is_the_mean_density_of_a_unit():
             assert abs(mp.mpf(accepted[0]) / accepted[1] / wanted - 1) < mp.mpf(2) ** -118
 
 
-def test_a_word_that_leaves_the_cell_open_is_decided_by_the_next():
+def test_an_undecided_cell_is_decided_by_128_bits():
     cells = module._cells_of(5)
-    # Beyond, cells have less than 2^-128 and are not told apart.
+    # Cells beyond this one have probabilities below 2^-128.
     far = bisect_left(cells.cumulative, 2**128 - 2**30)
     for cell in (0, 700, far):
         first, second = divmod(cells.cumulative[cell], 2**64)
@@ -161,7 +161,7 @@ def test_a_word_that_leaves_the_cell_open_is_decided_by_the_next():
     assert last[0] == len(cells.cumulative) - 1
 
 
-def test_it_reads_the_operating_system_and_nothing_that_is_seeded(monkeypatch):
+def test_entropy_comes_from_the_operating_system(monkeypatch):
     asked = []
     real = os.urandom
 
@@ -169,7 +169,7 @@ def test_it_reads_the_operating_system_and_nothing_that_is_seeded(monkeypatch):
         asked.append(n)
         return real(n)
 
-    np.random.seed(0)  # noqa: NPY002, what must not matter
+    np.random.seed(0)  # noqa: NPY002, must have no effect
     one = rounded_normal(1000, 2**40, entropy=counted)
     np.random.seed(0)  # noqa: NPY002
     assert (one != rounded_normal(1000, 2**40)).any()
@@ -178,7 +178,7 @@ def test_it_reads_the_operating_system_and_nothing_that_is_seeded(monkeypatch):
 
 
 def test_the_distance_of_a_release_of_784_features_is_within_its_bound():
-    """A million of them would take 10^-13 of the delta of a cap of 20."""
+    """A million such releases use 10^-13 of delta at epsilon = 20."""
     distance = (784 * 785 // 2 + 785) * DISTANCE
     assert distance <= 2.0**-91 and 1e6 * (1 + math.exp(20)) * distance < 1.5e-13
 
@@ -189,11 +189,11 @@ def test_a_sigma_out_of_range_is_refused(sigma):
         rounded_normal(1, sigma)
 
 
-def test_the_proof_adds_up():
-    """The terms of the bound on one draw, as in docs/algorithms/exact-release.md."""
+def test_the_terms_of_the_proof_stay_within_the_bound():
+    """Add the terms of the bound on one draw in docs/algorithms/exact-release.md."""
     table = 2.0**-112
     of_the_unit = 2.0**-160
     acceptance = 2 * 2.0**-128 / 0.99
     assert table + of_the_unit + acceptance <= DISTANCE
-    # Of the chance in doubles, in units of 2^-64: what may be wrong is looked at once more.
+    # The error of a probability in doubles, in units of 2^-64, is below the threshold.
     assert 0.01 * 2.0**64 * 2.0**-50 + 1 <= module._UNSURE

@@ -1,4 +1,4 @@
-"""Tables in files and in memory: each cell by itself, and one sentence for what is no table."""
+"""Tables in files and in memory, and refusals in one sentence."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ TEXTS = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=2, max_size=8))
-def test_a_cell_is_read_alike_whatever_stands_beside_it(texts):
-    """Otherwise one person's cell would move another's row."""
+def test_a_cell_is_read_independently_of_others(texts):
+    """A cell's number does not depend on other cells, so that rows stay independent."""
     together = rows_of({"age": texts, "sex": texts})
     alone = [rows_of({"age": [text], "sex": [text]})[0] for text in texts]
     np.testing.assert_array_equal(together, alone)
@@ -137,7 +137,7 @@ def test_people_are_counted_across_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_table_gets_one_sentence(name, tmp_path):
+def test_a_file_without_a_table_gets_one_sentence(name, tmp_path):
     path = tmp_path / name
     path.write_bytes(REFUSED[name])
     is_bomb = name.startswith(("bomb", "huge", "columns"))
@@ -158,8 +158,8 @@ def test_what_is_no_table_gets_one_sentence(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_damaged_files_are_tables_or_get_one_sentence(name, tmp_path):
-    """Forty damages a file: cut, flipped, doubled, swapped."""
+def test_damaged_files_are_read_or_get_one_sentence(name, tmp_path):
+    """Damage each file in forty ways."""
     rng, path = np.random.default_rng(), tmp_path / name
     for damage in range(40):
         path.write_bytes(damaged(SOUND[name], damage, rng))
@@ -183,13 +183,13 @@ def test_columns_of_other_types_are_refused(tmp_path):
 
 @pytest.mark.parametrize("data", [3, None, [1, 2], {"age": [1]}, np.zeros(3), np.zeros((2, 3)),
                                   {"age": [1], "sex": ["f", "m"]}])  # fmt: skip
-def test_what_is_no_table_in_memory_is_refused(data):
+def test_data_in_memory_that_is_not_a_table_is_refused(data):
     with pytest.raises(ParameterError, match="data"):
         rows_of(data)
 
 
-def test_a_column_of_many_levels_is_read_a_few_rows_at_a_time():
-    """Memory is bounded by what rows become, not by what they are in the table."""
+def test_a_column_of_many_levels_is_read_in_small_blocks():
+    """The size of a block is limited by its encoded features, not by its columns."""
     many = Dictionary((Column("a", levels=tuple(map(str, range(5000)))),))
     table = Table({"a": np.arange(3000) % 7}, many.keys, many.n_features)
     blocks = list(grid_blocks(table, many))
@@ -197,7 +197,7 @@ def test_a_column_of_many_levels_is_read_a_few_rows_at_a_time():
     assert sum(len(block) for block in blocks) == 3000
 
 
-def test_a_missing_file_is_the_systems_to_name(tmp_path):
+def test_a_missing_file_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         Table(tmp_path / "none.csv", ["a"])
 
@@ -206,8 +206,8 @@ def test_a_missing_file_is_the_systems_to_name(tmp_path):
                                       "utf-32", "latin-1", "cp1252"])  # fmt: skip
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_text_is_read_by_its_header_and_what_is_said(encoding, separator, packed, tmp_path):
-    """Whatever is between the cells, a title above and a total below, in any of these encodings."""
+def test_a_text_is_read_with_its_layout_options(encoding, separator, packed, tmp_path):
+    """Read texts with a title, a footer, other separators and other encodings."""
     rows = ["Größe;x", "", "Sex\tHeight", separator.join(["größe", "note", "sex", "note"])]
     rows += [separator.join(['"1,5"', "ä", '"f"', "x"]), separator.join(['"-0,5"', "", "m", "y"])]
     rows += ["", "Total: 2 people", ""]
@@ -251,7 +251,7 @@ def test_a_workbook_s_cells_are_read_by_their_own_type(tmp_path):
     np.testing.assert_array_equal(found[:, 3], np.rint(GRID * np.array([0.1, 0.2, 0.5, 0, 0])))
 
 
-def test_a_sheet_is_asked_for_where_several_may_be_meant(tmp_path):
+def test_an_ambiguous_sheet_must_be_given(tmp_path):
     path = tmp_path / "t.xlsx"
     other = pd.DataFrame({"x": [1]})
     path.write_bytes(workbook(other, FRAME))
@@ -304,7 +304,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("what", SENTENCES)
 @pytest.mark.parametrize("in_memory", [False, True])
-def test_each_fault_of_a_text_is_a_sentence_of_its_own(what, in_memory, tmp_path):
+def test_each_fault_of_a_text_has_its_own_sentence(what, in_memory, tmp_path):
     content, said, sentence = SENTENCES[what]
     path = tmp_path / said.get("path", "t.csv")
     path.write_bytes(content)
@@ -314,7 +314,7 @@ def test_each_fault_of_a_text_is_a_sentence_of_its_own(what, in_memory, tmp_path
     assert "\n" not in str(refused.value)
 
 
-def test_names_matter_only_where_they_are_used(tmp_path):
+def test_only_names_in_use_must_be_unique(tmp_path):
     (tmp_path / "t.csv").write_text("note,age,note,,sex,\n1,2,3,4,f,5\n")
     assert len(rows_of(tmp_path / "t.csv")) == 1
     parquet.write_table(
@@ -324,8 +324,8 @@ def test_names_matter_only_where_they_are_used(tmp_path):
     assert len(rows_of(tmp_path / "t.parquet")) == 1
 
 
-def test_what_the_header_says_does_not_hang_on_the_rows(tmp_path):
-    """Neither separator, header, encoding nor decimal mark is another for other rows."""
+def test_the_layout_of_a_text_does_not_depend_on_rows(tmp_path):
+    """Separator, header, encoding and decimal mark do not depend on rows."""
     marks = Column("a", -1000, 1000, 0)
     dictionary = Dictionary((marks, Column("b", -1000, 1000, 0)))
     rng, cells = (
@@ -365,7 +365,7 @@ MARKED = {
 
 
 @pytest.mark.parametrize("what", MARKED)
-def test_cells_are_read_as_the_dictionary_says_each_by_itself(what):
+def test_cells_are_read_in_the_notation_of_the_dictionary(what):
     said, cells = MARKED[what]
     dictionary = Dictionary((Column("a", -4096, 4096, 0, **said),))
     wanted = np.array([[number or 0.0] for number in cells.values()]) * GRID / 4096
@@ -376,7 +376,7 @@ def test_cells_are_read_as_the_dictionary_says_each_by_itself(what):
             np.testing.assert_array_equal(rows_of({"a": column}, dictionary), [row])
 
 
-def test_codes_stand_for_nothing_among_numbers_levels_and_people():
+def test_codes_of_missing_cells_apply_to_numbers_levels_and_people():
     columns = (Column("a", -4096, 4096, 0), Column("s", levels=("1", "2")))
     dictionary = Dictionary(columns, person="p", missing=("-999", "?", "9"))
     data = {"a": np.array([-999, 8, 9]), "s": ["1", "9", "2"], "p": ["x", "y", "?"]}
@@ -387,7 +387,7 @@ def test_codes_stand_for_nothing_among_numbers_levels_and_people():
     np.testing.assert_array_equal(rows_of(matrix, plain)[:, 0], [0, 9 * GRID / 4096])
 
 
-def test_dates_of_parquet_are_told_or_read(tmp_path):
+def test_dates_of_parquet_need_days_since(tmp_path):
     path = tmp_path / "t.parquet"
     since = Column("when", 0, 1024, 0, days_since=date(2020, 1, 1))
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("ms", "Europe/Berlin")):

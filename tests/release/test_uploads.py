@@ -1,4 +1,4 @@
-"""Tables that stay in memory: what is read of them, and what the laboratory gets."""
+"""Uploaded tables in memory, and the data sets for simulations made from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _npz(**arrays) -> bytes:
     return file.getvalue()
 
 
-def test_columns_and_what_they_read_as():
+def test_columns_have_kinds():
     upload = read_upload("people.CSV", CSV)
     assert list(upload.columns) == ["who", "age", "answer", "school"] and upload.n_rows == 5
     assert [upload.kind_of(name) for name in upload.columns] == [
@@ -52,14 +52,14 @@ def test_columns_and_what_they_read_as():
     ]
 
 
-def test_the_laboratory_has_one_row_a_person_within_public_limits():
+def test_simulations_get_one_row_per_person_within_public_limits():
     reading = Reading()
     data = laboratory_data(read_upload("people.csv", CSV).columns, AGES, reading)
     assert data.feature_names == ("age", "answer=yes", "answer=no")
-    # The first of each person; the missing age in the middle, the unknown answer nowhere.
+    # First rows; a missing age is in the middle, an unknown answer sets no level.
     np.testing.assert_allclose(data.X, [[0, 1, 0], [0, 0, 0], [0.5, 1, 0]], atol=1e-5)
     assert data.label_names == ("A", "B", "none") and data.labels.tolist() == [0, 1, 2]
-    assert data.default_components == 1  # three would capture all of three features
+    assert data.default_components == 1  # all 3 components would capture everything
     assert data.column_limits[0].tolist() == [-1 / 3, 1]
     assert np.linalg.norm(data.X, axis=1).max() <= data.public_norm_bound
     assert (reading.n_rows, reading.n_left_out, reading.missing["age"]) == (5, 2, 1)
@@ -71,7 +71,7 @@ def _at_sites(sites) -> Dataset:
     return laboratory_data({name: np.array(cells) for name, cells in table.items()}, ages)
 
 
-def test_the_laboratory_knows_who_is_at_which_site():
+def test_simulations_get_the_site_of_each_person():
     data = _at_sites("xyxyxyx")
     assert data.sites.tolist() == [0, 1, 0, 1, 0, 1]
     halves = split_sites(6, 2, how="given", labels=data.sites, rng=np.random.default_rng())
@@ -97,7 +97,7 @@ def test_the_laboratory_knows_who_is_at_which_site():
         (range(100, 107), "site must be a column of at most 3 sites"),
     ],
 )
-def test_sites_that_make_no_sense_get_one_sentence(sites, sentence, monkeypatch):
+def test_impossible_sites_get_one_sentence(sites, sentence, monkeypatch):
     monkeypatch.setattr(simulation, "MOST_SITES", 3)
     with pytest.raises(ParameterError, match=sentence):
         _at_sites(sites)
@@ -138,13 +138,13 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("which", HOSTILE)
-def test_what_is_no_table_gets_one_sentence_that_repeats_nothing(which):
+def test_a_bad_upload_gets_one_sentence_without_content(which):
     with pytest.raises(ParameterError) as refused:
         read_upload(*HOSTILE[which])
     assert "SECRET" not in str(refused.value) and len(str(refused.value)) < 200
 
 
-def test_a_bomb_is_not_unpacked(monkeypatch):
+def test_a_zip_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(uploads, "LARGEST_UNPACKED", 10_000)
     zeros = io.BytesIO()
     np.savez_compressed(zeros, X=np.zeros((1000, 10)))
@@ -155,7 +155,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
 
 
 @pytest.mark.parametrize("table", [{"age": [1]}, {"age": list(range(300)), "school": range(300)}])
-def test_what_the_laboratory_cannot_take_is_said(table):
+def test_tables_that_simulations_cannot_use_are_refused(table):
     columns = {name: np.array(cells).astype(str) for name, cells in table.items()}
     label = "school" if "school" in table else None
     with pytest.raises(ParameterError, match="at least two people|at most 100 classes"):
