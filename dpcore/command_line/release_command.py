@@ -219,10 +219,10 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     if data is None or dictionary is None:
         raise ParameterError("data", "given together with --dictionary", data and str(data))
     from dpcore.release import Reading, read_dictionary
-    from dpcore.release.simulation import laboratory_data
+    from dpcore.release.simulation import simulation_data
 
     reading = Reading()
-    rows = laboratory_data(table_file(arguments), read_dictionary(dictionary), reading)
+    rows = simulation_data(table_file(arguments), read_dictionary(dictionary), reading)
     table = HeldTable(rows, ending=PurePath(str(data)).stem)
     arguments.dataset = table.name
     print(f"dpcore: a simulation, not a release: {_summary(reading)}", file=ASIDE)

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -149,20 +149,15 @@ def run_app(folder: Path, *, nodes: str = "", is_simulation: bool = False) -> di
     )  # fmt: skip
     with process:
         Thread(target=_end_log, args=(process, folder), daemon=True).start()
-        print_log(process.stdout or ())
+        for line in process.stdout or ():
+            sys.stderr.write(line)
+            sys.stderr.flush()
     if not outcome.exists():
         raise OSError(
             "the ServerApp ended without an outcome: start the run again; the guards repeat their "
             "answers without a new charge"
         )
     return dict(json.loads(outcome.read_bytes()))
-
-
-def print_log(lines: Iterable[str]) -> None:
-    """Print the log lines of a run to standard error."""
-    for line in lines:
-        sys.stderr.write(line)
-        sys.stderr.flush()
 
 
 def _end_log(process: subprocess.Popen[str], folder: Path) -> None:

@@ -19,19 +19,18 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from numbers import Number
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
-# Every other text in a column of numbers is missing. Each digit can be matched in one way only:
-# with \d+\.?\d* a cell of many digits takes quadratic time.
+# Other texts in a column of numbers are missing. Each digit matches in one way only, because a
+# pattern such as \d+\.?\d* takes quadratic time for a long cell.
 _NUMBER = r"^[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))$"
 _IS_NUMBER = re.compile(_NUMBER, re.ASCII)
 # Notations of flags that common programs write and read.
@@ -72,8 +71,6 @@ class Marks:
     @cached_property
     def missing_numbers(self) -> AnyArray:
         """Return the codes of missing cells that are numbers."""
-        import pyarrow as pa
-
         codes = pa.array(self.missing, pa.string())
         found = np.concatenate(
             [_parse_numbers(codes), _parse_numbers(codes, replace(self, missing=()))]
@@ -109,13 +106,8 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
         found, texts = _split_numbers(cells)
         is_text = np.array([text is not None for text in texts], dtype=bool)
         if is_text.any():
-            import pyarrow as pa
-
             found[is_text] = _parse_numbers(pa.array(texts[is_text], pa.string()), marks)
         return found
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if marks.days_since is not None and is_date(cells.type):
         return _days_of_dates(cells, marks.days_since)
     array = _decode(cells, name)
@@ -145,17 +137,12 @@ def without_missing(names: pa.Array, marks: Marks) -> pa.Array:
     """Return the names, null for codes of missing cells."""
     if not marks.missing:
         return names
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     codes = pa.array(sorted({*marks.missing_names, *map(str.strip, marks.missing)}), pa.string())
     is_missing = pc.is_in(names, value_set=codes, skip_nulls=True)
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), names)
 
 
 def _names_of(cells: Cells, name: str) -> pa.Array:
-    import pyarrow as pa
-
     if isinstance(cells, np.ndarray):
         if cells.dtype.kind in "fiub":
             return _names_of_numbers(cells)
@@ -181,9 +168,6 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
 
 def names_as_written(cells: pa.Array) -> pa.Array:
     """Return the trimmed texts as names; texts of equal numbers stay different names."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     trimmed = pc.utf8_trim_whitespace(cells)
     is_missing = pc.is_in(trimmed, value_set=pa.array(sorted(_MISSING)))
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
@@ -209,8 +193,6 @@ def _name_of_number(number: float) -> str | None:
 
 
 def _names_of_numbers(cells: AnyArray) -> pa.Array:
-    import pyarrow as pa
-
     if cells.dtype.kind in "iub":
         farthest = max(-int(cells.min(initial=0)), int(cells.max(initial=0)))
         if farthest < _LARGEST_WHOLE:
@@ -221,9 +203,6 @@ def _names_of_numbers(cells: AnyArray) -> pa.Array:
 
 
 def _parse_numbers(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if marks.days_since is not None:
         return _convert_distinct(texts, partial(days_of_text, marks=marks))
     trimmed = pc.utf8_trim_whitespace(texts)
@@ -242,9 +221,6 @@ def _parse_numbers(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
 
 def _normalise_numbers(texts: pa.Array, marks: Marks) -> pa.Array:
     """Return numbers without unit and thousands mark, with a decimal point; null if unreadable."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     decimal, thousands = re.escape(marks.decimal), re.escape(marks.thousands)
     whole = r"\d+"
     if thousands:
@@ -297,15 +273,10 @@ def days_of_text(text: str, marks: Marks) -> float:
 
 def is_date(kind: pa.DataType) -> bool:
     """Return whether a column of this type has dates or timestamps."""
-    import pyarrow as pa
-
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     # Timestamps with a time zone are stored in UTC.
     moments = pc.cast(pc.cast(cells, pa.timestamp("us"), safe=False), pa.int64())
     microseconds = pc.fill_null(pc.cast(moments, pa.float64(), safe=False), np.nan)
@@ -315,8 +286,6 @@ def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
 
 def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
     """Return the number of each text; equal texts are converted once."""
-    import pyarrow as pa
-
     different = texts.dictionary_encode()
     read = [math.nan if text is None else number(text) for text in different.dictionary.to_pylist()]
     values = pa.array(read, pa.float64()).take(different.indices).fill_null(math.nan)
@@ -326,8 +295,6 @@ def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatA
 
 def _to_arrow_texts(cells: AnyArray) -> pa.Array | None:
     """Return an Arrow array of the texts, None if one of them is not valid in UTF-8."""
-    import pyarrow as pa
-
     try:
         return pa.array(cells.astype(cells.dtype.newbyteorder("=")), pa.string())
     except UnicodeError:
@@ -336,8 +303,6 @@ def _to_arrow_texts(cells: AnyArray) -> pa.Array | None:
 
 def _decode(array: pa.Array, name: str) -> pa.Array:
     """Return numbers unchanged, texts as plain strings, a column of nulls as missing texts."""
-    import pyarrow as pa
-
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()

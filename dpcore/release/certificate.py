@@ -24,9 +24,11 @@ from dpcore.release.settings import PublicationSettings
 from dpcore.release.software import software
 
 FORM = "dp-pca-lab/certificate/3"
-# Its deployment entry stated mu of all releases so far, and its notebook imports `dpcore.releases`.
+# Earlier form: the deployment entry states mu of all releases so far, and the notebook imports
+# `dpcore.releases`.
 FORM_OF_TOTALS = "dp-pca-lab/certificate/2"
-# Its total stated an epsilon of all releases so far, which holds only for a plan fixed in advance.
+# Earlier form: the total states an epsilon of all releases so far, which holds only for a plan
+# fixed in advance.
 FORM_OF_PLANS = "dp-pca-lab/certificate/1"
 READER_ALONE = (
     "The reader sees the release, and neither the memory of the computer that made it nor how long "
@@ -98,7 +100,7 @@ def certificate_of(
 def how_prepared(settings: Any) -> dict[str, Any]:
     """Return the entry about centring and bounding rows.
 
-    settings: `PublicationSettings`, or a study's plan, which has the same fields.
+    settings: `PublicationSettings`, or `FederatedPlan`, which has the same fields.
     """
     return {"preparation": {"name": settings.preparation, "mean_share": settings.mean_share}}
 

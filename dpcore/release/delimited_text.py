@@ -14,9 +14,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpcore.errors import ParameterError
 from dpcore.release.table_file import (
@@ -31,16 +32,11 @@ from dpcore.release.table_file import (
     require_columns,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _LONGEST_LINE = 1 << 22
 # Characters and lines in which the header is searched.
 _FIRST_LOOK, MOST_PREAMBLE = 1 << 16, 50
 # Arrow's message.
 _RAGGED = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+)")
-
-
 # Rows in which the line of a ragged row is searched.
 _MOST_COUNTED = 1 << 20
 # First bytes of other kinds of files that are often named as text.
@@ -64,7 +60,7 @@ class DelimitedText:
         with self.file.opened() as file:
             try:
                 rows = _LineCounter(self._rows_of(file))
-                for batch in self._opened(rows):
+                for batch in self._open_rows(rows):
                     share = 1.0 if file.closed else file.tell() / file.size()
                     n_rows += batch.num_rows
                     yield self._block(batch), share
@@ -74,8 +70,7 @@ class DelimitedText:
             except DAMAGED as error:
                 raise self._fault(error) from error
 
-    def _opened(self, rows: _LineCounter) -> Any:
-        import pyarrow as pa
+    def _open_rows(self, rows: _LineCounter) -> Any:
         from pyarrow import csv as arrow_csv
 
         # Columns that are not read may share a name, which Arrow refuses.

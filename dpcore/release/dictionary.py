@@ -394,7 +394,7 @@ def parsed_dictionary(text: bytes, where: str) -> Dictionary:
         raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
     try:
         content = tomllib.loads(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:  # ValueError also for 5,000 digits
+    except (ValueError, RecursionError) as error:  # ValueError for very long integers
         raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)
 

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
@@ -37,9 +39,6 @@ from dpcore.release.integer_moments import (
 from dpcore.release.integer_rows import are_within, on_grid
 from dpcore.release.table_file import Block
 from dpcore.release.tables import Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 RowFunction: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -110,7 +109,7 @@ def grid_blocks(
     then : callable
         Function of some rows on the grid that treats each row by itself; it may overwrite them.
         Blocks are small enough for the processor's cache.
-    Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID but for
+    Yields: ndarray of whole float64, shape (some rows, n_features), from -GRID to GRID before
         `then`
     Raises `ParameterError` if a column is of a type that is neither number nor text.
     """
@@ -260,9 +259,6 @@ def _features(column: Column, cells: Cells, marks: Marks) -> AnyArray:
     """Return a column's features, shape (rows, 1) or (rows, levels)."""
     if not column.levels:
         return numbers_of(cells, column.name, marks)[:, None]
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     levels = pa.array(map(name_of_text, column.levels), pa.string())
     level = pc.index_in(names_of(cells, column.name, marks), value_set=levels, skip_nulls=True)
     position = pc.fill_null(level, -1).to_numpy(zero_copy_only=False)

@@ -11,9 +11,7 @@ from dpcore.release.dictionary import Dictionary, read_dictionary
 from dpcore.release.planning import look_alike
 
 EXAMPLES = ("breast-cancer", "class-survey")
-
-
-SURVEYED = 440
+_N_SURVEYED = 440
 
 
 def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
@@ -28,7 +26,7 @@ def example(name: str) -> tuple[dict[str, AnyArray], Dictionary]:
     return (
         _breast_cancer()
         if name == "breast-cancer"
-        else look_alike(dictionary, SURVEYED, n_factors=2)
+        else look_alike(dictionary, _N_SURVEYED, n_factors=2)
     ), dictionary
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import people_of, require_balanced_quotes, require_decimal_mark
 from dpcore.release.table_file import Block
 from dpcore.release.tables import Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _MOST_EXAMPLES, _LONGEST_EXAMPLE = 5, 30
 
@@ -142,8 +139,6 @@ def _count_cells(counts: ColumnCounts, cells: Cells, column: Column, marks: Mark
 
 
 def _add_examples(examples: list[str], names: pa.Array, is_unknown: BoolArray) -> None:
-    import pyarrow as pa
-
     for name in names.filter(pa.array(is_unknown)).unique().to_pylist():
         if len(examples) == _MOST_EXAMPLES:
             return
@@ -160,8 +155,6 @@ def _count_people(rows_of: Counter[str], block: Block, dictionary: Dictionary) -
 
 
 def _is_missing(cells: Cells, name: str, marks: Marks) -> BoolArray:
-    import pyarrow as pa
-
     if isinstance(cells, pa.Array) and is_date(cells.type):
         return _is_null(cells)
     return _is_null(names_of(cells, name, marks))
@@ -173,8 +166,6 @@ def _is_null(names: pa.Array) -> BoolArray:
 
 
 def _is_in(names: pa.Array, levels: tuple[str, ...]) -> BoolArray:
-    import pyarrow as pa
-
     level_names = pa.array(map(name_of_text, levels), pa.string())
     found: BoolArray = pc.is_in(names, value_set=level_names, skip_nulls=True).to_numpy(
         zero_copy_only=False

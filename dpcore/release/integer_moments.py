@@ -20,8 +20,6 @@ from dpcore.release.normal_sampler import rounded_normal
 MOST_ROWS = 1 << 27
 # Sums of products of this number of rows stay below 2^53: doubles are exact in any order.
 _ROWS_AT_ONCE = (1 << 53) // LENGTH**2
-
-
 # Columns of a panel of a matrix that is too large to be copied.
 _PANEL = 1 << 10
 
@@ -43,15 +41,15 @@ def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, 
 def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArray:
     """Return the exact X^T X of integer rows of length at most LENGTH.
 
-    Of two entries of a row neither product nor square exceeds LENGTH^2, and so no partial sum over
-    2^19 rows, in whatever order it is made, exceeds 2^53.
+    Products of two entries of a row are at most LENGTH^2, so partial sums over 2^19 rows are at
+    most 2^53 in any order.
 
     blocks: iterable of ndarray of whole float64, shape (some rows, n_features)
     Returns: ndarray of int64, shape (n_features, n_features), symmetric
     Raises `ParameterError` if there are more than `MOST_ROWS`, or a row is longer.
     """
     moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
-    # Small moments are accumulated in doubles, and added to integers before these get inexact.
+    # Small moments are accumulated in doubles, and added to integers before doubles get inexact.
     doubles, n_in_doubles = np.zeros(moment.shape if n_features <= _PANEL else (0, 0)), 0
     for rows in _cut(blocks):
         n_rows = counted(len(rows), n_rows)
@@ -114,13 +112,13 @@ def noisy_sum(total: IntArray, sigma: int) -> IntArray:
 def noisy_second_moment(moment: IntArray, sigma: int, *, in_place: bool = False) -> IntArray:
     """Return the moment with symmetric Gaussian noise, rounded to integers.
 
-    Entries above the diagonal get round(N(0, sigma^2)), those on it twice the variance, rounded up.
+    Entries above the diagonal get round(N(0, sigma^2)), the diagonal has twice that variance.
 
-    Of a symmetric change the entries above the diagonal, divided by sigma, and those on it,
-    divided by sqrt(2) sigma, have together at most the norm ||change||_F / (sqrt(2) sigma).
+    For a symmetric change of the moment, divide the entries above the diagonal by sigma and the
+    diagonal by sqrt(2) sigma. The norm of these is at most ||change||_F / (sqrt(2) sigma).
 
     moment: ndarray of int64, shape (n_features, n_features), symmetric
-    in_place: Put the noise onto `moment` itself, where there is no room for another.
+    in_place: Add the noise to `moment` itself, to save memory.
     """
     size, noisy = len(moment), moment if in_place else moment.copy()
     noisy[np.diag_indices(size)] += rounded_normal(size, diagonal_sigma(sigma))

@@ -30,7 +30,7 @@ def on_grid(
     values: ndarray of numbers, shape (n_rows, n_features), with at least one row. NaN is missing
         and becomes 0.
     lower, upper, middle: shape (n_features,). As in `Column`.
-    out: ndarray of float64, of the same shape. Where the result goes.
+    out: ndarray of float64, of the same shape, for the result.
     Returns: ndarray of whole float64, the same shape, from -GRID to GRID
     """
     factor = GRID / np.maximum(np.subtract(upper, middle), np.subtract(middle, lower))
@@ -72,13 +72,13 @@ def of_length(
 ) -> FloatArray:
     """Scale rows by length / max(norm, reach), truncated: no longer than `length`, exactly.
 
-    Without `reach` every row but zero goes to the sphere (spatial sign); with it rows keep
-    their proportions, and longer ones are shortened.
+    Without `reach` every row except zero rows gets this length (spatial sign). With it, rows of
+    norm up to `reach` keep their proportions and longer rows are shortened to `length`.
 
     rows: ndarray of whole float64, shape (n_rows, n_features). Squared norms below 2^52.
     length: Target length, at most 2^25.
     reach: Smallest norm that is scaled to `length`, at most 2^26.
-    out: ndarray of float64, of the same shape. Where the result goes; `rows` itself may be.
+    out: ndarray of float64, of the same shape, for the result. It may be `rows`.
     Returns: ndarray of whole float64, the same shape. The square of every row's norm is at most
         length^2.
     """

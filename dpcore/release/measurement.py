@@ -131,8 +131,7 @@ def bases_of(
 ) -> tuple[PublicBasis, ...]:
     """Return the public bases in which a release's noisy moment may be denoised.
 
-    choice: {"auto", "none"}. "auto" is no basis either if the matrix is held once
-        (`is_held_once`).
+    choice: {"auto", "none"}. "auto" gives no basis if only one matrix fits (`is_held_once`).
     image_shape: Height and width of pictures whose pixels are the features.
     """
     if is_held_once(n_features, n_components):
@@ -187,7 +186,7 @@ def _assess(
 
 
 def is_held_once(n_features: int, n_components: int) -> bool:
-    """Return whether components are computed without a second matrix: few of very many."""
+    """Return whether the matrix is too large for a copy, and few components are computed."""
     return n_features > MOST_ASSESSED and n_components <= n_features // _FEATURES_PER_COMPONENT
 
 
@@ -240,8 +239,8 @@ def moment_around(
 def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
     """Return the noisy mean on the grid, shrunk towards the middle.
 
-    The positive-part estimator of James & Stein (1961): its mean squared error is below that of
-    the mean, and it is the public middle if the sum is only noise.
+    The positive-part estimator of James & Stein (1961) has a smaller mean squared error than the
+    mean. It equals the public middle if the sum is only noise.
     """
     if n_rows < 1:
         return np.zeros(len(noisy))

@@ -41,8 +41,6 @@ _CELL_BITS = 10
 _FINE_BITS = 43
 # The normal law has 2^-125 beyond this many sigma.
 REACH = Decimal(13)
-
-
 # He_0, He_2, ..., He_8: coefficients of 1, x^2, x^4, ...
 _HERMITE = (
     (1,),
@@ -51,17 +49,12 @@ _HERMITE = (
     (-15, 45, -15, 1),
     (105, -420, 210, -28, 1),
 )
-
-
 _PLACES = 192
 _DIGITS = Context(prec=80)
-
-
 # Largest error of a 64-bit probability computed in doubles: below 0.01 * 2^64 * 2^-50, and the cut.
 _UNSURE = 1 << 8
 # Draws of one step fit into the processor's cache.
 _AT_ONCE = 1 << 15
-
 
 Entropy = Callable[[int], bytes]
 
@@ -79,7 +72,7 @@ class _Cells:
 
 
 def rounded_normal(size: int, sigma: int, *, entropy: Entropy = os.urandom) -> IntArray:
-    """Independent draws of round(Z), Z ~ N(0, sigma^2).
+    """Return independent draws of round(Z), Z ~ N(0, sigma^2).
 
     Parameters
     ----------
@@ -109,7 +102,7 @@ def rounded_normal(size: int, sigma: int, *, entropy: Entropy = os.urandom) -> I
 
 def _draw(size: int, cells: _Cells, entropy: Entropy) -> IntArray:
     cell = _draw_cells(_words(size, entropy), cells, entropy)
-    # The first bits say where in the cell, and the last one, which they never reach, the sign.
+    # The first bits of a word give the position in the cell, its last bit gives the sign.
     word = _words(size, entropy)
     pending = np.arange(size)
     while pending.size:
@@ -185,7 +178,7 @@ def _cells_of(sigma: int) -> _Cells:
     h2 = _DIGITS.divide(Decimal(width**2), Decimal(fine_sigma**2))
     n_cells = int(_DIGITS.divide(REACH, _DIGITS.sqrt(h2))) + 1
     cumulative = _cumulative(h2, n_cells)
-    # The last is 2^128, with one bit too many: where the first 64 are ones, all of them decide.
+    # The last number is 2^128, which does not fit: all its leading bits are ones instead.
     leading = np.array([each >> 64 for each in cumulative[:-1]] + [2**64 - 1], dtype=np.uint64)
     return _Cells(fraction_bits, width_bits, width**2 / fine_sigma**2, h2, cumulative, leading)
 

@@ -38,8 +38,8 @@ def load_numpy_file(file: TableFile) -> Any:
 def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
     """Return the arrays of an NPZ file of at most most_bytes bytes.
 
-    Raises `ValueError`, `OSError`, `zipfile.BadZipFile` and what else NumPy raises of a damaged
-        file.
+    Raises `ValueError`, `OSError` or `zipfile.BadZipFile`, or another exception of NumPy, if the
+        file is damaged.
     """
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
@@ -54,7 +54,7 @@ def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
 
 
 def _check_declared_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Refuse a header that declares more data than follow: NumPy would allocate memory for it."""
+    """Refuse a header that declares more data than the file has; NumPy would allocate it."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         read = (

@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from dpcore.errors import ParameterError
 from dpcore.release.cells import is_date
 from dpcore.release.table_file import BUFFER, Block, TableFile, refuse_damaged, require_columns
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Rows of a part, unless one row group has more. The D x D sum of a part is small compared to its
 # rows, and parts are small enough to keep all workers busy until the end.
@@ -91,7 +90,7 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
                         "data", f"files of one schema: {key!r} has {there} in {first}",
                         f"{kind} in {name}",
                     )  # fmt: skip
-        parts += _grouped(whole, n_rows)
+        parts += _group_parts(whole, n_rows)
     return parts
 
 
@@ -148,8 +147,6 @@ def _files_at(place: str) -> tuple[Any, str, list[str]]:
 
 def _kind_of(kind: pa.DataType) -> str:
     """Return the kind of cells of a column type for messages; "" for a column of nulls."""
-    import pyarrow as pa
-
     if pa.types.is_null(kind):
         return ""
     if pa.types.is_dictionary(kind):
@@ -163,7 +160,7 @@ def _kind_of(kind: pa.DataType) -> str:
     return "numbers" if any(test(kind) for test in numbers) else str(kind)
 
 
-def _grouped(whole: ParquetPart, n_rows: Sequence[int]) -> Iterator[ParquetPart]:
+def _group_parts(whole: ParquetPart, n_rows: Sequence[int]) -> Iterator[ParquetPart]:
     """Yield parts of at most `PART_ROWS` rows; larger row groups are parts of their own."""
     groups: list[int] = []
     for group, n in enumerate(n_rows):
@@ -182,7 +179,6 @@ def read_row_groups(
     groups: Sequence[int] | None = None,
 ) -> Iterator[tuple[Block, float]]:
     """Yield columns of some rows, and the share of the row groups that was read."""
-    import pyarrow as pa
     from pyarrow import parquet
 
     # Arrow reads a column's pages lazily if it has a buffer.

@@ -1,32 +1,29 @@
 """Plan a release on a made-up table, before private data are read.
 
-The noise of a plan is that of the release. How similar the real table is to the made-up one is
-unknown before the release.
+A plan has the noise of the release. The real table may differ from the made-up one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.params import check_params
 from dpcore.pca.assessment import bases_worth
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import Reading
 from dpcore.release.integer_moments import MOST_ROWS, noisy_second_moment
 from dpcore.release.measurement import bases_of, moment_around, noisy_centre, sum_and_count
-from dpcore.release.scales import Scales, calibrated
+from dpcore.release.scales import calibrated
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.tables import Table
 from dpcore.spectra import Spectrum, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Purpose, stream
 
-_N_SITES = 3
-# Spread of the cells around the middle, and the part of it that columns do not share.
+_N_SITES, _N_FACTORS = 3, 3
+# Standard deviation of the cells around the middle: of the factors, and of the columns' noise.
 _SPREAD, _OWN = 0.35, 0.15
 # Cells are integers if the limits are integers at least this far apart.
 _WIDE = 4
@@ -35,12 +32,12 @@ _ROWS_MADE = 4096
 
 
 def look_alike(
-    dictionary: Dictionary, n_rows: int, *, n_factors: int = 3, seed: int = 0
+    dictionary: Dictionary, n_rows: int, *, n_factors: int = _N_FACTORS, seed: int = 0
 ) -> dict[str, AnyArray]:
     """Return a made-up table that fits a dictionary, with its person, site and label columns.
 
-    A few common factors, each with half the variance of the one before, and noise per column
-    generate the cells. Each person has one to `at_most` rows, at one site.
+    The cells are sums of common factors and of noise per column. Each factor has half the variance
+    of the one before. A person has from one to `at_most` rows, at one site.
 
     Parameters
     ----------
@@ -105,21 +102,11 @@ class Plan:
 
     Attributes
     ----------
-    scales : Scales
-        Noise of the release, which does not depend on rows.
-    epsilon : float
-        Exact epsilon at the requested delta.
-    visible_share : float
-        Smallest share of the variance at which a noisy eigenvector correlates with a direction:
-        sigma sqrt(D) over the number of rows.
     captured, best : ndarray of shape (n_draws, n_components)
         Share of the made-up rows' variance that the first 1, 2, ... released components capture
-        in each draw of the noise, and that the best ones capture.
+        in each draw of the noise, and share that the best ones capture.
     """
 
-    scales: Scales
-    epsilon: float
-    visible_share: float
     captured: FloatArray
     best: FloatArray
 
@@ -131,10 +118,7 @@ def plan(
     epsilon: float,
     delta: float,
     n_components: int,
-    n_factors: int = 3,
     n_draws: int = 3,
-    seed: int = 0,
-    **choices: Any,
 ) -> Plan:
     """Simulate a release on a made-up table. No private data are read, and nothing is charged.
 
@@ -145,28 +129,23 @@ def plan(
         Number of rows of the real table, if it is public, or an assumption.
     epsilon, delta, n_components
         As in `release`.
-    n_factors, seed : int
-        Arguments of `look_alike`.
     n_draws : int
         Number of draws of the noise.
-    **choices
-        Other fields of `dpcore.release.settings.PublicationSettings`.
 
     Raises
     ------
     ParameterError
-        As `calibrated` and `look_alike`.
+        If a value is out of range, or `calibrated` refuses it.
     """
     check_rows(n_rows)
-    settings = PublicationSettings(epsilon, delta, n_components, **choices)
-    check_params(settings)
+    settings = PublicationSettings(epsilon, delta, n_components)
     if not 1 <= n_components <= dictionary.n_features:
         raise ParameterError(
             "n_components", f"from 1 to the {dictionary.n_features} features", n_components
         )
     scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=settings.mean_share)
     n_made = min(n_rows, _ROWS_MADE)
-    rows = look_alike(dictionary, n_made, n_factors=n_factors, seed=seed)
+    rows = look_alike(dictionary, n_made, n_factors=min(_N_FACTORS, dictionary.n_features))
     table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
     total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
     drawn, bases = [], bases_of(settings.denoise, dictionary.n_features, n_components)
@@ -182,8 +161,7 @@ def plan(
         best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])
         drawn.append(np.array([cumulative_energy(found, doubles), best]) / np.trace(exact))
     captured, best = np.swapaxes(drawn, 0, 1)
-    visible = scales.moment_sigma * scales.n_features**0.5 / scales.length**2 / n_rows
-    return Plan(scales, scales.epsilon(delta, epsilon), visible, captured, best)
+    return Plan(captured, best)
 
 
 def _times(exact: IntArray, copies: float) -> IntArray:

@@ -115,7 +115,7 @@ class Total:
 
 
 class Costs(Protocol):
-    """Cost of a Gaussian mechanism: its mu, and the sampler's total variation from it."""
+    """Cost of a Gaussian mechanism: its mu, and the total variation of its sampler."""
 
     @property
     def mu(self) -> float: ...
@@ -167,7 +167,7 @@ class Project:
             here = (secrets.token_hex(16), str(self.folder.resolve()))
             ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", here)
             self._begun = ledger.execute("SELECT project, folder FROM place").fetchone()
-            self._require_all_that_lies_here(ledger, self._read(ledger))
+            self._require_all_releases(ledger, self._read(ledger))
         if stored is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
         self._require_numbers("the numbers of its cap", [*stored, *(reserve or ())])
@@ -180,7 +180,7 @@ class Project:
     def origin(self) -> str:
         """Warning if the project was started in another folder, else "".
 
-        It was moved or copied. Releases of a copy are missing in the ledger of the original.
+        The project was moved or copied then. The original's ledger lacks the releases of a copy.
         """
         begun = Path(str(self._begun[1]))
         if begun == self.folder.resolve():
@@ -202,15 +202,13 @@ class Project:
             )
             raise ParameterError("project", wish, str(self.folder))
 
-    def _require_all_that_lies_here(
-        self, ledger: sqlite3.Connection, charged: Sequence[Charged]
-    ) -> None:
+    def _require_all_releases(self, ledger: sqlite3.Connection, charged: Sequence[Charged]) -> None:
         """Refuse a ledger that lacks a release of the folder: it was restored from a backup."""
         counted = {each.name.lower() for each in charged}
         answers = {str(name) for (name,) in ledger.execute("SELECT name FROM answers")}
         for folder in _folders_of(self.folder):
             is_release = (folder / "certificate.json").exists()
-            # Earlier versions did not store the names of answers in studies.
+            # Earlier versions did not store the names of the answers to an aggregator.
             is_counted = folder.name.lower() in counted or (
                 not is_release and (folder.name in answers or bool(charged))
             )
@@ -243,14 +241,12 @@ class Project:
         with self._transaction() as ledger:
             return self._read(ledger)
 
-    def total(self, up_to: str | None = None) -> Total:
-        """Return the composition of all releases, or of those up to and including one."""
-        charged = self.releases()
-        names = [each.name for each in charged]
-        return self._total(charged[: names.index(up_to) + 1 if up_to else len(charged)])
+    def total(self) -> Total:
+        """Return the composition of all releases."""
+        return self._total(self.releases())
 
     def require_room(self, name: str, costs: Costs, delta: float | None = None) -> None:
-        """Raise what `charge` would raise, without charging.
+        """Raise the exceptions that `charge` would raise, without charging.
 
         delta: Delta at which a refusal states the largest possible epsilon. Default: the cap's.
         """
@@ -276,7 +272,7 @@ class Project:
         ParameterError
             If the name is used.
         BeyondCap
-            If it exceeds the cap; nothing is charged then.
+            If the release exceeds the cap. Nothing is charged in this case.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._transaction() as ledger:
@@ -292,7 +288,7 @@ class Project:
             return self._total(self._read(ledger))
 
     def answers(self) -> dict[str, str]:
-        """Return the SHA-256 of each answer by name; "" for answers that are paid and not sent."""
+        """Return the SHA-256 of each answer by name; "" if charged but not yet sent."""
         with self._transaction() as ledger:
             return dict(ledger.execute("SELECT name, sha256 FROM answers"))
 
@@ -343,7 +339,7 @@ class Project:
     ) -> None:
         self._require_original()
         before = self._read(ledger)
-        self._require_all_that_lies_here(ledger, before)
+        self._require_all_releases(ledger, before)
         folder = self.path_of(name)
         used_names = {each.name.lower() for each in before}
         if name.lower() in used_names or folder.exists():
@@ -403,10 +399,10 @@ def require_ledger_of_releases(project: Path) -> None:
     """Raise `ParameterError` if a folder has releases, and its ledger is missing or empty."""
     ledger = project / LEDGER
     is_there = ledger.is_file() and ledger.stat().st_size > 0
-    if not is_there and (lying := _folders_of(project)):
+    if not is_there and (folders := _folders_of(project)):
         raise ParameterError(
             "project", f"a folder with the ledger of what was released in it, {LEDGER}",
-            f"{len(lying)} releases and no ledger in {project}",
+            f"{len(folders)} releases and no ledger in {project}",
         )  # fmt: skip
 
 
@@ -460,7 +456,7 @@ def _accountant(cap: Cap, charged: Iterable[Charged]) -> Accountant:
 
 
 def _charge(name: str, costs: Costs) -> Charge:
-    # The accountant composes mu; epsilon and delta of single releases are not used.
+    # The accountant composes mu. It does not use epsilon and delta of single releases.
     return Charge(
         Release(name, name, LEDGER, "gaussian", math.inf, 0.0, costs.mu, distance=costs.distance)
     )
@@ -475,11 +471,11 @@ def _require_admitted(
     except BeyondReserve:
         raise
     except BeyondCap as error:
-        passes = _what_passes(cap, accountant.bound_under_cap(), delta or cap.delta)
-        raise BeyondCap(f"{error} {passes}") from error
+        largest = _say_largest_epsilon(cap, accountant.bound_under_cap(), delta or cap.delta)
+        raise BeyondCap(f"{error} {largest}") from error
 
 
-def _what_passes(cap: Cap, spent: Bound, delta: float) -> str:
+def _say_largest_epsilon(cap: Cap, spent: Bound, delta: float) -> str:
     """State the largest epsilon that the cap allows at this delta."""
     remaining = math.sqrt(max(0.0, cap.mu**2 - spent.mu**2))
     largest = gaussian_epsilon(

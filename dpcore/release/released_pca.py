@@ -35,21 +35,21 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     ----------
     components_ : ndarray of shape (n_components, n_features), orthonormal rows
     mean_ : ndarray of shape (n_features,)
-        The private centre, where every column reaches to 1 around its middle.
+        Private centre, in units in which every column reaches to 1 around its middle.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the noisy second moment.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Estimated from the release itself, without bias; NaN where noise hides it. The first are
-        sums over rows, of which none is longer than 1.
+        Unbiased estimates from the release; NaN if noise hides the value. The first is a sum over
+        rows of length at most 1.
     explained_variance_interval_, explained_variance_ratio_interval_ : ndarray, (2, n_components)
-        Between these ends the truth lies in 90 of 100 releases.
+        Ends of intervals that cover the exact value in 90 of 100 releases.
     features_ : tuple of str
         Names of the features: a column, or one of its levels.
     certificate_ : dict
     dictionary_ : Dictionary
     n_features_in_ : int
         Columns of the table.
-    feature_names_in_ : ndarray of str, one a column
+    feature_names_in_ : ndarray of str, names of these columns
 
     Warnings
     --------
@@ -102,9 +102,9 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Coordinates of new rows along the components, of shape (n_rows, n_components).
+        """Return the coordinates of new rows along the components, shape (n_rows, n_components).
 
-        Cells are clipped to the dictionary's limits, as they were in the release. Not private.
+        Cells are clipped to the dictionary's limits, as in the release. The result is not private.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ def load_release(folder: Path | str) -> ReleasedPCA:
     Raises
     ------
     ParameterError
-        If it is no sound release.
+        If the folder is not a complete release.
     """
     return ReleasedPCA(folder).fit()
 
@@ -142,7 +142,7 @@ def read_certificate(folder: Path | str) -> dict[str, Any]:
     """Read the certificate in a release folder.
 
     folder: path
-    Raises `ParameterError` if there is none, or it is no JSON.
+    Raises `ParameterError` if it is missing or not JSON.
     """
     try:
         require_regular_file("folder", Path(folder) / CERTIFICATE)

@@ -129,8 +129,8 @@ def calibrated(
     Raises
     ------
     ParameterError
-        If a value is out of range, or so small that it would take more noise than there are bits,
-        or the sampler's distance takes more than a millionth of delta.
+        If a value is out of range, if sigma needs more than 57 bits, or if the sampler's distance
+        uses more than a millionth of delta.
     """
     budget = PrivacyBudget(epsilon, delta)
     if budget.is_noiseless or not budget.delta > 0:

@@ -28,12 +28,12 @@ MOST_CLASSES = 100
 _USUAL_COMPONENTS = 5
 
 
-def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
+def simulation_data(data: Any, dictionary: Dictionary, reading: Reading | None = None) -> Dataset:
     """Return the rows that a release would read as a data set for simulations.
 
     data: path, mapping of str to arrays, DataFrame or ndarray. As in `Table`.
     dictionary: Its label column becomes the labels, its site column the sites.
-    reading: Filled with what was met.
+    reading: Counts are added to it.
     Raises `ParameterError` if the table does not fit the dictionary, has fewer than two rows, more
         than 2^26 cells, more than 100 labels or 60 sites, fewer than two people at a site, or
         a person at two sites.
@@ -56,7 +56,7 @@ def laboratory_data(data: Any, dictionary: Dictionary, reading: Reading | None =
     ):
         n_rows += len(rows)
         if n_rows * n_features > MOST_CELLS:
-            raise ParameterError("data", f"at most {MOST_CELLS:,} cells for the laboratory", n_rows)
+            raise ParameterError("data", f"at most {MOST_CELLS:,} cells for simulations", n_rows)
         blocks.append((rows / GRID).astype(np.float32))
     if n_rows < 2:
         raise ParameterError("data", "a table with at least two people", n_rows)

@@ -16,6 +16,7 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.release.cells import Cells
@@ -144,15 +145,11 @@ class TableFile:
 
     def opened(self) -> Any:
         """Open the file as an Arrow stream of its bytes."""
-        import pyarrow as pa
-
         in_memory = self.content is not None
         return pa.BufferReader(self.content) if in_memory else pa.OSFile(str(self.path))
 
     def unpacked(self, stream: Any) -> Any:
         """Return the stream, decompressed if the ending is .gz."""
-        import pyarrow as pa
-
         is_packed = self.ending.endswith(".gz")
         return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
 

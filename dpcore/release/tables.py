@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dpcore.errors import ParameterError
 from dpcore.release.cells import Cells
@@ -286,8 +287,6 @@ def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
 
 
 def _cells(column: Any) -> Cells:
-    import pyarrow as pa
-
     if isinstance(column, list | tuple):
         # np.asarray would convert all cells to one type.
         return np.fromiter(column, dtype=object, count=len(column))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,10 @@ from dpcore.release.numpy_files import unpacked_npz
 from dpcore.release.table_file import DAMAGED, TEXTS, WORKBOOK, Block, Header, TableFile
 from dpcore.release.tables import Table, header_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 LARGEST_UPLOAD = 50_000_000
 LARGEST_UNPACKED = 500_000_000
-_LOOKED_AT = 1_000
-_SOME_DAYS = Marks(days_since=date(1970, 1, 1))
-
-
+_FIRST_ROWS = 1_000
+_ANY_DATES = Marks(days_since=date(1970, 1, 1))
 _A_TEXT = "a table as text with a header and as many cells in every row"
 _READABLE = {
     **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
@@ -40,8 +35,6 @@ _READABLE = {
     ".parquet": "a sound Parquet file of numbers and texts",
     ".npz": "a sound NPZ file with a matrix X or an array a column",
 }
-
-
 UPLOADS = tuple(_READABLE)
 
 
@@ -76,14 +69,14 @@ class Upload:
 
     def kind_of(self, column: str) -> str:
         """Return the kind of the first thousand cells: numbers, dates or texts. Not private."""
-        first = self.columns[column][:_LOOKED_AT]
+        first = self.columns[column][:_FIRST_ROWS]
         if isinstance(first, pa.Array) and is_date(first.type):
             return "dates"
         marks = Marks(decimal=self.columns.decimal or ".", thousands=self.columns.thousands or "")
         are_there = pc.is_valid(names_of(first, column)).to_numpy(zero_copy_only=False)
         if np.isfinite(numbers_of(first, column, marks))[are_there].all():
             return "numbers"
-        days = numbers_of(first, column, _SOME_DAYS)
+        days = numbers_of(first, column, _ANY_DATES)
         return "dates" if np.isfinite(days)[are_there].all() else "texts"
 
 
@@ -92,15 +85,15 @@ def uploaded(name: str, columns: Mapping[str, Any]) -> Upload:
     return Upload(TableFile(name), Block(columns))
 
 
-def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
+def read_upload(name: str, content: bytes, **layout: Any) -> Upload:
     """Read the columns of a file whose content is in memory.
 
     name: Name of a text, workbook, .parquet or .npz file.
-    laid_out: How it is to be read, as in `TableFile`.
-    Raises `ParameterError` if it is no such file, or larger than 50 MB, or more than 500 MB
-        unpacked, or its layout is ambiguous.
+    layout: Other arguments of `TableFile`.
+    Raises `ParameterError` if the file has another type, is larger than 50 MB or 500 MB unpacked,
+        or has an ambiguous layout.
     """
-    file = TableFile(name, content, **laid_out)
+    file = TableFile(name, content, **layout)
     if file.ending not in _READABLE:
         raise ParameterError("file", f"named {', '.join(UPLOADS)}", name)
     if len(content) > LARGEST_UPLOAD:
@@ -109,7 +102,7 @@ def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
             f"{len(content) / 1e6:.0f} MB",
         )  # fmt: skip
     try:
-        read = {".parquet": _parquet, ".npz": _npz}.get(file.ending, _streamed)
+        read = {".parquet": _parquet, ".npz": _npz}.get(file.ending, _read_rows)
         upload = read(file)
         lengths = set(map(len, upload.columns.values()))
         if len(lengths) > 1:
@@ -126,12 +119,12 @@ def read_upload(name: str, content: bytes, **laid_out: Any) -> Upload:
     return upload
 
 
-def _streamed(file: TableFile) -> Upload:
+def _read_rows(file: TableFile) -> Upload:
     """Read a text or a workbook."""
     header = header_of(file)
     if header is None:
         raise ParameterError("file", f"named {', '.join(UPLOADS)}", file.name)
-    names, left_out = _checked(header.names)
+    names, left_out = _unique_names(header.names)
     if not names:
         raise ParameterError("file", "a table whose columns have different names", file.name)
     parts: dict[str, list[Cells]] = {name: [] for name in names}
@@ -147,13 +140,13 @@ def _streamed(file: TableFile) -> Upload:
             parts[name].append(cells)
             size += int(cells.nbytes)
         _check_size(size)
-    columns = {name: _joined(cells) for name, cells in parts.items()}
+    columns = {name: _join(cells) for name, cells in parts.items()}
     block = like.like(columns)
     block.n_joined_lines = table.n_joined_lines
     return Upload(file, block, left_out, header)
 
 
-def _joined(cells: list[Cells]) -> Cells:
+def _join(cells: list[Cells]) -> Cells:
     first = cells[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(cells)
@@ -167,7 +160,7 @@ def _parquet(file: TableFile) -> Upload:
     content = pa.BufferReader(file.content)
     with parquet.ParquetFile(content) as stored:
         schema = stored.schema_arrow
-        different, left_out = _checked(schema.names)
+        different, left_out = _unique_names(schema.names)
         kinds = {name: schema.field(name).type for name in different}
         names = [name for name, kind in kinds.items() if _is_readable(kind)]
         left_out |= {
@@ -183,7 +176,7 @@ def _parquet(file: TableFile) -> Upload:
     )
     for name in as_stored:
         _check_size(sum(map(_unpacked_size, table.column(name).chunks)))
-    return Upload(file, Block(_whole(table)), left_out)
+    return Upload(file, Block(_columns_of(table)), left_out)
 
 
 def _npz(file: TableFile) -> Upload:
@@ -191,7 +184,7 @@ def _npz(file: TableFile) -> Upload:
     matrix = arrays.get("X")
     if matrix is not None and matrix.ndim == 2:
         arrays = {f"x{number}": column for number, column in enumerate(matrix.T, 1)}
-    _checked(list(arrays))
+    _unique_names(list(arrays))
     columns = {name: each for name, each in arrays.items() if each.ndim == 1}
     left_out = {
         name: f"an array of {each.ndim} dimensions, not one cell a row"
@@ -201,7 +194,7 @@ def _npz(file: TableFile) -> Upload:
     return Upload(file, Block(columns), left_out)
 
 
-def _checked(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def _unique_names(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Return the names of unique columns, and the reasons why others are skipped."""
     if len(names) > MOST_FEATURES:
         raise ParameterError("file", f"a table of at most {MOST_FEATURES:,} columns", len(names))
@@ -214,7 +207,7 @@ def _checked(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return [name for name in counts if name not in left_out], left_out
 
 
-def _whole(table: pa.Table) -> dict[str, Cells]:
+def _columns_of(table: pa.Table) -> dict[str, Cells]:
     def one(chunks: pa.ChunkedArray) -> pa.Array:
         joined = chunks.combine_chunks()
         is_stored = pa.types.is_dictionary(joined.type)

@@ -238,7 +238,7 @@ def _wrong_total(total: dict[str, float], *, mu: float, distance: float) -> Iter
 
 
 def _wrong_result(result: dict[str, Any], n_features: int) -> Iterator[str]:
-    """Yield what is inconsistent in the estimates of a release."""
+    """Yield the inconsistencies of the estimates of a release."""
     shares, captured = result["explained_variance_ratio"], result["captured"]
     for name in ("captured", "of_best"):
         if (estimate := result[name]) is None:

@@ -35,14 +35,14 @@ class Workbook:
 
     def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
         self.file, self.keys = file, list(keys)
-        with _sound_workbook():
-            self._book = _opened_workbook(file)
+        with _report_damage():
+            self._book = _open_workbook(file)
             names = list(self._book.sheet_names)
             if file.sheet is not None and file.sheet not in names:
                 raise ParameterError("sheet", "one of the workbook's", file.sheet)
             chosen = names if file.sheet is None else [file.sheet]
             found = {name: list(self._first_rows(name)) for name in chosen}
-        self.header = self._chosen({name: rows for name, rows in found.items() if rows})
+        self.header = self._choose_header({name: rows for name, rows in found.items() if rows})
 
     def batches(self) -> Iterator[tuple[Block, float]]:
         """Yield columns of some rows, with a type per cell, and the share of the sheet."""
@@ -57,7 +57,7 @@ class Workbook:
         pending: list[tuple[int, list[Any]]] = []
         n_read = 0
         while True:
-            with _sound_workbook():
+            with _report_damage():
                 more = list(islice(rows, _SHEET_ROWS))
             if not more:
                 break
@@ -88,7 +88,7 @@ class Workbook:
             if line >= first and any(cell != "" for cell in row):
                 yield Header(tuple(str(cell).strip() for cell in row), line, sheet=sheet)
 
-    def _chosen(self, found: Mapping[str, list[Header]]) -> Header:
+    def _choose_header(self, found: Mapping[str, list[Header]]) -> Header:
         """Return the header of the only sheet that has the columns."""
         if not found:
             raise ParameterError("data", SOUND[WORKBOOK], self.file.name)
@@ -117,7 +117,7 @@ class Workbook:
         return likeliest
 
 
-def _opened_workbook(file: TableFile) -> Any:
+def _open_workbook(file: TableFile) -> Any:
     try:
         import python_calamine
     except ModuleNotFoundError as error:
@@ -132,7 +132,7 @@ def _opened_workbook(file: TableFile) -> Any:
 
 
 @contextmanager
-def _sound_workbook() -> Iterator[None]:
+def _report_damage() -> Iterator[None]:
     """Turn exceptions of the Rust library into the ValueError of a damaged file."""
     try:
         yield

@@ -31,7 +31,7 @@ from dpcore.release.dictionary import (
 from dpcore.release.encoding import Reading
 from dpcore.release.examples import EXAMPLES, example
 from dpcore.release.inspection import inspect_table
-from dpcore.release.simulation import laboratory_data
+from dpcore.release.simulation import simulation_data
 from dpcore.release.table_file import SEPARATORS, TEXTS, WORKBOOK
 from dpcore.release.uploads import LARGEST_UPLOAD, UPLOADS, Upload, read_upload, uploaded
 from dpcore.spectra import align_signs
@@ -142,7 +142,7 @@ def apply_dictionary(own: OwnTable, dictionary: Dictionary) -> None:
     Raises `ParameterError` if the table does not fit; the former reading stays then.
     """
     reading = Reading()
-    data = laboratory_data(own.upload.columns, dictionary, reading)
+    data = simulation_data(own.upload.columns, dictionary, reading)
     inspection = inspect_table(own.upload.columns, dictionary)
     former = own.rows
     own.dictionary, own.rows = dictionary, HeldTable(data)

@@ -364,7 +364,6 @@ def _plan_rows(
             epsilon=epsilon,
             delta=delta,
             n_components=n_components,
-            n_factors=min(3, dictionary.n_features),
             n_draws=_PLAN_DRAWS,
         )
         for epsilon in EPSILONS

@@ -121,18 +121,18 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", CHANGES)
-def test_a_changed_release_does_not_verify(make, said):
+@pytest.mark.parametrize("sentence", CHANGES)
+def test_a_changed_release_does_not_verify(make, sentence):
     folder = make().folder
-    if "missing" in said:
+    if "missing" in sentence:
         (folder / "components.npz").unlink()
-    if "not the file" in said:
+    if "not the file" in sentence:
         (folder / "components.csv").write_text("x")
     certificate = _certified(folder)
-    CHANGES[said](certificate)
+    CHANGES[sentence](certificate)
     (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
     verdict = verify(folder)
-    assert not verdict.holds and said in verdict.sentence and "\n" not in verdict.sentence
+    assert not verdict.holds and sentence in verdict.sentence and "\n" not in verdict.sentence
 
 
 def _in_text(name, old, new):
@@ -151,8 +151,8 @@ def _in_arrays(change):
 
     def alter(folder):
         with np.load(folder / "components.npz") as arrays:
-            kept = dict(arrays)
-        np.savez(folder / "components.npz", **kept | change(kept))
+            stored = dict(arrays)
+        np.savez(folder / "components.npz", **stored | change(stored))
 
     return alter
 
@@ -238,9 +238,9 @@ def test_a_folder_in_the_folder_does_not_verify(make):
 def test_a_fault_in_a_folder_of_another_version_says_so(make):
     folder = make().folder
     _in_certificate(lambda c: c["software"].update(dpcore="0.9.9"))(folder)
-    said = verify(folder).sentence
-    assert "certificate.html does not say what" in said
-    assert said.endswith(f"(it says that dpcore 0.9.9 made it; this is {dpcore.__version__}).")
+    sentence = verify(folder).sentence
+    assert "certificate.html does not say what" in sentence
+    assert sentence.endswith(f"(it says that dpcore 0.9.9 made it; this is {dpcore.__version__}).")
 
 
 @pytest.mark.parametrize("form", ["form_1", "form_2", "form_2_with_label", "form_3"])
@@ -286,9 +286,9 @@ def test_the_deployment_entry_states_the_cap_of_the_project_only(make):
     make("first")
     folder = make("second").folder
     entry = json.loads((folder / "deployment.yaml").read_text())["deployment"]
-    said, total = entry["accounting"]["composition"], _certified(folder)["total"]
-    assert f"{total['mu']:.6g}" not in said
-    assert "epsilon = 2, delta = 10⁻⁵, the cap of a privacy filter" in said
+    sentence, total = entry["accounting"]["composition"], _certified(folder)["total"]
+    assert f"{total['mu']:.6g}" not in sentence
+    assert "epsilon = 2, delta = 10⁻⁵, the cap of a privacy filter" in sentence
 
 
 def test_other_components_under_the_same_certificate_do_not_verify(make):
@@ -323,19 +323,19 @@ def test_a_release_transforms_new_rows(make, people):
 def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionary, make):
     """The coverage is 90 %; at most 10 of 20 for one of three components has probability 2e-6."""
     exact = Table(people, dictionary.keys)
-    held, error = np.zeros(3), []
+    n_covered, error = np.zeros(3), []
     for number in range(20):
         released = make(f"r{number}", n_components=3, epsilon=0.4, cap=(5.0, 1e-5))
         (rows,) = grid_blocks(exact, dictionary)
         prepared = of_length(rows - np.rint(released.mean_ * GRID), LENGTH) / LENGTH
         along = ((prepared @ released.components_.T) ** 2).sum(axis=0) / (prepared**2).sum()
         low, high = released.explained_variance_ratio_interval_
-        held += (low <= along) & (along <= high)
+        n_covered += (low <= along) & (along <= high)
         error.append(released.explained_variance_ratio_ - along)
-    assert (held >= 11).all() and abs(np.mean(error)) < 0.1
+    assert (n_covered >= 11).all() and abs(np.mean(error)) < 0.1
     result = released.certificate_["result"]
-    kept = [each[0] for each in result["explained_variance_ratio"]]
-    np.testing.assert_array_equal(kept, released.explained_variance_ratio_)
+    stored = [each[0] for each in result["explained_variance_ratio"]]
+    np.testing.assert_array_equal(stored, released.explained_variance_ratio_)
     table = (released.folder / "variance.csv").read_text().splitlines()
     assert len(table) == 4 and table[0].startswith("row,explained_variance,explained_variance_low")
     assert 0 <= result["captured"][1] <= result["captured"][0] and result["above_noise"] <= 3
@@ -356,9 +356,9 @@ def test_the_script_and_the_notebook_run(make, people, capsys, monkeypatch):
     np.savez(folder.parent / "rows.npz", **people)
     monkeypatch.setattr("sys.argv", ["use.py", str(folder.parent / "rows.npz")])
     runpy.run_path(str(folder / "use.py"), run_name="__main__")
-    said = capsys.readouterr().out.splitlines()
-    assert "differentially private" in said[0] and said[1].startswith("component 1: ")
-    assert said[3] == "releasedpca0,releasedpca1" and len(said) == 304
+    sentence = capsys.readouterr().out.splitlines()
+    assert "differentially private" in sentence[0] and sentence[1].startswith("component 1: ")
+    assert sentence[3] == "releasedpca0,releasedpca1" and len(sentence) == 304
     monkeypatch.chdir(folder)
     cells = json.loads((folder / "use.ipynb").read_text("utf-8"))["cells"]
     names: dict = {}
@@ -391,18 +391,18 @@ def test_a_malformed_certificate_does_not_verify(content, tmp_path):
 def test_from_an_example_to_a_verified_release_at_the_command_line(tmp_path, capsys):
     folder, project = str(tmp_path / "example"), str(tmp_path / "project")
     assert main(["example", "breast-cancer", folder]) == 0
-    asked = ["release", "--data", f"{folder}/table.csv", "--dictionary",
+    command = ["release", "--data", f"{folder}/table.csv", "--dictionary",
              f"{folder}/dictionary.toml", "--epsilon", "1", "--delta", "1e-6", "--components", "2",
              "--project", project, "--name"]  # fmt: skip
-    assert main([*asked, "first"]) == 2
+    assert main([*command, "first"]) == 2
     assert "given a cap" in capsys.readouterr().err
-    assert main([*asked, "first", "--cap", "1.2", "1e-6", "--json"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["name"] == "first" and "569 rows read" in said.err
+    assert main([*command, "first", "--cap", "1.2", "1e-6", "--json"]) == 0
+    sentence = capsys.readouterr()
+    assert json.loads(sentence.out)["name"] == "first" and "569 rows read" in sentence.err
     # The exact number of rows; other numbers may contain these digits.
-    assert not re.search(r"(?<![\d.])569(?![\d.])", said.out)
-    assert main([*asked, "first"]) == 2
-    assert main([*asked, "second"]) == 2
+    assert not re.search(r"(?<![\d.])569(?![\d.])", sentence.out)
+    assert main([*command, "first"]) == 2
+    assert main([*command, "second"]) == 2
     assert "is left of the cap" in capsys.readouterr().err
     assert main(["verify", f"{project}/releases/first"]) == 0
     assert "ε = 1, δ = 10⁻⁶" in capsys.readouterr().out

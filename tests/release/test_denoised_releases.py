@@ -15,7 +15,7 @@ from dpcore.params import params
 from dpcore.pca.assessment import bases_worth
 from dpcore.release import Column, Dictionary, dictionary_from, release
 from dpcore.release.settings import PublicationSettings
-from dpcore.release.simulation import laboratory_data
+from dpcore.release.simulation import simulation_data
 from dpcore.release.verification import verify
 from dpcore.spectra import COLUMNS, COLUMNS_WHERE_BETTER, Spectrum, cumulative_energy
 
@@ -40,7 +40,7 @@ def test_denoising_captures_more_if_columns_differ_in_variance(table, tmp_path):
     rows = rows - rows.mean(axis=0)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     moment = rows.T @ rows
-    kept = {
+    captured = {
         denoise: [
             cumulative_energy(
                 release(
@@ -54,7 +54,7 @@ def test_denoising_captures_more_if_columns_differ_in_variance(table, tmp_path):
         for denoise in params(PublicationSettings)["denoise"].choices
     }  # fmt: skip
     # Medians, because in one draw of ten the private centre is far off and costs a component.
-    assert np.median(kept["auto"]) > np.median(kept["none"])
+    assert np.median(captured["auto"]) > np.median(captured["none"])
 
 
 def test_denoising_is_certified_and_keeps_the_guarantee(make):
@@ -64,19 +64,19 @@ def test_denoising_is_certified_and_keeps_the_guarantee(make):
         assert first[name] == second[name]
     assert second["post_processing"] == {"denoised_in": []}
     assert first["post_processing"]["denoised_in"] in (["columns"], [])
-    told = {
+    stored = {
         each.folder.name: json.loads((each.folder / "certificate.json").read_text())
         for each in (auto, none)
     }
-    assert told["two"]["post_processing"] == {"denoised_in": []}
+    assert stored["two"]["post_processing"] == {"denoised_in": []}
 
 
 def test_denoising_changes_little_at_low_noise(make):
-    kept = {}
+    captured = {}
     for denoise in params(PublicationSettings)["denoise"].choices:
         found = make(denoise, denoise=denoise, epsilon=20.0, cap=(40.0, 1e-5))
-        kept[denoise] = found.components_
-    overlap = np.sum((kept["auto"] @ kept["none"].T) ** 2) / len(kept["auto"])
+        captured[denoise] = found.components_
+    overlap = np.sum((captured["auto"] @ captured["none"].T) ** 2) / len(captured["auto"])
     assert overlap == pytest.approx(1, abs=0.01)
 
 
@@ -97,13 +97,13 @@ def test_correlated_columns_are_not_denoised():
     noisy = exact + symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
     spectrum = Spectrum(noisy)
     chosen = bases_worth(spectrum, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
-    kept = [
+    captured = [
         cumulative_energy(
             spectrum.denoised(sigma, bases=bases, noise="isometric").leading(4)[1], exact
         )[-1]
         for bases in ((), (COLUMNS,), chosen)
     ]
-    assert kept[2] >= max(kept[:2]) - 0.002 * np.trace(exact)
+    assert captured[2] >= max(captured[:2]) - 0.002 * np.trace(exact)
 
 
 def test_pictures_are_denoised_as_pictures(tmp_path):
@@ -117,7 +117,7 @@ def test_pictures_are_denoised_as_pictures(tmp_path):
     for image in (None, (8, 8)):
         dictionary = Dictionary(columns, image=image)
         assert dictionary_from(tomllib.loads(dictionary.toml())) == dictionary
-        assert laboratory_data(table, dictionary).image_shape == image
+        assert simulation_data(table, dictionary).image_shape == image
         released = release(
             table, dictionary, epsilon=0.3, delta=1e-5, n_components=10,
             project=tmp_path / f"{image}", name="only", cap=(0.3, 1e-5),

@@ -41,7 +41,7 @@ def test_each_file_is_released_or_refused_in_one_sentence(files, tmp_path, monke
         (tmp_path / f"{has_people}.toml").write_text(dictionary.toml(), encoding="utf-8")
     project = Project("project", (15.0, 1e-3))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    left = {path.name for path in tmp_path.iterdir()}
+    names_before = {path.name for path in tmp_path.iterdir()}
     released = []
     for number, (name, content) in enumerate(chosen):
         (tmp_path / name).write_bytes(content)
@@ -51,15 +51,13 @@ def test_each_file_is_released_or_refused_in_one_sentence(files, tmp_path, monke
             "--name", f"r{number}",
         ])  # fmt: skip
         (tmp_path / name).unlink()
-        said = capsys.readouterr()
-        assert said.err.count("\n") <= 2 and len(said.err) < 800 and "Traceback" not in said.err, (
-            name,
-            said.err,
-        )
-        assert status == (0 if said.out else 2), (name, said.err)
-        assert not (name in REFUSED and said.out), name
+        output = capsys.readouterr()
+        is_short = output.err.count("\n") <= 2 and len(output.err) < 800
+        assert is_short and "Traceback" not in output.err, (name, output.err)
+        assert status == (0 if output.out else 2), (name, output.err)
+        assert not (name in REFUSED and output.out), name
         released += [f"r{number}"] * (not status)
-        assert {path.name for path in tmp_path.iterdir()} == left, name
+        assert {path.name for path in tmp_path.iterdir()} == names_before, name
     # Refused files were not charged, and the releases verify.
     assert [each.name for each in project.releases()] == released != []
     assert {path.name for path in (tmp_path / "project/releases").iterdir()} == set(released)

@@ -56,10 +56,10 @@ def test_missing_unknown_and_clipped_cells_are_counted_by_column(files):
 
 
 def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
-    asked = ["check", "--data", "t.csv", "--dictionary", "d.toml"]
-    assert main(asked) == 2
+    arguments = ["check", "--data", "t.csv", "--dictionary", "d.toml"]
+    assert main(arguments) == 2
     assert "decimal must be given as point or comma" in capsys.readouterr().err
-    assert main([*asked, "--decimal", "comma"]) == 0
+    assert main([*arguments, "--decimal", "comma"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Only for you: these counts are exact and not private.")
     assert "5 rows; names in line 1, semicolons between cells, utf-8" in out
@@ -84,24 +84,24 @@ RELEASE = [
 def test_an_unread_column_is_reported_before_the_charge(files, capsys):
     """A release with an unread column would use up the cap."""
     (files / "t.csv").write_text("who;age;sex;cost\na;1;f;1 $\nb;2;m;2 $\n")
-    asked = [*RELEASE, "--decimal", "comma"]
-    assert main(asked) == 2
-    said = capsys.readouterr().err
-    assert "no row has a number, or a known level, in 'cost'" in said and "only for you" in said
-    assert said.count("\n") == 1 and not (files / "p").exists()
-    assert main([*asked, "--with-empty-columns"]) == 0
+    arguments = [*RELEASE, "--decimal", "comma"]
+    assert main(arguments) == 2
+    output = capsys.readouterr().err
+    assert "no row has a number, or a known level, in 'cost'" in output and "only for you" in output
+    assert output.count("\n") == 1 and not (files / "p").exists()
+    assert main([*arguments, "--with-empty-columns"]) == 0
     assert "no row has a number" in capsys.readouterr().err
     assert len(Project("p").releases()) == 1
 
 
 def test_unread_columns_fail_a_release_only_on_request(tmp_path):
-    asked = dict(epsilon=1.0, delta=1e-6, n_components=1, project=tmp_path, cap=(2.0, 1e-6))
+    arguments = dict(epsilon=1.0, delta=1e-6, n_components=1, project=tmp_path, cap=(2.0, 1e-6))
     one = Dictionary((Column("a", 0, 1),))
-    assert release({"a": ["x", None]}, one, name="a", **asked).components_.shape == (1, 1)
+    assert release({"a": ["x", None]}, one, name="a", **arguments).components_.shape == (1, 1)
 
     def confirm(reading) -> None:
         raise ParameterError("data", "read", reading.empty_columns)
 
     with pytest.raises(ParameterError, match="read, got \\('a',\\)"):
-        release({"a": ["x", None]}, one, name="b", confirm=confirm, **asked)
+        release({"a": ["x", None]}, one, name="b", confirm=confirm, **arguments)
     assert len(Project(tmp_path).releases()) == 1

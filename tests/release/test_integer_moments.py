@@ -116,10 +116,10 @@ def _squared_whitened(change: np.ndarray) -> float:
 
 @settings(max_examples=60)
 @given(st.integers(1, 4), st.integers(0, 4), st.data())
-def test_the_sensitivity_of_the_second_moment_holds(m, kept, data):
+def test_the_sensitivity_of_the_second_moment_holds(m, n_others, data):
     shape = hnp.array_shapes(min_dims=1, max_dims=1, min_side=3, max_side=3)
     rows = hnp.arrays(np.int64, shape, elements=ENTRIES)
-    draw = [data.draw(rows) for _ in range(m + min(kept, m))]
+    draw = [data.draw(rows) for _ in range(m + min(n_others, m))]
     mine, yours = (of_length(np.array(part).reshape(-1, 3).astype(float), LENGTH)
                    for part in (draw[:m], draw[m:]))  # fmt: skip
     change = exact_second_moment([mine], 3) - exact_second_moment([yours], 3)
@@ -141,8 +141,8 @@ def test_the_sensitivity_of_sum_and_count_holds(m, data):
     squared_norm = data.draw(st.integers(1, 10**12))
     weight = math.isqrt(3 * squared_norm)
     a, b = data.draw(st.integers(0, m)), data.draw(st.integers(0, m))
-    moved = (a + b) ** 2 * squared_norm + (a - b) ** 2 * weight**2
-    assert moved <= 4 * m**2 * squared_norm
+    squared_change = (a + b) ** 2 * squared_norm + (a - b) ** 2 * weight**2
+    assert squared_change <= 4 * m**2 * squared_norm
 
 
 def test_noise_is_symmetric_integer_and_wider_on_the_diagonal():
@@ -161,12 +161,12 @@ def test_noise_is_symmetric_integer_and_wider_on_the_diagonal():
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_every_entry_above_the_diagonal_has_a_draw_of_its_own(monkeypatch, in_place):
-    left = iter(range(1, 100))
+    draws = iter(range(1, 100))
     monkeypatch.setattr(integer_moments, "_PANEL", 3)
     monkeypatch.setattr(
         integer_moments,
         "rounded_normal",
-        lambda n, _: np.array([next(left) for _ in range(n)], dtype=int),
+        lambda n, _: np.array([next(draws) for _ in range(n)], dtype=int),
     )
     moment = np.full((7, 7), 1000)
     noisy = noisy_second_moment(moment, 1, in_place=in_place)

@@ -25,7 +25,7 @@ from dpcore.release.normal_sampler import _cells_of, rounded_normal
 FALSE_ALARM = 1e-9
 SIGMA = 67_558_650_598
 # Change by one person, equal to the noise scale: mu = 1.
-MOVED = SIGMA
+CHANGE = SIGMA
 
 
 def _float_laplace(value: float, u: float, sign: int) -> float:
@@ -49,16 +49,16 @@ def test_float_laplace_has_gaps_that_tell_neighbours_apart():
     ]
     outputs = [output for output in outputs if abs(output) < 4]
     assert all(_is_possible(output, 0.0) for output in outputs)
-    betrayed = sum(not _is_possible(output, 1.0) for output in outputs)
+    n_revealing = sum(not _is_possible(output, 1.0) for output in outputs)
     # Two thirds are expected; a half is 11 standard deviations below.
-    assert betrayed > 500
+    assert n_revealing > 500
 
 
 def test_every_output_is_possible_for_both_neighbours():
     """Every output is possible for the neighbour: construct the entropy that gives it."""
     total = np.zeros(2000, dtype=np.int64)
-    for moved in (MOVED, -MOVED, 1):
-        needed = noisy_sum(total, SIGMA) - (total + moved)
+    for change in (CHANGE, -CHANGE, 1):
+        needed = noisy_sum(total, SIGMA) - (total + change)
         drawn = rounded_normal(needed.size, SIGMA, entropy=_entropy_that_gives(needed))
         np.testing.assert_array_equal(drawn, needed)
 
@@ -85,16 +85,16 @@ def test_last_digits_of_a_simulation_reveal_the_value():
     """
     noise = symmetric_gaussian_noise(1, 1.0, rng=np.random.default_rng(), size=10_000).ravel()
 
-    def n_told(value: float) -> int:
+    def n_revealing(value: float) -> int:
         scaled = (value + noise) * 2.0**53
         return int((scaled != np.rint(scaled)).sum())
 
-    assert n_told(1.0) == 0
+    assert n_revealing(1.0) == 0
     # A quarter is expected; a fifth is 12 standard deviations below.
-    assert n_told(0.0) > 2000
+    assert n_revealing(0.0) > 2000
 
 
-@pytest.mark.parametrize("value", [0, MOVED, 1 << 45])
+@pytest.mark.parametrize("value", [0, CHANGE, 1 << 45])
 def test_last_digits_of_a_release_are_uniform(value):
     noisy = noisy_sum(np.full(40_000, value, dtype=np.int64), SIGMA)
     last = np.bincount(noisy & 63, minlength=64)
@@ -148,11 +148,11 @@ def test_steps_of_the_sampler_do_not_depend_on_the_data(monkeypatch):
 
     The entropy makes the sampler reject some draws, so that it repeats them.
     """
-    asked: list[int] = []
+    sizes: list[int] = []
     calls = count()
 
     def entropy(n_bytes: int) -> bytes:
-        asked.append(n_bytes)
+        sizes.append(n_bytes)
         words = np.random.default_rng(next(calls)).integers(0, 2**64, n_bytes // 8, dtype=np.uint64)
         words[::50] >>= np.uint64(20)
         return words.tobytes()
@@ -165,12 +165,12 @@ def test_steps_of_the_sampler_do_not_depend_on_the_data(monkeypatch):
     def steps(moment: np.ndarray) -> tuple[list[tuple[str, int]], list[int]]:
         nonlocal calls
         calls = count()
-        asked.clear()
+        sizes.clear()
         lines = _operations(
             lambda: (noisy_sum(moment[0], SIGMA), noisy_second_moment(moment, SIGMA))
         )
-        return lines, list(asked)
+        return lines, list(sizes)
 
-    nobody, somebody = steps(np.zeros_like(longest)), steps(longest)
-    assert nobody == somebody
-    assert len(nobody[1]) > 3 * 3
+    of_zeros, of_rows = steps(np.zeros_like(longest)), steps(longest)
+    assert of_zeros == of_rows
+    assert len(of_zeros[1]) > 3 * 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,30 +39,20 @@ def test_a_look_alike_fits_its_dictionary():
 def test_a_plan_captures_more_at_a_larger_epsilon():
     """A large epsilon captures the best components; a small one captures what chance does."""
     _, dictionary = example("breast-cancer")
-    asked = dict(n_rows=20_000, delta=1e-6, n_components=3, n_factors=3)
-    good = plan(dictionary, epsilon=8.0, **asked)
-    assert good.captured.shape == good.best.shape == (3, 3) and good.epsilon <= 8
+    arguments = dict(n_rows=20_000, delta=1e-6, n_components=3)
+    good = plan(dictionary, epsilon=8.0, **arguments)
+    assert good.captured.shape == good.best.shape == (3, 3)
     np.testing.assert_allclose(good.captured, good.best, atol=1e-3)
-    assert good.best[0, 2] > 0.6 and good.visible_share < 0.001
-    poor = plan(dictionary, epsilon=0.01, **asked | dict(n_rows=300))
-    assert poor.visible_share > 1 and (poor.captured[:, 2] < poor.best[:, 2] - 0.2).any()
-
-
-def test_noise_falls_with_people_and_grows_with_rows_per_person():
-    asked = dict(epsilon=1.0, delta=1e-6, n_components=1, n_draws=1)
-    few, many = (plan(WHO, n_rows=n, **asked).visible_share for n in (1000, 10_000_000))
-    assert few == pytest.approx(10_000 * many)
-    alone = plan(replace(WHO, at_most=1), n_rows=1000, **asked)
-    assert few == pytest.approx(3 * alone.visible_share)
+    assert good.best[0, 2] > 0.6
+    poor = plan(dictionary, epsilon=0.01, **arguments | dict(n_rows=300))
+    assert (poor.captured[:, 2] < poor.best[:, 2] - 0.2).any()
 
 
 @pytest.mark.parametrize(("changed", "named"), [
-    (dict(n_rows=0), "n_rows"), (dict(n_rows=2**30), "n_rows"), (dict(n_factors=0), "n_factors"),
-    (dict(n_factors=9), "n_factors"), (dict(n_components=9), "n_components"),
-    (dict(epsilon=0.0), "epsilon"), (dict(preparation="published"), "preparation"),
-    (dict(denoise="wiener"), "denoise"),
+    (dict(n_rows=0), "n_rows"), (dict(n_rows=2**30), "n_rows"),
+    (dict(n_components=9), "n_components"), (dict(epsilon=0.0), "epsilon"),
 ])  # fmt: skip
 def test_an_impossible_plan_gets_one_sentence(changed, named):
-    asked = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)
+    arguments = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)
     with pytest.raises(ParameterError, match=named):
-        plan(WHO, **asked | changed)
+        plan(WHO, **arguments | changed)

@@ -44,12 +44,12 @@ def test_functions_that_a_release_calls_are_listed(tmp_path):
 
 def test_the_list_of_files_is_printed(capsys):
     assert main(["verify", "--code"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     files = promise_code()
     assert "dpcore/release/normal_sampler.py" in files and "dpcore/privacy/accountant.py" in files
-    assert all(name in said for name in files)
-    assert f"{sum(files.values()):,}  lines in {len(files)} files" in said
-    assert software()["code"] in said
+    assert all(name in output for name in files)
+    assert f"{sum(files.values()):,}  lines in {len(files)} files" in output
+    assert software()["code"] in output
     assert main(["verify"]) == 2
 
 

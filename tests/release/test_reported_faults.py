@@ -165,8 +165,8 @@ def test_devices_and_pipes_are_refused_in_one_sentence(
         status = main(given)
     except SystemExit as error:
         status = error.code
-    said = capsys.readouterr().err
-    assert status == 2 and "regular file" in said and "Traceback" not in said
+    output = capsys.readouterr().err
+    assert status == 2 and "regular file" in output and "Traceback" not in output
     assert time.monotonic() - start < 5
 
 
@@ -273,8 +273,8 @@ def test_numbers_that_can_be_bounded_are_checked(folder, change):
 
 def test_verify_names_the_numbers_that_cannot_be_checked(folder, capsys):
     assert main(["verify", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert "cannot be checked" in said and "noisy_rows" in said
+    output = capsys.readouterr().out
+    assert "cannot be checked" in output and "noisy_rows" in output
 
 
 def test_decimals_of_a_file_are_read_by_value(tmp_path):

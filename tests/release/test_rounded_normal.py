@@ -117,10 +117,10 @@ def test_a_word_close_to_the_threshold_is_decided_by_128_bits():
             assert bool(found[0]) is is_rejected and next(answers, None) is None
     # One word each is enough for two thousand words that are not close to the threshold.
     many = rng.integers(0, 2**64, 2000, dtype=np.uint64)
-    asked = []
+    sizes = []
     module._is_rejected(np.zeros(2000, dtype=int), many, cells,
-                        lambda n: asked.append(n) or os.urandom(n))  # fmt: skip
-    assert asked == [16_000]
+                        lambda n: sizes.append(n) or os.urandom(n))  # fmt: skip
+    assert sizes == [16_000]
 
 
 def test_the_exact_probability_is_that_of_a_unit():
@@ -162,11 +162,11 @@ def test_an_undecided_cell_is_decided_by_128_bits():
 
 
 def test_entropy_comes_from_the_operating_system(monkeypatch):
-    asked = []
+    sizes = []
     real = os.urandom
 
     def counted(n: int) -> bytes:
-        asked.append(n)
+        sizes.append(n)
         return real(n)
 
     np.random.seed(0)  # noqa: NPY002, must have no effect
@@ -174,7 +174,7 @@ def test_entropy_comes_from_the_operating_system(monkeypatch):
     np.random.seed(0)  # noqa: NPY002
     assert (one != rounded_normal(1000, 2**40)).any()
     assert rounded_normal.__kwdefaults__["entropy"] is os.urandom
-    assert sum(asked) >= 24 * 1000
+    assert sum(sizes) >= 24 * 1000
 
 
 def test_the_distance_of_a_release_of_784_features_is_within_its_bound():

@@ -106,8 +106,8 @@ TEXTS = st.one_of(
 def test_a_cell_is_read_independently_of_others(texts):
     """A cell's number does not depend on other cells, so that rows stay independent."""
     together = rows_of({"age": texts, "sex": texts})
-    alone = [rows_of({"age": [text], "sex": [text]})[0] for text in texts]
-    np.testing.assert_array_equal(together, alone)
+    one_by_one = [rows_of({"age": [text], "sex": [text]})[0] for text in texts]
+    np.testing.assert_array_equal(together, one_by_one)
     assert np.isfinite(together).all() and np.abs(together).max() <= GRID
 
 
@@ -150,10 +150,10 @@ def test_a_file_without_a_table_gets_one_sentence(name, tmp_path):
         assert not is_bomb or tracemalloc.get_traced_memory()[1] < 200e6
     finally:
         tracemalloc.stop()
-    said = str(refused.value)
-    assert "\n" not in said and len(said) < 300
-    asked = ("data", "text_encoding", "decimal")
-    assert refused.value.parameter in asked or said.startswith("column")
+    sentence = str(refused.value)
+    assert "\n" not in sentence and len(sentence) < 300
+    parameters = ("data", "text_encoding", "decimal")
+    assert refused.value.parameter in parameters or sentence.startswith("column")
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
@@ -214,9 +214,9 @@ def test_a_text_is_read_with_its_layout_options(encoding, separator, packed, tmp
     text = "\r\n".join(rows).encode(encoding)
     path = tmp_path / ("t.txt.gz" if packed else "t.csv")
     path.write_bytes(gzip.compress(text) if packed else text)
-    said = {} if encoding.startswith("utf") else {"text_encoding": encoding}
+    options = {} if encoding.startswith("utf") else {"text_encoding": encoding}
     dictionary = Dictionary((Column("größe", -2, 2), SEX), decimal=",")
-    found = rows_of(TableFile(path, footer_lines=1, **said), dictionary)
+    found = rows_of(TableFile(path, footer_lines=1, **options), dictionary)
     wanted = GRID * np.array([[0.75, 1, 0], [-0.25, 0, 1]])
     np.testing.assert_array_equal(found, wanted)
 
@@ -305,12 +305,12 @@ SENTENCES = {
 @pytest.mark.parametrize("what", SENTENCES)
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_each_fault_of_a_text_has_its_own_sentence(what, in_memory, tmp_path):
-    content, said, sentence = SENTENCES[what]
-    path = tmp_path / said.get("path", "t.csv")
+    content, options, sentence = SENTENCES[what]
+    path = tmp_path / options.get("path", "t.csv")
     path.write_bytes(content)
-    said = {key: value for key, value in said.items() if key != "path"}
+    options = {key: value for key, value in options.items() if key != "path"}
     with pytest.raises(ParameterError, match=sentence) as refused:
-        rows_of(TableFile(path, content if in_memory else None, **said))
+        rows_of(TableFile(path, content if in_memory else None, **options))
     assert "\n" not in str(refused.value)
 
 
@@ -366,8 +366,8 @@ MARKED = {
 
 @pytest.mark.parametrize("what", MARKED)
 def test_cells_are_read_in_the_notation_of_the_dictionary(what):
-    said, cells = MARKED[what]
-    dictionary = Dictionary((Column("a", -4096, 4096, 0, **said),))
+    options, cells = MARKED[what]
+    dictionary = Dictionary((Column("a", -4096, 4096, 0, **options),))
     wanted = np.array([[number or 0.0] for number in cells.values()]) * GRID / 4096
     together = rows_of({"a": list(cells)}, dictionary)
     np.testing.assert_array_equal(together, np.rint(wanted))

@@ -17,7 +17,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.problem import sites_of
 from dpcore.release import Column, Dictionary, Reading, simulation, uploads
-from dpcore.release.simulation import laboratory_data
+from dpcore.release.simulation import simulation_data
 from dpcore.release.uploads import read_upload
 
 CSV = b"who,age,answer,school\np1,20,yes,A\np1,90,no,A\np2,,maybe,B\np3,50,yes,\n,10,no,B\n"
@@ -54,7 +54,7 @@ def test_columns_have_kinds():
 
 def test_simulations_get_one_row_per_person_within_public_limits():
     reading = Reading()
-    data = laboratory_data(read_upload("people.csv", CSV).columns, AGES, reading)
+    data = simulation_data(read_upload("people.csv", CSV).columns, AGES, reading)
     assert data.feature_names == ("age", "answer=yes", "answer=no")
     # First rows; a missing age is in the middle, an unknown answer sets no level.
     np.testing.assert_allclose(data.X, [[0, 1, 0], [0, 0, 0], [0.5, 1, 0]], atol=1e-5)
@@ -68,7 +68,7 @@ def test_simulations_get_one_row_per_person_within_public_limits():
 def _at_sites(sites) -> Dataset:
     table = {"who": list("abcdefa"), "age": np.arange(7.0), "at": list(sites)}
     ages = Dictionary((Column("age", 0, 80),), person="who", site="at")
-    return laboratory_data({name: np.array(cells) for name, cells in table.items()}, ages)
+    return simulation_data({name: np.array(cells) for name, cells in table.items()}, ages)
 
 
 def test_simulations_get_the_site_of_each_person():
@@ -111,7 +111,7 @@ def test_every_format_gives_the_same_rows():
         "a.parquet": _parquet(age=ages, answer=pa.array(answers).dictionary_encode(), z=[[1], [2]]),
         "a.npz": _npz(age=np.array(ages), answer=np.array(answers)),
     }
-    rows = [laboratory_data(read_upload(*file).columns, plain).X for file in files.items()]
+    rows = [simulation_data(read_upload(*file).columns, plain).X for file in files.items()]
     assert all(np.array_equal(each, rows[0]) for each in rows)
     matrix = read_upload("m.npz", _npz(X=np.eye(3)))
     assert list(matrix.columns) == ["x1", "x2", "x3"]
@@ -159,4 +159,4 @@ def test_tables_that_simulations_cannot_use_are_refused(table):
     columns = {name: np.array(cells).astype(str) for name, cells in table.items()}
     label = "school" if "school" in table else None
     with pytest.raises(ParameterError, match="at least two people|at most 100 classes"):
-        laboratory_data(columns, Dictionary((Column("age", 0, 80),), label=label))
+        simulation_data(columns, Dictionary((Column("age", 0, 80),), label=label))
