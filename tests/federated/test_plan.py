@@ -9,6 +9,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.federated.certificate import epsilon_of_attempts
+from dpcore.federated.demo import digits_plan
 from dpcore.federated.plan import PROTOCOLS, plan_from
 from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
 
@@ -83,3 +84,9 @@ def test_a_file_that_is_no_plan(plan_with):
     for text in wrong:
         with pytest.raises(ParameterError):
             plan_from(text)
+
+
+def test_pixels_are_denoised_as_pictures():
+    plan = digits_plan(3)
+    assert plan_from(plan.json()).bases == plan.bases
+    assert [basis.name for basis in plan.bases] == ["pictures", "columns"]
