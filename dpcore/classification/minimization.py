@@ -5,17 +5,7 @@ Task t minimises, over w,
     J_t(w) = mean_i loss(y_it x_i . w) + tilt_t . w + strength_t / 2 |w|^2.
 
 The draws of a sweep differ only in tilt and strength, and one-against-the-rest tasks only in their
-signs, so all margins are one matrix product. This makes a sweep fast. L-BFGS (Nocedal & Wright
-2006, algorithm 7.4) runs on every task, started from the inverse of c X^T X / n + strength I, a
-bound on the Hessian. Newton's method completes the rare task that L-BFGS does not finish.
-
-J_t is strength-strongly convex, so a gradient of norm g certifies that w is within g / strength of
-the exact minimiser. The gradient norm is the stopping rule. A bound on its rounding error is added
-before the comparison, so the certificate holds in real arithmetic.
-
-Newton's method with exact line searches descends on a strongly convex function and, in exact
-arithmetic, reaches every gradient norm. The limit on its steps prevents endless loops; no rows are
-known that reach it. Refusing a fit reveals something about its rows that no guarantee covers.
+signs, so all margins are one matrix product. This makes a sweep fast.
 """
 
 from __future__ import annotations
@@ -216,6 +206,14 @@ def minimize(
 ) -> FloatArray:
     """Return weights (n_tasks, n_features) with gradients of J_t no longer than `gradient_norm`.
 
+    J_t is strength-strongly convex, so a gradient of norm g certifies that w is within g / strength
+    of the exact minimiser. The gradient norm is the stopping rule. A bound on its rounding error is
+    added before the comparison, so the certificate holds in real arithmetic.
+
+    L-BFGS (Nocedal & Wright 2006, algorithm 7.4) runs on every task, started from the inverse of
+    c X^T X / n + strength I, a bound on the Hessian. Newton's method completes the rare task that
+    L-BFGS does not finish.
+
     features: shape (n_samples, n_features)
     signs: shape (n_samples, n_label_columns), -1.0 or 1.0. Task t uses column t modulo
         n_label_columns.
@@ -306,7 +304,12 @@ class _Tasks:
         return short
 
     def newton(self, task: int, w: FloatArray) -> FloatArray:
-        """Minimise one task by Newton's method with exact line searches."""
+        """Minimise one task by Newton's method with exact line searches.
+
+        The method descends on a strongly convex function and, in exact arithmetic, reaches every
+        gradient norm. The limit on its steps prevents endless loops; no rows are known that reach
+        it. The error that it raises reveals something about the rows that no guarantee covers.
+        """
         one, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
         for _ in range(_NEWTON_ITERATIONS):
             gradient = self.evaluate(w[None], one)[1]

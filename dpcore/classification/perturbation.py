@@ -7,43 +7,6 @@ JMLR 12, for replace-one neighbours and
 
 with a convex loss, |loss'| <= 1, loss'' <= c and rows |x| <= B. The paper has B = 1, which is the
 same problem in the units x / B: c becomes c B^2, and noise on a sum of gradients grows by B.
-
-The paper's theorems assume the exact minimiser w*. A solver stops at a nearby w' that depends on
-all rows. Here the solver certifies a gradient of length at most g at w', with g fixed in advance,
-so strong convexity gives |w' - w*| <= r := g / (Lambda + extra). Both guarantees include r.
-
-**Output perturbation** (algorithm 1, theorem 6) releases w' + b with density of b proportional to
-exp(-beta |b|). Pure epsilon-DP. Proof:
-
-1. Neighbours change mean loss gradients by at most 2 B / n, so by strong convexity their exact
-   minimisers differ by at most 2 B / (n Lambda) (corollary 8). The solver adds g / Lambda on each
-   side: in total 2 (B / n + g) / Lambda, see `minimizer_sensitivity`.
-2. The densities at any point differ by a factor of at most exp(beta * sensitivity) = exp(epsilon)
-   for beta = epsilon / sensitivity, see the branch "output" of `calibrate`.
-
-**Objective perturbation** (algorithm 2, theorem 9) minimises J(w) + b . w / n + extra / 2 |w|^2.
-The exact minimiser is epsilon_w-DP with epsilon_w = epsilon - epsilon_r. Proof:
-
-1. The map from b to w* is a bijection, b = -n grad(J + extra / 2 |w|^2), so the density of w* is
-   the density of b at that point times the Jacobian determinant.
-2. Replacing a row changes the Hessian of the sum by two rank-one terms of size at most c B^2, so
-   the determinants differ by a factor of at most (1 + c B^2 / (n strength))^2, with
-   strength = Lambda + extra: variable `determinant_share`.
-3. Replacing a row moves b by at most 2 B, so the densities of b differ by a factor of at most
-   exp(2 B beta): the remaining epsilon gives `beta`.
-
-The release is then w' + b', with density of b' proportional to exp(-beta' |b'|) and
-beta' = epsilon_r / (2 r), called `distance_beta` (approximate minima perturbation, Iyengar et
-al. 2019, algorithm 1, with pure noise). Pure epsilon-DP. Proof:
-
-1. On data D the noise b determines w* and w* determines b, so the solver's answer is a function
-   s_D(w*) with |s_D(w) - w| <= r for every w.
-2. With the density p_D of w* and the density q of b', the release has the density
-   integral of p_D(w) q(z - s_D(w)) dw at z.
-3. For a neighbour D', p_D <= exp(epsilon_w) p_D' by theorem 9. Since s_D(w) and s_D'(w) are both
-   within r of w, q(z - s_D(w)) <= exp(2 r beta') q(z - s_D'(w)) = exp(epsilon_r) q(z - s_D'(w)).
-4. The factors multiply to exp(epsilon). Tasks that are solved together form one such w, with one
-   r and one q per task.
 """
 
 from __future__ import annotations
@@ -98,7 +61,10 @@ def minimizer_sensitivity(
 ) -> float:
     """Return the l2 sensitivity of the solver's result, 2 (B / n + g) / Lambda.
 
-    The value at g = 0 is the sensitivity of the exact minimiser (corollary 8).
+    Neighbours change mean loss gradients by at most 2 B / n, so by strong convexity their exact
+    minimisers differ by at most 2 B / (n Lambda) (corollary 8). The solver certifies a gradient of
+    length at most g, fixed in advance, so its result is within g / Lambda of the exact minimiser:
+    this adds g / Lambda on each side.
     """
     return 2.0 * (norm_bound / n_samples + gradient_norm) / regularization
 
@@ -135,7 +101,51 @@ def calibrate(
     gradient_norm = tol * norm_bound / n_samples
     if method == "output":
         sensitivity = minimizer_sensitivity(n_samples, regularization, norm_bound, gradient_norm)
+        # The densities of w* + b under neighbours differ by a factor of at most
+        # exp(beta sensitivity) = exp(epsilon) at any point (algorithm 1, theorem 6).
         return Perturbation(method, epsilon, epsilon / sensitivity, 0.0, gradient_norm, math.inf)
+    return _calibrate_objective(
+        epsilon, n_samples, regularization, curvature, norm_bound, gradient_norm
+    )
+
+
+def _calibrate_objective(
+    epsilon: float,
+    n_samples: int,
+    regularization: float,
+    curvature: float,
+    norm_bound: float,
+    gradient_norm: float,
+) -> Perturbation:
+    """Compute the noise of objective perturbation (algorithm 2, theorem 9).
+
+    It minimises J(w) + b . w / n + extra / 2 |w|^2. The exact minimiser w* is epsilon_w-DP with
+    epsilon_w = epsilon - epsilon_r (`minimizer_epsilon`, `solver_epsilon`). Proof:
+
+    1. The map from b to w* is a bijection, b = -n grad(J + extra / 2 |w|^2), so the density of w*
+       is the density of b at that point times the Jacobian determinant.
+    2. Replacing a row changes the Hessian of the sum by two rank-one terms of size at most c B^2,
+       so the determinants differ by a factor of at most (1 + c B^2 / (n strength))^2, with
+       strength = Lambda + extra: variable `determinant_share`.
+    3. Replacing a row moves b by at most 2 B, so the densities of b differ by a factor of at most
+       exp(2 B beta): the remaining epsilon gives `beta`.
+
+    The theorem assumes the exact minimiser. A solver stops at a nearby w' that depends on all rows
+    and certifies a gradient of length at most g there, with g fixed in advance, so strong convexity
+    gives |w' - w*| <= r := g / strength. The release is w' + b', with density of b' proportional to
+    exp(-beta' |b'|) and beta' = epsilon_r / (2 r), called `distance_beta` (approximate minima
+    perturbation, Iyengar et al. 2019, algorithm 1, with pure noise). Pure epsilon-DP. Proof:
+
+    1. On data D the noise b determines w* and w* determines b, so the solver's result is a function
+       s_D(w*) with |s_D(w) - w| <= r for every w.
+    2. With the density p_D of w* and the density q of b', the release has the density
+       integral of p_D(w) q(z - s_D(w)) dw at z.
+    3. For a neighbour D', p_D <= exp(epsilon_w) p_D' by theorem 9. Since s_D(w) and s_D'(w) are
+       both within r of w, q(z - s_D(w)) <= exp(2 r beta') q(z - s_D'(w)) =
+       exp(epsilon_r) q(z - s_D'(w)).
+    4. The factors multiply to exp(epsilon). Tasks that are solved together form one such w, with
+       one r and one q per task.
+    """
     solver_epsilon = _SOLVER_SHARE * epsilon
     minimizer_epsilon = epsilon - solver_epsilon if epsilon < math.inf else epsilon
     curvature = curvature * norm_bound**2
@@ -147,7 +157,7 @@ def calibrate(
     determinant_share = 2.0 * math.log1p(curvature / (n_samples * strength))
     beta = (minimizer_epsilon - determinant_share) / (2.0 * norm_bound)
     distance_beta = solver_epsilon * strength / (2.0 * gradient_norm)
-    return Perturbation(method, epsilon, beta, extra, gradient_norm, distance_beta)
+    return Perturbation("objective", epsilon, beta, extra, gradient_norm, distance_beta)
 
 
 def _expm1(x: float) -> float:
