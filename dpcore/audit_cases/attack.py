@@ -1,4 +1,4 @@
-"""Attacks drawn batch by batch, and the list of all audit cases.
+"""Attack of an audit case in batches of trials, and the list of all cases.
 
 A case, a seed and a number of trials give the same scores on a page, which draws in slices, and on
 the command line. Protocols of PCA are attacked as their entries in the register specify. Any other
@@ -41,10 +41,10 @@ from dpcore.privacy.audit import (
 from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.streams import Purpose, stream
 
-# Confidence of the bounds. One in a thousand, because a visitor who tries every sound mechanism
-# should not see one break by bad luck.
+# Confidence of the bounds. A visitor who tries every sound mechanism should not see one of them
+# break by chance.
 CONFIDENCE = 0.999
-# The curve of bounds starts here: four batches, the fewest that a jackknife is taken over.
+# Number of scores at which the curve of bounds starts: four batches, the fewest for a jackknife.
 _FIRST_CHECKPOINT = 200
 _N_BARS = 60
 _MOST_TRIALS = 10_000_000
@@ -143,12 +143,14 @@ class CaseAttack:
         return float(values[np.argmax(gap)])
 
     def histogram(self) -> dict[str, FloatArray]:
-        """Return columns "centre", "with_you" and "without_you" (shares of the trials), and
-        "width".
+        """Return a histogram of the scores under D and D'.
+
+        Columns are "centre" and "width" of the bars, and the shares of trials "with_you" and
+        "without_you".
         """
         d, d_prime = self.scores()
         everything = np.concatenate((d, d_prime))
-        # The outermost few would squeeze all others into one bar.
+        # A few outliers would put all other scores into one bar.
         low, high = np.quantile(everything, [0.001, 0.999])
         if not high > low:
             low, high = low - 0.5, high + 0.5
@@ -232,7 +234,7 @@ def basis_of(case: AuditCase) -> str:
     return "from the exact profile of its noise" if case.is_gaussian else "from its proof"
 
 
-def nominally(result: AuditResult) -> str:
+def describe_bound(result: AuditResult) -> str:
     """Return the closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" if exact."""
     found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
     return f"{found} nominally" if result.is_nominal else found
@@ -244,26 +246,25 @@ def verdict(result: AuditResult) -> str:
     found = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
     claim = claim_of(case)
     if result.proves_breach:
-        return f"The attack proves {found} and breaks through: the claim of {claim} is false."
+        return f"The attack proves {found}: the claim of {claim} is false."
     if result.breaks_claim:
         return (
-            f"The attack points to {nominally(result)}, above the claim of {claim}, and proves "
-            f"no more than {found}: more trials would tell."
+            f"The attack points to {describe_bound(result)}, above the claim of {claim}. It proves "
+            f"only {found}; more trials may decide."
         )
     if not case.is_sound:
         return (
-            f"The attack proves no more than {found}: so few trials do not catch this flaw, "
-            f"and the claim of {claim} is false all the same."
+            f"The attack proves only {found}. More trials are needed to catch this flaw: the claim "
+            f"of {claim} is false."
         )
     if result.epsilon == result.epsilon_exact == 0:
-        return f"The attack cannot tell the two data sets apart: nothing against {claim}."
-    return f"The attack proves no more than {found}, which stays below the promised {claim}."
+        return f"The attack cannot distinguish the two data sets: no evidence against {claim}."
+    return f"The attack proves only {found}, which is below the claim of {claim}."
 
 
-def audit_cases(*, include_flawed: bool = True) -> tuple[AuditCase, ...]:
+def audit_cases() -> tuple[AuditCase, ...]:
     """Return the cases of all mechanisms by family, sound mechanisms first."""
-    sound = _sound(tuple(PROTOCOLS.values()))
-    return sound + (_flawed() if include_flawed else ())
+    return _sound(tuple(PROTOCOLS.values())) + _flawed()
 
 
 _flawed = cache(flawed_cases)
@@ -271,7 +272,7 @@ _flawed = cache(flawed_cases)
 
 @cache
 def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
-    # These stand on scikit-learn, which takes longer to import than all of dpcore.
+    # Import here: these modules import scikit-learn, which is slow.
     from dpcore.audit_cases.cca_cases import cca_cases
     from dpcore.audit_cases.classification_cases import classification_cases
     from dpcore.audit_cases.masked_cases import cape_cases

@@ -149,7 +149,7 @@ def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
     """Return rows of one number whose sum decides whether the solver stops at the start.
 
     The hinge is straight near 0: at a sum of `tol` the solver stops, and with 2 more it continues
-        to the minimiser.
+    to the minimiser.
     """
     rows = np.zeros((n, 1))
     rows[0] = 1.0
@@ -170,8 +170,7 @@ def _pulled_far_out(n: int) -> _Neighbours:
     """Return rows that pull the weights along the first axis, and one row with the opposite label.
 
     The margin of that row is negative in both data sets. The data sets differ across the first
-    axis,
-    where no other row contributes: the minimiser moves by 0.76 of the sensitivity.
+    axis, where no other row contributes: the minimiser moves by 0.76 of the sensitivity.
     """
     rows = np.tile([1.0, 0.0], (n, 1))
     rows[0] = math.cos(1.1), math.sin(1.1)
@@ -186,9 +185,7 @@ def _pulled_far_out(n: int) -> _Neighbours:
 
 
 def _output_likelihood_ratio(beta: float, exact: FloatArray, exact_prime: FloatArray) -> Statistic:
-    """Return the score of noise with density exp(-beta |b|) per task, added to weights (n_tasks,
-    D).
-    """
+    """Return the score of weights (n_tasks, D) with noise of density exp(-beta |b|) per task."""
 
     def score(weights: FloatArray) -> FloatArray:
         distances = (np.linalg.norm(weights - at, axis=2) for at in (exact_prime, exact))

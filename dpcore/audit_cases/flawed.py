@@ -54,8 +54,9 @@ def flawed_cases() -> tuple[AuditCase, ...]:
 
 
 def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
-    """Return a case of sigma in Algorithm 1 (Imtiaz & Sarwate 2018), claiming the requested
-    epsilon.
+    """Return a case of the published sigma, with the requested epsilon as the claim.
+
+    It is sigma of Algorithm 1 in Imtiaz & Sarwate (2018).
     """
     budget = PrivacyBudget(epsilon, 0.01)
     moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
@@ -100,9 +101,7 @@ def wishart_noise() -> AuditCase:
 
 
 def one_seed_for_all_sites() -> AuditCase:
-    """Return a case of two sites that add noise from one seed; an aggregator subtracts the
-    messages.
-    """
+    """Return a case of two sites with one seed; the aggregator subtracts their messages."""
 
     def draws(first_site: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         noise = symmetric_gaussian_noise(3, _sigma(), rng=rng, size=n)

@@ -141,7 +141,7 @@ def masked_case(
     """Return a case in which a row at the first of three sites turns.
 
     A view is stacked: the messages or the result, then the masks and the noises of the last sites,
-        which the adversary knows. A private mean is an additional column of each.
+    which the adversary knows. A private mean is an additional column of each.
     """
     is_site = adversary is Adversary.SITE
     has_result = is_site or covers == _SUM

@@ -71,16 +71,14 @@ def under_both(
 
 
 def seen_by(adversary: Adversary, sees: str, case: AuditCase) -> AuditCase:
-    """Return the same attack by another adversary, with the claim that holds against that
-    adversary.
-    """
+    """Return the same attack by another adversary, with the claim against that adversary."""
     if case.guarantee is None:
         raise ValueError(f"{case.name} comes with no guarantee that names an adversary")
     return replace(case, sees=sees, **claim(case.guarantee, adversary))
 
 
 def seen_by_a_site(case: AuditCase) -> AuditCase:
-    """Return the same attack by a site that knows none of the noise."""
+    """Return the same attack by a site that adds no noise of its own."""
     return seen_by(Adversary.SITE, RESULT_AND_OWN_ROWS, case)
 
 

@@ -183,9 +183,7 @@ def sent(
 def matrix_case(
     entry: Protocol, *, on_sphere: bool = False, bases: tuple[PublicBasis, ...] = ()
 ) -> AuditCase:
-    """Return the outsider's case of a protocol that releases a noisy matrix, starting from raw
-    rows.
-    """
+    """Return the outsider's case of a protocol with a noisy matrix, starting from raw rows."""
     neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
     settings = replace(settings_of(entry), on_sphere=on_sphere, bases=bases)
     return protocol_case(

@@ -5,9 +5,9 @@ Sites release the joint second moment of rows z = [x y] with the protocols of di
 (Imtiaz & Sarwate) has one data holder ("pooled"); the other protocols follow by the same argument.
 
 Guarantee: a release A + E of A = Z^T Z / N, with rows bounded by c, is the Gaussian mechanism under
-    replace-one with l2-sensitivity sqrt(2) c^2 / N (attained by two orthogonal rows of length c). A
-    private mean of both views is released as in PCA, at the joint sensitivity of moment and mean
-    (`dpcore.pca.site.noise_scales`); centring by it is post-processing.
+replace-one with l2-sensitivity sqrt(2) c^2 / N (attained by two orthogonal rows of length c). A
+private mean of both views is released as in PCA, at the joint sensitivity of moment and mean
+(`dpcore.pca.site.noise_scales`); centring by it is post-processing.
 
 On the sphere, x gets the length sqrt(w) around its mean and y the length sqrt(1 - w), where w is
 the share of the first view. Every joined row has length 1, so the sensitivities are those of PCA on
@@ -60,12 +60,12 @@ class BoundedViews:
     x_scale, y_scale : float
         A row that is not clipped is (x - x_mean) * x_scale.
     n_clipped : int
-        People whose joined row was longer than the bound and was shortened. The count itself is
-        read from the data: not part of any private release.
+        Number of people whose joined row was longer than the bound and was shortened. It is
+        computed from the data and not part of a private release.
     is_private : bool
-        Whether this step itself reveals nothing about single people.
+        Whether this step reads no row before a guarantee applies.
     statement : str
-        One sentence that says so.
+        Sentence that describes this step and whether it is private.
     """
 
     joined: FloatArray
@@ -114,10 +114,10 @@ def bound_views(
         Share of the first view in the squared norm bound, in (0, 1).
     mode : {"sphere", "bounded", "none", "published"}
         Mode of `dpcore.data.prepare`. "bounded" and "none" use the two public norm bounds and
-        shorten joined rows longer than 1, both views by the same factor, so that how x goes with
-        y is kept. "sphere" shortens nothing: each view of a person gets its length around a
+        shorten joined rows longer than 1, both views by the same factor, which preserves the
+        relation of x and y. "sphere" shortens no row: each view of a person is scaled around a
         private mean that is drawn later (`SiteRows`). "published" subtracts the mean and divides
-        by the largest norm found in the data: that reads single people and is not private.
+        by the largest norm in the data, which is not private.
     x_norm_bound, y_norm_bound : float
         Public bounds on ||x - x_centre|| and ||y - y_centre||, chosen without the data. Not read
         in mode "published".

@@ -16,7 +16,7 @@ from dpcore.command_line import evidence_command, sweep_command
 from dpcore.command_line.evidence_command import add_audit_command
 from dpcore.command_line.federated_command import add_federated_command
 from dpcore.command_line.options import (
-    ASIDE,
+    STDERR,
     Commands,
     add_run_options,
     input_file,
@@ -64,13 +64,13 @@ examples:
 
 exit status:
   0    done
-  1    nothing could be run, something failed, or an audit broke what should be sound
-  2    something in the command or in the data files that can be put right
+  1    nothing could be run, an error, or an audit that breaks a sound mechanism
+  2    a fault in the command or in the data files, which can be corrected
   130  stopped from the keyboard
   141  the reader of the output closed it
 """
 FAILED, REFUSED, STOPPED, OUTPUT_CLOSED = 1, 2, 130, 141
-# Packages that some commands need in addition to dpcore's own -> extra that installs them.
+# Packages that only some commands need, with the extra that installs them.
 _EXTRAS = {
     "cryptography": "federated", "flwr": "federated", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
@@ -99,11 +99,11 @@ def main(argv: list[str] | None = None) -> int:
         place = f"{error.filename}: " if error.filename else ""
         return _end(FAILED, f"{place}{error.strerror or error}")
     except MemoryError:
-        return _end(FAILED, "this takes more memory than there is")
+        return _end(FAILED, "not enough memory")
     except KeyboardInterrupt:
         return _end(STOPPED, "stopped")
     finally:
-        _say(Store().trouble)
+        _print_message(Store().trouble)
 
 
 def _run_command(arguments: argparse.Namespace) -> int:
@@ -112,7 +112,8 @@ def _run_command(arguments: argparse.Namespace) -> int:
     Raises `DataUnavailable` if an extra of the package is not installed.
     """
     try:
-        arguments.table = held_table(arguments)  # kept until the command has ended
+        # The reference keeps the table until the command ends.
+        arguments.table = held_table(arguments)
         status: int = arguments.command(arguments)
     except ModuleNotFoundError as error:
         lacking = (error.name or "").partition(".")[0]
@@ -125,7 +126,7 @@ def _run_command(arguments: argparse.Namespace) -> int:
 
 
 def _end(status: int, sentence: str) -> int:
-    _say(sentence)
+    _print_message(sentence)
     standard = sys.__stdout__
     if status in (FAILED, OUTPUT_CLOSED) and standard is not None and sys.stdout is standard:
         # Python would flush the closed output again at exit and print a traceback.
@@ -134,9 +135,9 @@ def _end(status: int, sentence: str) -> int:
     return status
 
 
-def _say(sentence: str) -> None:
+def _print_message(sentence: str) -> None:
     if sentence:
-        print(f"dpcore: {sentence}", file=ASIDE)
+        print(f"dpcore: {sentence}", file=STDERR)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -160,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     runner = commands.add_parser(
         "run",
         help="run protocols on a data set",
-        description="Run protocols on a data set; one row a protocol and repetition.",
+        description="Run protocols on a data set; one row per protocol and repetition.",
     )
     add_run_options(runner)
     runner.add_argument("--json", action="store_true", help="one JSON document with all rows")
@@ -226,8 +227,8 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser = commands.add_parser(
         "publish",
         help="write a static folder of the explorer for any web server",
-        description="Run a grid and write it as a page with a slider for ε, which opens from a "
-        "disk or from any web server and loads nothing from elsewhere.",
+        description="Run a grid and write it as a page with a slider for ε. The page opens from a "
+        "disk or any web server and makes no other requests.",
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -256,7 +257,7 @@ def _publish(arguments: argparse.Namespace) -> int:
     grid = PublishedGrid(
         datasets=arguments.dataset, sites=arguments.sites, components=arguments.components
     )
-    with tqdm(total=grid.n_cells, unit="setting", file=ASIDE, disable=None) as bar:
+    with tqdm(total=grid.n_cells, unit="setting", file=STDERR, disable=None) as bar:
         page = publish(arguments.folder, grid, progress=bar.update)
     size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
     print(f"{page} ({size / 1e6:.1f} MB)")
@@ -268,10 +269,9 @@ def add_quiz_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "quiz",
         help="compare a class's answers to the quiz before and after",
-        description="Read the file that the classroom's console saves, one row a phone, and "
-        "compare the six answers before with those after: McNemar's exact test for each question, "
-        "exact permutation and sign tests for the totals. Phones that lack an answer are left out "
-        "where they lack it.",
+        description="Read the file that the classroom's console saves, one row per phone, and "
+        "compare the six answers before and after: McNemar's exact test for each question, "
+        "exact permutation and sign tests for the totals. Missing answers are left out.",
     )
     parser.add_argument(
         "file", type=input_file, metavar="FILE.csv", help="from the classroom's console"
@@ -294,8 +294,10 @@ def _quiz(arguments: argparse.Namespace) -> int:
 
 
 def _print_analysis(analysis: QuizAnalysis) -> None:
-    head = f"{'pairs':>5} {'before':>6} {'after':>5} {'gained':>6} {'lost':>4} {'p':>7} {'Holm':>7}"
-    print(f"{'question':<32}{head}  gains of changes, 95 %")
+    header = (
+        f"{'pairs':>5} {'before':>6} {'after':>5} {'gained':>6} {'lost':>4} {'p':>7} {'Holm':>7}"
+    )
+    print(f"{'question':<32}{header}  gains of changes, 95 %")
     for each in analysis.questions:
         share = each.gained_share
         changes = "nothing changed" if share is None else f"{share[0]:.2f} to {share[1]:.2f}"
@@ -322,4 +324,4 @@ def _print_analysis(analysis: QuizAnalysis) -> None:
         if limits is None
         else f"Median gain: {limits[0]:+d} to {limits[1]:+d}, with 95 % confidence at least."
     )
-    print("A gain may come of the lesson, of the second reading, or of both.")
+    print("A gain may come from the lesson, from the second reading, or from both.")

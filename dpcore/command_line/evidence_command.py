@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from dpcore.audit_cases.attack import CONFIDENCE, CaseAttack, named_cases, slug_of
 from dpcore.command_line.options import (
-    ASIDE,
+    STDERR,
     Commands,
     add_sweep_options,
     check_file,
@@ -44,7 +44,7 @@ from dpcore.privacy.audit import AuditCase, AuditResult
 ALL = "all"
 # Claim of a finding that compares our means with the published ones.
 PUBLISHED = "published"
-NOTHING = 1
+NOTHING_RAN = 1
 Figure = PaperFigure | Figure2012
 _DIMENSION_PANELS = ("fig1-a", "fig1-b", "fig1-c")
 
@@ -75,7 +75,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="only panels whose published numbers are known, and only how far ours are from them",
+        help="only panels with published numbers, and only the differences from them",
     )
     add_sweep_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
@@ -83,7 +83,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
-    names = _requested_names(arguments)
+    names = _select_figures(arguments)
     if arguments.out is not None:
         _make_folder(arguments.out)
     documents: list[dict[str, object]] = []
@@ -91,17 +91,17 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     rows_of: dict[str, Sequence[Row]] = {}
     for name in names:
         try:
-            rows, document, findings = _figure(name, arguments)
+            rows, document, findings = _run_figure(name, arguments)
         except DataUnavailable as error:
             if arguments.figure != ALL:
                 raise
-            summary.append(_finding(name, "", "skipped", str(error)))
+            summary.append(_summary_row(name, "", "skipped", str(error)))
             continue
         rows_of[name] = rows
         documents.append(document)
         summary += findings
     if all(rows_of.get(name) for name in _DIMENSION_PANELS):
-        summary.append(_judged("fig1-a to c", check_dimension(rows_of)))
+        summary.append(_verdict_row("fig1-a to c", check_dimension(rows_of)))
     if arguments.out is not None:
         write_csv(arguments.out / "summary.csv", summary)
     if arguments.json and arguments.figure == ALL:
@@ -109,11 +109,11 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print_json({**documents[0], "versions": versions()})
     else:
-        _print(arguments, rows_of, summary)
-    return 0 if any(rows_of.values()) else NOTHING
+        _print_findings(arguments, rows_of, summary)
+    return 0 if any(rows_of.values()) else NOTHING_RAN
 
 
-def _requested_names(arguments: argparse.Namespace) -> list[str]:
+def _select_figures(arguments: argparse.Namespace) -> list[str]:
     """Return the names of the requested figures.
 
     Raises `ParameterError` if there is no such figure.
@@ -131,7 +131,7 @@ def _requested_names(arguments: argparse.Namespace) -> list[str]:
     return names
 
 
-def _print(
+def _print_findings(
     arguments: argparse.Namespace, rows_of: Mapping[str, Sequence[Row]], summary: Sequence[Row]
 ) -> None:
     if arguments.published:
@@ -145,17 +145,19 @@ def _print(
 
 def _make_folder(folder: Path) -> None:
     if find_spec("plotly") is None:  # refuse before hours of computing
-        brought = "pip install 'dp-pca-lab[dashboard]' brings"
-        raise ParameterError("out", f"left out without plotly, which {brought}", str(folder))
+        source = "pip install 'dp-pca-lab[dashboard]' brings"
+        raise ParameterError("out", f"left out without plotly, which {source}", str(folder))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ParameterError("out", f"a folder that can be made ({reason})", str(folder)) from error
+        raise ParameterError(
+            "out", f"a folder that can be created ({reason})", str(folder)
+        ) from error
     check_file("out", folder / "summary.csv")
 
 
-def _figure(
+def _run_figure(
     name: str, arguments: argparse.Namespace
 ) -> tuple[Sequence[Row], dict[str, object], list[Row]]:
     """Return rows, JSON document and summary lines of one figure; write its files if requested.
@@ -163,15 +165,15 @@ def _figure(
     Raises `ParameterError` if no figure has this name.
     Raises `DataUnavailable` if its data set is absent and cannot be downloaded.
     """
-    figure = _figure_of(name, arguments)
+    figure = _find_figure(name, arguments)
     result = collect_with_progress(figure.sweep, name, run_options(arguments))
     rows = [{"figure": name, **row} for row in result.rows]
     verdicts = figure.judge(rows) if len(rows) > 1 else ()
     if arguments.out is not None and rows:
-        _write(arguments.out, figure, rows)
-    findings = [_judged(name, verdict) for verdict in verdicts]
+        _write_figure(arguments.out, figure, rows)
+    findings = [_verdict_row(name, verdict) for verdict in verdicts]
     if (comparison := compare_with_published(name, rows)) is not None:
-        findings.append(_compared(name, comparison))
+        findings.append(_comparison_row(name, comparison))
     document: dict[str, object] = {
         "figure": name,
         "title": figure.title,
@@ -185,10 +187,10 @@ def _figure(
         document |= {"note": figure.note, "ran_on": figure.ran_on}
     else:
         document["published"] = None if comparison is None else asdict(comparison)
-    return rows, document, findings + _skipped(name, figure.field, result.skipped)
+    return rows, document, findings + _skipped_rows(name, figure.field, result.skipped)
 
 
-def _figure_of(name: str, arguments: argparse.Namespace) -> Figure:
+def _find_figure(name: str, arguments: argparse.Namespace) -> Figure:
     if name in FIGURES_2012:
         return FIGURES_2012[name].varied(seed=arguments.seed, repetitions=arguments.repetitions)
     changes = {"seed": arguments.seed}
@@ -198,7 +200,7 @@ def _figure_of(name: str, arguments: argparse.Namespace) -> Figure:
     return paper_figure(name).varied(**changes)
 
 
-def _compared(name: str, comparison: Comparison) -> Row:
+def _comparison_row(name: str, comparison: Comparison) -> Row:
     point = comparison.at
     finding = (
         f"Largest difference to {comparison.points} published points: "
@@ -207,24 +209,24 @@ def _compared(name: str, comparison: Comparison) -> Row:
     )
     if comparison.is_part:
         finding += f" Only a part of {point.dataset} is here: compare only the shape."
-    return _finding(name, PUBLISHED, "", finding)
+    return _summary_row(name, PUBLISHED, "", finding)
 
 
-def _skipped(name: str, field: str, rows: Sequence[Row]) -> list[Row]:
+def _skipped_rows(name: str, field: str, rows: Sequence[Row]) -> list[Row]:
     reasons = {f"{field} = {row[field]}: {row['skipped']}": None for row in rows}
-    return [_finding(name, "", "skipped", reason) for reason in reasons]
+    return [_summary_row(name, "", "skipped", reason) for reason in reasons]
 
 
-def _judged(name: str, verdict: ClaimVerdict) -> Row:
+def _verdict_row(name: str, verdict: ClaimVerdict) -> Row:
     holds = {True: "holds", False: "fails", None: "unclear"}[verdict.holds]
-    return _finding(name, verdict.claim, holds, verdict.sentence)
+    return _summary_row(name, verdict.claim, holds, verdict.sentence)
 
 
-def _finding(name: str, claim: str, holds: str, sentence: str) -> Row:
+def _summary_row(name: str, claim: str, holds: str, sentence: str) -> Row:
     return {"figure": name, "claim": claim, "holds": holds, "finding": sentence}
 
 
-def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
+def _write_figure(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
     # Importing the drawing library takes half a second, and most commands do not need it.
     from dpcore.figures.central import accuracy_dots
     from dpcore.figures.energy import energy_curves
@@ -255,7 +257,7 @@ def _write(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
 
 
 BROKEN = 1
-_WHO_HEAD = f"{'adversary':<10}  {'centring':<12}"
+_ATTACKER_HEADER = f"{'adversary':<10}  {'centring':<12}"
 
 
 def add_audit_command(commands: Commands) -> None:
@@ -264,32 +266,35 @@ def add_audit_command(commands: Commands) -> None:
         "audit",
         help="attack mechanisms and bound their ε from below",
         description="Draw releases on two neighbouring data sets, and bound ε from below by how "
-        "well an attack distinguishes them. A limit that is exact and above the claim proves it "
-        "false; one that is nominal, by the jackknife, points to it. The exit status is 1 if "
-        "either happens to a mechanism that should be sound.",
+        "well an attack distinguishes them. An exact bound above the claim proves the claim false; "
+        "a nominal one, by the jackknife, suggests it. The exit status is 1 if either happens to "
+        "a sound mechanism.",
     )
     parser.add_argument(
         "--mechanism",
         action="append",
         metavar="NAME",
-        help="a mechanism or a family, or how several begin; may be repeated (default: all)",
+        help="a mechanism, a family, or the beginning of names; may be repeated (default: all)",
     )
     parser.add_argument(
         "--adversary",
         choices=[str(each) for each in Adversary],
         help="attack as an outsider with the result, as the aggregator who reads every message, "
-        "or as a site that takes part (default: as each)",
+        "or as a participating site (default: as each of them)",
     )
     parser.add_argument(
-        "--list", action="store_true", help="name the mechanisms and what they claim, and stop"
+        "--list", action="store_true", help="list the mechanisms with their claims, and stop"
     )
     parser.add_argument(
         "--trials",
         type=int,
-        help="releases under D and under D′ (default: 5000 of a protocol, 10000 of the others)",
+        help="releases under each of D and D′ (default: 5000 for protocols, 10000 for others)",
     )
     parser.add_argument(
-        "--confidence", type=float, default=CONFIDENCE, help="of each bound (default: %(default)s)"
+        "--confidence",
+        type=float,
+        default=CONFIDENCE,
+        help="confidence of each bound (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
@@ -297,11 +302,11 @@ def add_audit_command(commands: Commands) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    cases = _chosen(arguments.mechanism, arguments.adversary)
+    cases = _select_cases(arguments.mechanism, arguments.adversary)
     if arguments.list:
-        _list(cases, as_json=arguments.json)
+        _print_cases(cases, as_json=arguments.json)
         return 0
-    results = list(_results(cases, arguments))
+    results = list(_run_attacks(cases, arguments))
     if arguments.json:
         rows = [{"name": name, **result.row()} for name, result in results]
         print_json({"seed": arguments.seed, "versions": versions(), "rows": rows})
@@ -311,7 +316,7 @@ def _audit(arguments: argparse.Namespace) -> int:
     return BROKEN if unexpected else 0
 
 
-def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, AuditCase]:
+def _select_cases(beginnings: list[str] | None, adversary: str | None) -> dict[str, AuditCase]:
     cases = {
         name: case
         for name, case in named_cases().items()
@@ -319,7 +324,7 @@ def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, Au
     }
     if beginnings is None:
         return cases
-    # A mechanism's name is sufficient if the adversary is given.
+    # The name of the mechanism is sufficient if an adversary is given.
     called = {
         name: {name, slug_of(case.name) if adversary else name, slug_of(case.family)}
         for name, case in cases.items()
@@ -332,12 +337,12 @@ def _chosen(beginnings: list[str] | None, adversary: str | None) -> dict[str, Au
             each for each in everything if each.startswith(beginning)
         }
         if not meant:
-            raise ParameterError("mechanism", "a name that `audit --list` shows", beginning)
+            raise ParameterError("mechanism", "a name that `audit --list` prints", beginning)
         chosen |= {name for name, names in called.items() if meant.intersection(names)}
     return {name: case for name, case in cases.items() if name in chosen}
 
 
-def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
+def _print_cases(cases: dict[str, AuditCase], *, as_json: bool) -> None:
     if as_json:
         rows = [
             {
@@ -358,17 +363,20 @@ def _list(cases: dict[str, AuditCase], *, as_json: bool) -> None:
         print_json({"versions": versions(), "rows": rows})
         return
     width = max(map(len, cases))
-    print(f"{'mechanism':<{width}}  {_WHO_HEAD}  {'claims ε':>8} {'at δ':>6}  family")
+    print(f"{'mechanism':<{width}}  {_ATTACKER_HEADER}  {'claims ε':>8} {'at δ':>6}  family")
     for name, case in cases.items():
         print(
-            f"{name:<{width}}  {_who(case)}  {case.epsilon:8.3g} {case.delta:6.3g}  {case.family}"
+            f"{name:<{width}}  {_describe_attacker(case)}  {case.epsilon:8.3g} {case.delta:6.3g}  "
+            f"{case.family}"
         )
 
 
-def _results(
+def _run_attacks(
     cases: dict[str, AuditCase], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, AuditResult]]:
-    for name, case in tqdm(cases.items(), desc="audit", unit="mechanism", file=ASIDE, disable=None):
+    for name, case in tqdm(
+        cases.items(), desc="audit", unit="mechanism", file=STDERR, disable=None
+    ):
         attack = CaseAttack(
             case,
             n_trials=arguments.trials,
@@ -381,19 +389,19 @@ def _results(
 def _print_table(results: list[tuple[str, AuditResult]]) -> None:
     width = max(len(name) for name, _ in results)
     print(
-        f"{'mechanism':<{width}}  {_WHO_HEAD}  {'claims ε':>8} {'at δ':>6} {'found ≥':>8} "
+        f"{'mechanism':<{width}}  {_ATTACKER_HEADER}  {'claims ε':>8} {'at δ':>6} {'found ≥':>8} "
         f"{'nominally':>9} {'trials':>6}  verdict"
     )
     for name, result in results:
         case = result.case
         nominal = f"{result.epsilon:.3g}" if result.is_nominal else "–"
         print(
-            f"{name:<{width}}  {_who(case)}  {case.epsilon:8.3g} {case.delta:6.3g} "
+            f"{name:<{width}}  {_describe_attacker(case)}  {case.epsilon:8.3g} {case.delta:6.3g} "
             f"{result.epsilon_exact:8.3g} {nominal:>9} {result.n_trials:6d}  {_verdict(result)}"
         )
 
 
-def _who(case: AuditCase) -> str:
+def _describe_attacker(case: AuditCase) -> str:
     return f"{case.adversary:<10}  {case.centring:<12}"
 
 

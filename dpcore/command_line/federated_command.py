@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcore.command_line.options import (
-    ASIDE,
+    STDERR,
     Commands,
     add_layout_options,
     add_param_options,
@@ -88,8 +88,8 @@ def _plan(arguments: argparse.Namespace) -> int:
         **_settings(arguments),
     )
     make_folder(plan, arguments.folder, arguments.address)
-    print(f"dpcore: {_guarantee(plan)}", file=ASIDE)
-    print("dpcore: give each site plan.json and certificate.pem", file=ASIDE)
+    print(f"dpcore: {_guarantee(plan)}", file=STDERR)
+    print("dpcore: give each site plan.json and certificate.pem", file=STDERR)
     return 0
 
 
@@ -168,10 +168,10 @@ def _guard(arguments: argparse.Namespace) -> int:
     peers = None if arguments.peers is None else peers_from(arguments.peers, plan)
     guard = Guard(plan, arguments.site, data, Project(arguments.project, cap), peers=peers)
     with serve_guard(guard, arguments.socket), suppress(KeyboardInterrupt):
-        print(f"dpcore: {_guarantee(plan)}", file=ASIDE)
+        print(f"dpcore: {_guarantee(plan)}", file=STDERR)
         key = guard.greeting.public_key
-        print(f"dpcore: {guard.site} has the public key {key}", file=ASIDE)
-        print(f"dpcore: the guard answers at {arguments.socket} until Ctrl-C", file=ASIDE,
+        print(f"dpcore: {guard.site} has the public key {key}", file=STDERR)
+        print(f"dpcore: the guard answers at {arguments.socket} until Ctrl-C", file=STDERR,
               flush=True)  # fmt: skip
         # A service manager ends the guard by SIGTERM; the socket is removed as for Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -213,7 +213,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     plan = digits_plan(arguments.sites, **_settings(arguments))
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="dpcore-"))
     started = time.monotonic()
-    print(f"dpcore: starting a SuperLink and {arguments.sites} sites in {folder}", file=ASIDE)
+    print(f"dpcore: starting a SuperLink and {arguments.sites} sites in {folder}", file=STDERR)
     with demo_network(plan, folder) as network:
         outcome = run_app(folder, nodes=network.nodes, is_simulation=True)
     return _print_outcome(outcome | {"seconds": round(time.monotonic() - started, 1)})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Row)
 
 
-class _Aside:
+class _StandardError:
     """Standard error for messages about a run; write errors are ignored."""
 
     def write(self, text: str) -> None:
@@ -51,7 +51,7 @@ class _Aside:
         return getattr(sys.stderr, name)
 
 
-ASIDE = _Aside()
+STDERR = _StandardError()
 
 
 def versions() -> dict[str, str]:
@@ -78,7 +78,7 @@ def finite(value: object) -> object:
 
 def with_progress(rows: Iterable[R], total: int, label: str) -> Iterator[R]:
     """Yield the rows and show a progress bar if standard error is a terminal."""
-    yield from tqdm(rows, total=total, desc=label, unit="row", file=ASIDE, disable=None)
+    yield from tqdm(rows, total=total, desc=label, unit="row", file=STDERR, disable=None)
 
 
 def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
@@ -115,7 +115,7 @@ def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> Sweep
     skipped: list[Row] = []
     store = options.get("store")
     damaged = store.damaged if store is not None else 0
-    with tqdm(desc=label, unit="draw", file=ASIDE, disable=None) as bar:
+    with tqdm(desc=label, unit="draw", file=STDERR, disable=None) as bar:
         for event in run_sweep(sweep, **options):
             bar.total = event.total
             # Cells from the store would distort the estimated speed.
@@ -125,14 +125,14 @@ def collect_with_progress(sweep: Grid, label: str, options: RunOptions) -> Sweep
             finished.extend(event.finished)
             skipped.extend(event.skipped)
     if not finished:
-        print("nothing ran: every setting was skipped", file=ASIDE)
+        print("nothing ran: every setting was skipped", file=STDERR)
     for row in skipped:
         values = ", ".join(f"{key} = {value}" for key, value in row.items() if key != "skipped")
-        print(f"skipped {values}: {row['skipped']}", file=ASIDE)
+        print(f"skipped {values}: {row['skipped']}", file=STDERR)
     if store is not None and store.damaged > damaged:
         print(
             f"{store.damaged - damaged} damaged entries in {store.folder} computed again",
-            file=ASIDE,
+            file=STDERR,
         )
     return SweepResult(in_order(finished), tuple(skipped))
 
@@ -181,11 +181,11 @@ _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 _MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 
 
-# Default: private preparation with the highest captured energy.
-KEEPS_MOST = RunSpec()
+# The defaults have the highest captured energy of the private preparations.
+DEFAULT_SPEC = RunSpec()
 
 
-def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MOST) -> None:
+def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = DEFAULT_SPEC) -> None:
     """Add every field of a spec as an option with the spec's default, except for delta."""
     parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
     by_data = f"{USUAL_DELTA:g}, or less for more than 10,000 rows: at most 1/(10 n)"
@@ -193,8 +193,8 @@ def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = KEEPS_MO
     parser.add_argument(
         "--as-printed",
         action="store_true",
-        help=f"{', '.join(ALL_PRINTED)} of Algorithm 1 as printed, but for those that are given: "
-        "its numbers, not always its promise",
+        help=f"{', '.join(ALL_PRINTED)} of Algorithm 1 as printed, except options that are given; "
+        "its guarantee does not always hold",
     )
     # None marks options that were not given.
     parser.set_defaults(**dict.fromkeys(ALL_PRINTED), delta=None)
@@ -208,7 +208,7 @@ def add_release_options(
 ) -> None:
     """Add options for a table, the protocols of a spec, and every field it declares.
 
-    otherwise: See `add_param_options`.
+    otherwise: Argument of `add_param_options`.
     """
     add_table_options(parser, required=False)
     parser.add_argument(
@@ -245,7 +245,7 @@ def add_param_options(
 
 def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Add options for a table and its public properties."""
-    instead = "" if required else "in place of --dataset, in the laboratory, "
+    instead = "" if required else "instead of --dataset, for a simulation: "
     add = partial(parser.add_argument, required=required, metavar="FILE")
     add(
         "--data",
@@ -260,8 +260,8 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
 def add_layout_options(parser: argparse.ArgumentParser) -> None:
     """Add options for the layout of a file whose header does not specify it."""
     group = parser.add_argument_group(
-        "how the file is to be read",
-        "Where its header does not tell; nothing is guessed from rows.",
+        "layout of the file",
+        "Needed where the header does not show the layout; rows are never read for it.",
     )
     add = group.add_argument
     add(
@@ -270,25 +270,25 @@ def add_layout_options(parser: argparse.ArgumentParser) -> None:
         metavar="CHARACTER",
         help=f"between cells: {', '.join(_SEPARATORS)}, or another character",
     )
-    add("--text-encoding", help="latin-1, cp1252, utf-16 (default: as its mark says, or utf-8)")
+    add("--text-encoding", help="latin-1, cp1252, utf-16 (default: its byte order mark, or utf-8)")
     add(
         "--header-line",
         type=int,
         metavar="LINE",
-        help="in which the columns' names are, from 1 (default: the first that has all of them)",
+        help="number of the line with the column names, from 1 (default: the first with all names)",
     )
     add(
         "--footer-lines",
         type=int,
         default=0,
         metavar="LINES",
-        help="at the end that are no rows: totals, notes (default: none)",
+        help="number of lines at the end that are not rows: totals, notes (default: none)",
     )
-    add("--sheet", help="of a workbook (default: the one that has the columns)")
+    add("--sheet", help="sheet of a workbook (default: the one with the columns)")
     add(
         "--decimal",
         type=lambda text: _MARKS.get(text, text),
-        help="point or comma, where the dictionary does not say",
+        help="decimal mark, point or comma, if the dictionary does not contain it",
     )
     add(
         "--thousands",
@@ -299,7 +299,7 @@ def add_layout_options(parser: argparse.ArgumentParser) -> None:
 
 def table_file(arguments: argparse.Namespace) -> TableFile | Path | str:
     """Return the file of a table with its layout options, or the location of several files."""
-    # Brings what reads tables, and few runs have one.
+    # Import here: the table readers are slow to import, and few runs need them.
     from dpcore.release.dictionary import DECIMALS, THOUSANDS
     from dpcore.release.parquet_files import is_partitioned
     from dpcore.release.table_file import TableFile
@@ -329,7 +329,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         default=os.cpu_count() or 1,
-        help="threads that compute side by side (default: one a processor, here %(default)s)",
+        help="number of threads (default: one per processor, here %(default)s)",
     )
     parser.add_argument(
         "--scheduler",
@@ -340,7 +340,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache",
         action="store_true",
-        help="neither look up results kept on disk nor keep these; see the 'cache' command",
+        help="do not read or store results on disk; see the 'cache' command",
     )
 
 
@@ -387,7 +387,7 @@ def _limits(written: str) -> str:
     """Return column limits, written out or from a data dictionary."""
     if not written.endswith(".toml"):
         return written
-    # Brings what reads tables, and few runs have limits in a file.
+    # Import here: the table readers are slow to import, and few runs need them.
     from dpcore.release import read_dictionary
 
     columns = read_dictionary(written).columns
@@ -400,7 +400,7 @@ def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> R
     Raises `ParameterError` if a value breaks its constraint.
     """
     values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
-    others = kind.published() if arguments.as_printed else KEEPS_MOST
+    others = kind.published() if arguments.as_printed else DEFAULT_SPEC
     values |= {name: getattr(others, name) for name in ALL_PRINTED if values[name] is None}
     if arguments.delta is None:
         rows = dataset_status(arguments.dataset).n_samples

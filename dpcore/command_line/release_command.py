@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from dpcore.cluster import SCHEDULER_VARIABLE
 from dpcore.command_line.options import (
-    ASIDE,
+    STDERR,
     Commands,
     add_layout_options,
     add_param_options,
@@ -80,13 +80,13 @@ def _add_release(commands: Commands) -> None:
     add("--delta", type=float, required=True)
     add("--components", type=int, required=True, help="K")
     add("--project", required=True, type=path, help="folder with the ledger and the releases")
-    add("--name", required=True, help="of this release; new to the project")
+    add("--name", required=True, help="name of this release, new in the project")
     add(
         "--cap",
         type=float,
         nargs=2,
         metavar=("EPSILON", "DELTA"),
-        help="of a new project: the most that all its releases may spend together, for good",
+        help="cap of a new project: the most that all its releases together may ever spend",
     )
     add_param_options(parser, PublicationSettings)
     add(
@@ -225,7 +225,7 @@ def held_table(arguments: argparse.Namespace) -> HeldTable | None:
     rows = simulation_data(table_file(arguments), read_dictionary(dictionary), reading)
     table = HeldTable(rows, ending=PurePath(str(data)).stem)
     arguments.dataset = table.name
-    print(f"dpcore: a simulation, not a release: {_summary(reading)}", file=ASIDE)
+    print(f"dpcore: a simulation, not a release: {_summary(reading)}", file=STDERR)
     return table
 
 
@@ -247,8 +247,8 @@ def _release(arguments: argparse.Namespace) -> int:
     from dpcore.release.release_files import CERTIFICATE
 
     if (arguments.project / LEDGER).is_file() and (moved := Project(arguments.project).origin):
-        print(f"dpcore: {moved}", file=ASIDE)
-    reading, bar = Reading(), tqdm(total=2, file=ASIDE, disable=None, leave=False, bar_format=_BAR)
+        print(f"dpcore: {moved}", file=STDERR)
+    reading, bar = Reading(), tqdm(total=2, file=STDERR, disable=None, leave=False, bar_format=_BAR)
 
     def watch(stage: str, share: float) -> None:
         is_last = stage == "components"
@@ -271,7 +271,7 @@ def _release(arguments: argparse.Namespace) -> int:
             _confirm_missing_cells(reading)
 
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: tqdm.write(f"dpcore: {message}", file=ASIDE)
+        warnings.showwarning = lambda message, *_: tqdm.write(f"dpcore: {message}", file=STDERR)
         folder = write_release(
             table_file(arguments),
             arguments.dictionary,
@@ -286,7 +286,7 @@ def _release(arguments: argparse.Namespace) -> int:
         )
     bar.close()
     certificate = json.loads((folder / CERTIFICATE).read_bytes())
-    print(f"dpcore: only for you, not part of the release: {_summary(reading)}", file=ASIDE)
+    print(f"dpcore: only for you, not part of the release: {_summary(reading)}", file=STDERR)
     if arguments.json:
         print_json(certificate)
     else:
@@ -304,7 +304,7 @@ def _require_read_columns(reading: Reading, is_accepted: bool) -> None:
         return
     fault = _no_cell_is_read(reading.empty_columns)
     if is_accepted or _can_answer():
-        print(f"dpcore: {fault}", file=ASIDE, flush=True)
+        print(f"dpcore: {fault}", file=STDERR, flush=True)
     if not (is_accepted or (_can_answer() and _answers_yes())):
         raise ParameterError(
             "data",
@@ -329,7 +329,7 @@ def _confirm_missing_cells(reading: Reading) -> None:
         "dpcore: only for you: missing or unreadable cells, which count as the column's middle or "
         f"as no level: {', '.join(columns[:_MOST_COLUMNS])}{more}. The command 'check' shows "
         "examples",
-        file=ASIDE,
+        file=STDERR,
         flush=True,
     )
     if _can_answer() and not _answers_yes():
@@ -390,7 +390,7 @@ def _check(arguments: argparse.Namespace) -> int:
             f"{found.n_beyond:,} beyond {dictionary.at_most} of one person"
         )
     if found.empty_columns:
-        print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=ASIDE)
+        print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=STDERR)
     return 0
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from dpcore.cca import PROTOCOLS
 from dpcore.command_line.options import (
-    ASIDE,
-    KEEPS_MOST,
+    DEFAULT_SPEC,
+    STDERR,
     Commands,
     add_release_options,
     add_run_options,
@@ -52,7 +52,7 @@ from dpcore.experiments.targets import Found, Recommendation, recommend
 from dpcore.params import axes, kind_of
 
 STANDARD_OUTPUT = "-"
-NOTHING = 1
+NOTHING_RAN = 1
 
 
 def add_commands(commands: Commands) -> None:
@@ -62,7 +62,7 @@ def add_commands(commands: Commands) -> None:
         "cache",
         help="show or clear the results kept on disk",
         description=f"Results of sweeps are kept in a folder, which {FOLDER_VARIABLE} can move. "
-        f"It holds at most {SIZE_VARIABLE} (default 2 GB); what was not asked for longest goes.",
+        f"It holds at most {SIZE_VARIABLE} (default 2 GB); the least recently used are deleted.",
     )
     cache.add_argument("--clear", action="store_true", help="delete every result kept")
     cache.set_defaults(command=_cache)
@@ -72,7 +72,7 @@ def _add_sweep(commands: Commands) -> None:
     parser = commands.add_parser(
         "sweep",
         help="run a grid of settings",
-        description="Run every combination of the values that vary; the other options are held. "
+        description="Run every combination of the values that vary; the other options are fixed. "
         "Rows already on disk are not computed again, so an interrupted sweep resumes.",
     )
     parser.add_argument(
@@ -97,7 +97,7 @@ def _add_sweep(commands: Commands) -> None:
 
 
 def parse_vary(
-    texts: Sequence[str], spec: RunSpec = KEEPS_MOST
+    texts: Sequence[str], spec: RunSpec = DEFAULT_SPEC
 ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """Return the field and the values of a text like "epsilon=0.1,1,10".
 
@@ -152,7 +152,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
             text = json.dumps(finite(document), ensure_ascii=False, indent=1)
             Path(arguments.json).write_text(f"{text}\n", encoding="utf-8")
         print_summary(result.rows, [field for field, _ in vary])
-    return 0 if result.rows else NOTHING
+    return 0 if result.rows else NOTHING_RAN
 
 
 def _cache(arguments: argparse.Namespace) -> int:
@@ -167,7 +167,7 @@ def _cache(arguments: argparse.Namespace) -> int:
     after = store.summary()
     print(f"{before.entries - after.entries:,} results deleted from {before.folder}")
     if after.entries:
-        print(f"dpcore: {_results_in_words(after)} could not be deleted", file=ASIDE)
+        print(f"dpcore: {_results_in_words(after)} could not be deleted", file=STDERR)
     return 1 if after.entries else 0
 
 
@@ -180,9 +180,9 @@ def add_best_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "best",
         help="which private way is best for an epsilon, or for a target",
-        description="Run every protocol on rows of every kind that are private from the first "
-        "row, calibrated exactly, pictures also with their lowest frequencies, and rank them by "
-        "captured energy. With --target: the cheapest that reaches it.",
+        description="Run every protocol with every private preparation and exact calibration, "
+        "images also projected onto their lowest frequencies, and rank them by captured energy. "
+        "With --target: find the cheapest way that reaches it.",
     )
     parser.add_argument("--target", type=float, help="share of the optimum to reach, 0 to 1")
     add_run_options(parser)
@@ -221,7 +221,7 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | N
             {
                 "base": asdict(base),
                 "versions": versions(),
-                "ranking": [_summary(each) for each in found],
+                "ranking": [_summarise(each) for each in found],
                 "rows": [row for each in found for row in each.rows],
                 "skipped": list(skipped.values()),
                 "left_out": reasons_left_out(),
@@ -241,23 +241,23 @@ def _recommend(base: RunSpec, arguments: argparse.Namespace, protocols: list[str
         if not isinstance(step, Recommendation):
             leader = max(step.ranked, key=lambda each: each.mean)
             print(f"epsilon = {step.value:g}: {leader.way.label} {leader.mean:.3f}",
-                  file=ASIDE)  # fmt: skip
+                  file=STDERR)  # fmt: skip
         elif arguments.json:
-            print_json({"versions": versions(), **_answer(step)})
+            print_json({"versions": versions(), **_recommendation_as_dict(step)})
         else:
             print(step.sentence)
     return 0
 
 
-def _answer(answer: Recommendation) -> dict[str, object]:
+def _recommendation_as_dict(answer: Recommendation) -> dict[str, object]:
     energies = [row["energy_ratio"] for row in answer.fresh]
     reached = count_hits(energies, answer.target)
     return {
         "base": asdict(answer.base),
         "target": answer.target,
-        "best": _found(answer.best),
-        "runner_up": _found(answer.runner_up),
-        "untrusting": _found(answer.untrusting),
+        "best": _found_as_dict(answer.best),
+        "runner_up": _found_as_dict(answer.runner_up),
+        "untrusting": _found_as_dict(answer.untrusting),
         "sentence": answer.sentence,
         "fresh_mean": fmean(energies) if energies else None,
         "chance_that_the_mean_reaches_it": chance_of_mean_above(energies, answer.target),
@@ -267,11 +267,11 @@ def _answer(answer: Recommendation) -> dict[str, object]:
     }
 
 
-def _found(found: Found | None) -> dict[str, object] | None:
-    return None if found is None else {"value": found.value, **_summary(found.ranked)}
+def _found_as_dict(found: Found | None) -> dict[str, object] | None:
+    return None if found is None else {"value": found.value, **_summarise(found.ranked)}
 
 
-def _summary(each: Ranked) -> dict[str, object]:
+def _summarise(each: Ranked) -> dict[str, object]:
     return {
         **asdict(each.way),
         "mean": each.mean,
@@ -299,7 +299,7 @@ def add_cca_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "cca",
         help="private CCA of two views of the same people",
-        description="Private canonical correlation analysis: one row a protocol and repetition, "
+        description="Private canonical correlation analysis: one row per protocol and repetition, "
         "for one setting or along a curve.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -315,17 +315,17 @@ def add_cca_command(commands: Commands) -> None:
         "--views",
         default=cut.how,
         help="halves-top-bottom, halves-left-right, column-halves, two names as in fou,kar, or "
-        "two groups of columns as in 0-3,7:4-6 (default: %(default)s; of your own table "
+        "two groups of columns as in 0-3,7:4-6 (default: %(default)s; for your own table "
         "column-halves)",
     )
-    add("--people", type=int, default=drawn.people, help=f"of {SYNTHETIC}")
-    add("--columns", type=int, default=drawn.columns, help=f"of each view of {SYNTHETIC}")
+    add("--people", type=int, default=drawn.people, help=f"number of rows of {SYNTHETIC}")
+    add("--columns", type=int, default=drawn.columns, help=f"columns of each view of {SYNTHETIC}")
     add("--shared", type=int, default=drawn.shared, help=f"shared dimension of {SYNTHETIC}")
-    add("--view-noise", type=float, default=drawn.noise, help=f"of each view of {SYNTHETIC}")
+    add("--view-noise", type=float, default=drawn.noise, help=f"noise of each view of {SYNTHETIC}")
     add_release_options(parser, default, PROTOCOLS)
     add("--floor", type=_floor, default=default.floor, help="eigenvalue floor: auto or a number")
-    add("--over", choices=CCA_AXES, help="run a curve along this")
-    add("--values", help="of the curve, separated by commas")
+    add("--over", choices=CCA_AXES, help="run a curve over this parameter")
+    add("--values", help="values of the curve, separated by commas")
     add_sweep_options(parser)
     add("--json", action="store_true", help="one JSON document with all rows")
     parser.set_defaults(command=_cca)
@@ -369,7 +369,7 @@ def _source(arguments: argparse.Namespace) -> ViewSource:
         )
     cut = cut_from_text(arguments.views)
     if is_held(arguments.dataset) and cut == CutViews().how:
-        cut = COLUMN_HALVES  # rows of a table are no pictures
+        cut = COLUMN_HALVES  # rows of an uploaded table are not images
     return CutViews(arguments.dataset, cut)
 
 

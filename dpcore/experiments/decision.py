@@ -36,7 +36,7 @@ from dpcore.privacy import Guarantee, gaussian_epsilon
 from dpcore.spectra import align_signs
 
 NAMES = ("cautious", "balanced", "detailed")
-# The protocol with most captured energy among those that need no more trust; all sites take part.
+# Most captured energy among the protocols with the same trust and all sites.
 PROTOCOL_FOR = {
     Trusted.NOBODY: "dpdis",
     Trusted.OTHER_SITES: "securesum",

@@ -176,8 +176,9 @@ class Spec(ABC):
         return (*own, *self.derived_fields)
 
     def are_rows(self, rows: object) -> bool:
-        """Return whether an object, read from a file, has the form of this spec's rows of one
-        repetition.
+        """Return whether an object has the form of this spec's rows of one repetition.
+
+        The object comes from a file and may be anything.
         """
         outline, kind = self.outline(), self.row_type()
         return (

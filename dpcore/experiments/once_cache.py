@@ -27,8 +27,9 @@ _POLL_SECONDS = 0.5  # between checks whether the thread that computes a result 
 
 @dataclass(slots=True)
 class _Made(Generic[T]):
-    """Finished future with its result, in a tenth of a future's memory; there are thousands of
-    them.
+    """Finished future with its result, in a tenth of a future's memory.
+
+    A cache may contain thousands of them.
     """
 
     made: T

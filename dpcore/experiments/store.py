@@ -84,8 +84,9 @@ class BoundedFolder:
         return content
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a complete file, or set `trouble` to the reason for a failure; a bound of 0 writes
-        nothing.
+        """Write a complete file; after a failure, `trouble` contains the reason.
+
+        Nothing is written if the bound is 0.
         """
         if not self.most_bytes:
             return

@@ -37,7 +37,7 @@ ORDERS = (("dpdis", "local"), ("full", "dpdis"), ("pooled", "full"))
 _TITLES = {
     "dpdis": "DPdisPCA",
     "full": "sending full matrices",
-    "local": "one site alone",
+    "local": "a single site",
     "pooled": "pooling",
 }
 _AXES = {
@@ -196,8 +196,9 @@ def _order(curves: Curves, first: str, second: str) -> ClaimVerdict:
 
 
 def _level_from(curves: Curves, protocol: str) -> float | None:
-    """Return the first value from which the curve stays close to its end; None if only the end
-    does.
+    """Return the first value from which the curve stays close to its end.
+
+    Returns: None if only the last value is close
     """
     means = [mean for _, mean in curves.means(protocol)]
     near = _LEVEL_PART * abs(means[-1] - means[0])
@@ -289,8 +290,8 @@ def _row(
     """Yield three panels; `values` may depend on K."""
     for letter, base in zip(letters, bases, strict=True):
         title = f"Captured energy against {what}, {base.dataset}"
-        along = values[base.components] if isinstance(values, dict) else values
-        yield PaperFigure(f"fig1-{letter}", title, base, field, along, claim, trend, axis)
+        axis_values = values[base.components] if isinstance(values, dict) else values
+        yield PaperFigure(f"fig1-{letter}", title, base, field, axis_values, claim, trend, axis)
 
 
 def _dpdispca() -> Iterator[PaperFigure]:

@@ -56,7 +56,7 @@ class Figure2012:
 
     @property
     def base(self) -> RunSpec:
-        """First setting of the figure."""
+        """Spec of the first point of the figure."""
         return self.specs[0].run_spec()
 
     @property
@@ -65,11 +65,11 @@ class Figure2012:
 
     @property
     def ran_on(self) -> str:
-        """Rows of the data sets on this machine, and their encoding, in one sentence each."""
+        """Sentences on the rows and the encoding of each data set on this machine."""
         return " ".join(map(_provenance, self.datasets))
 
     def varied(self, *, seed: int = 0, repetitions: int | None = None) -> Figure2012:
-        """Return the figure with another seed, or with fewer permutations (Figure 2: draws)."""
+        """Return the figure with another seed or number of permutations (Figure 2: of draws)."""
         if repetitions is not None and repetitions < 1:
             raise ParameterError("repetitions", "at least 1", repetitions)
         return replace(self, specs=tuple(_again(spec, seed, repetitions) for spec in self.specs))

@@ -32,7 +32,7 @@ _DRAW_SECONDS = {"census": 0.02, "kddcup99": 0.006, "localization": 0.001, "insu
 
 @dataclass(frozen=True)
 class DrawsSpec(PlannedSpec):
-    """Draws of one algorithm on a data set prepared by a bound, with all people in one place.
+    """Spec of draws of one algorithm on a data set prepared by a bound, with one data holder.
 
     samples: Number of people; None takes all.
     reference: {"sites", "all"}. Rows on which captured energy is measured, as in `RunSpec`.

@@ -32,7 +32,10 @@ _TRAINING_SHARE, _TUNING_SHARE = 0.1, 0.2
 
 @dataclass(frozen=True)
 class TableSpec(DrawsSpec):
-    """Draws on half of the people, judged by an SVM on the others; `task` is a `Task`'s title."""
+    """Spec of draws on half of the rows, with the accuracy of an SVM on the others.
+
+    task: Title of a `Task`.
+    """
 
     task: str = ""
 
@@ -98,7 +101,7 @@ TaskKey = tuple[str, ProblemKey]
 
 @dataclass(frozen=True, eq=False)
 class TaskProblem:
-    """Half of the people as a problem of PCA, and the rows and labels of the others."""
+    """PCA problem of half of the rows, and the rows and labels of the other half."""
 
     half: Problem
     X: np.ndarray

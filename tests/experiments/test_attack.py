@@ -49,7 +49,7 @@ def test_the_bound_grows_towards_the_promise():
     growth = running.growth()
     assert [r.n_trials for r in growth] == sorted({r.n_trials for r in growth})
     assert growth[0].epsilon < result.epsilon <= result.case.epsilon
-    assert "stays below" in verdict(result)
+    assert "below the claim" in verdict(result)
 
 
 def test_pictures_of_the_scores_are_shares():
@@ -121,10 +121,10 @@ def test_a_complete_name_selects_one_mechanism(name, capsys):
 
 def test_verdicts_on_pure_promises_do_not_speak_of_delta():
     result = attack("mean-laplace-noise", n_trials=400).run()
-    assert "promised pure ε" in verdict(result)
+    assert "claim of pure ε" in verdict(result)
     assert "δ" not in verdict(result)
     nothing = attack("random-subspace", n_trials=400, confidence=1 - 1e-9).run()
-    assert verdict(nothing).startswith("The attack cannot tell")
+    assert verdict(nothing).startswith("The attack cannot distinguish")
 
 
 def test_all_cases_of_a_family_are_grouped():
@@ -161,5 +161,5 @@ def test_a_nominal_breach_is_pointed_to_and_not_proved():
     case = named_cases()[SOUND]
     claim = replace(case, epsilon=0.91 * case.epsilon)
     result = CaseAttack(claim, n_trials=10_000, confidence=0.95).run()
-    assert "points to" in verdict(result) and "proves no more" in verdict(result)
+    assert "points to" in verdict(result) and "proves only" in verdict(result)
     assert "nominally" in verdict(result)

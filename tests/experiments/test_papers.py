@@ -219,7 +219,7 @@ def test_orders():
     }
     local, full, pooled = check_orders(figure, rows_of(figure, curves))
     assert (local.holds, full.holds, pooled.holds) == (True, False, True)
-    assert "DPdisPCA beats one site alone at 9 of 9 values, by up to 2.0 points" in local.sentence
+    assert "DPdisPCA beats a single site at 9 of 9 values, by up to 2.0 points" in local.sentence
     assert "falls behind at 1, by up to 4.0 points at ε = 0.001" in full.sentence
 
 
