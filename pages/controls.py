@@ -32,6 +32,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.teaching.algorithm1 import FORMER_STEPS
 from pages.components import notices
 
 # The six controls of every analysis, in the order of the sidebar.
@@ -52,6 +53,40 @@ _LABELS = {
     "sites": "Sites S",
     "intermediate": "Directions R",
     "components": "Components K",
+}
+_GROUPS_OF_PANELS = {
+    "Captured energy against ε": "fig1-a",
+    "Captured energy against people": "fig1-d",
+    "Captured energy against number of sites": "fig1-g",
+    "Captured energy against directions each site sends": "fig1-j",
+    "Captured energy against δ": "fig2-synthetic",
+}
+
+
+def _figure_2012(title: str) -> str:
+    from dpcore.papers.nips2012 import FIGURES_2012
+
+    return next((name for name, each in FIGURES_2012.items() if each.title.endswith(title)), title)
+
+
+# Controls of earlier versions that a link may set: the present control, and its value for a value
+# of the former one. Later entries override earlier ones. Controls of views without a successor
+# (decks, studies, presenter mode, Eigen-images' ε list and sample) have no entry; such links open
+# the page that replaces theirs.
+FORMER_CONTROLS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "step": ("step", lambda step: FORMER_STEPS.get(step.casefold(), step)),
+    "plan_target": ("decide_target", str),
+    "reproduce_group": ("papers_figure", lambda group: _GROUPS_OF_PANELS.get(group, group)),
+    # The value was "fig1-a: Synthetic".
+    **{
+        f"reproduce_panel_{number}": ("papers_figure", lambda panel: panel.partition(":")[0])
+        for number in range(len(_GROUPS_OF_PANELS))
+    },
+    "reproduce_2012_figure": ("papers_figure", _figure_2012),
+    # The value was "3, quick".
+    "reproduce_draws": ("papers_runs", lambda runs: runs.rpartition(", ")[2]),
+    "reproduce_2012_draws": ("papers_runs", str),
+    "reproduce_repaired": ("papers_repaired", str),
 }
 _LONGEST_SENTENCE = 400
 _LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
@@ -94,6 +129,13 @@ def read_link() -> None:
         first, *others = link.pop("protocols")
         link |= {"algorithm": [first], "compare": others}
         del st.query_params["protocols"]
+    for former, (name, translate) in FORMER_CONTROLS.items():
+        if former not in link:
+            continue
+        values = link.pop(former)
+        link[name] = [translate(value) for value in values]
+        if former != name:
+            del st.query_params[former]
     infinite = {name for name in ALL if any(map(_is_infinite, link.get(name, ())))}
     rejected = {
         name: f"{name} must be finite, got {', '.join(link.pop(name))}" for name in infinite
@@ -148,13 +190,14 @@ def accept_link(
         return
     written = link.pop(name)
     found = [option for text in written if (option := _option(text, options, label)) is not None]
-    if len(found) < len(written) or not found:
+    is_empty_list = several and not written
+    if len(found) < len(written) or not (found or is_empty_list):
         offered = ", ".join(label(option) for option in options[:8])
         texts = ", ".join(written)
         st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
-    if found:
+    if found or is_empty_list:
         st.session_state[name] = found if several else found[-1]
-        if written != [label(each) for each in found]:
+        if is_empty_list or written != [label(each) for each in found]:
             st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 

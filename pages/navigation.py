@@ -81,6 +81,12 @@ ENTRIES = (
 )
 # Streamlit opens the start page at the server's own address and needs a name that is free.
 _START = "home"
+# Former addresses that lead to one view of a page, and the control that selects this view.
+FORMER_VIEWS = {
+    "sampler": ("compare_tab", "Inside the sampler"),
+    "sample_complexity": ("compare_tab", "Samples needed"),
+    "reproduce_2012": ("papers_figure", "2012-fig2"),
+}
 # Pages of the menu Learn in the order of reading; each links to the next at its foot.
 LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
@@ -157,7 +163,7 @@ def _main_page(entry: Entry) -> st.Page:
 
 def _page(entry: Entry, address: str, *, is_visible: bool) -> st.Page:
     return st.Page(
-        _show(entry),
+        _show(entry, address),
         title=entry.title,
         url_path=address,
         default=address == _START,
@@ -165,10 +171,13 @@ def _page(entry: Entry, address: str, *, is_visible: bool) -> st.Page:
     )
 
 
-def _show(entry: Entry) -> Callable[[], None]:
-    return partial(_run, entry)
+def _show(entry: Entry, address: str) -> Callable[[], None]:
+    return partial(_run, entry, address)
 
 
-def _run(entry: Entry) -> None:
+def _run(entry: Entry, address: str) -> None:
+    if address in FORMER_VIEWS:
+        control, view = FORMER_VIEWS[address]
+        st.session_state.setdefault(control, view)
     show = import_module(entry.module).show
     show(controls.selection())

@@ -27,7 +27,7 @@ from dpcore.teaching.algorithm1 import (
     Walk,
     walk,
 )
-from pages import cached, navigation
+from pages import cached, controls, navigation
 from pages.components import guarantee as cards
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
@@ -184,6 +184,7 @@ def show(selection: Selection) -> None:
     ledger.charge_run(spec, what=("messages", "components"))
     finding, site = st.container(), 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        controls.accept_link("step", list(STEP_TITLES.values()), _key_of_step, several=False)
         title = st.select_slider(
             "Step", list(STEP_TITLES.values()), "Noise", key="step", bind="query-params"
         )
@@ -200,7 +201,7 @@ def show(selection: Selection) -> None:
             f"{spec.sites} sites together {percent(captured['components'])}"
         )
         st.html(_STYLE + _film(dataset, pictures, found))
-    key = next(name for name, text in STEP_TITLES.items() if text == title)
+    key = _key_of_step(title)
     _show_step(key, spec, dataset, found, pictures, site)
     notices.mark_not_private("Exact matrices, energies", "")
     with st.expander("Knowledge and guarantee"):
@@ -212,6 +213,10 @@ def show(selection: Selection) -> None:
 
 
 @cached.cached(3, megabytes=128)
+def _key_of_step(title: str) -> str:
+    return next(key for key, text in STEP_TITLES.items() if text == title)
+
+
 def _steps(spec: RunSpec, site: int) -> Walk:
     return walk(spec, cached.problem_of(spec.problem_key()), site)
 

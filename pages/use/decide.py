@@ -146,6 +146,7 @@ def choose(selection: Selection) -> Question:
         format_func=lambda each: each if each in CATALOG else "your-table",
         **common,
     )
+    controls.accept_link("decide_target", range(50, 100), str, several=False)
     target = side.slider(
         "Captured energy (%)",
         50,

@@ -63,6 +63,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         key="papers_figure",
         bind="query-params",
     )
+    controls.accept_link("papers_runs", list(RUNS), str, several=False)
     runs = right.segmented_control(
         "Runs",
         list(RUNS),
@@ -138,6 +139,7 @@ def summarize_panels(states: Sequence[PanelState]) -> str:
 
 def _show_panel(figure: PaperFigure) -> None:
     notices.require_dataset(dataset_status(figure.base.dataset))
+    controls.accept_link("papers_repaired", (True, False), str, several=False)
     repaired = st.toggle(
         f"Also with {_REPAIRED_NAME}",
         key="papers_repaired",
