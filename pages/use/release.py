@@ -25,7 +25,6 @@ from dpcore.figures.images import component_strip
 from dpcore.privacy import composed_mu
 from dpcore.privacy.cap import spoken_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
-from dpcore.release.certificate import relation
 from dpcore.release.certificate_label import share_in_words
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.planning import plan
@@ -149,8 +148,9 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
         st.markdown(
             f"**ε = {say_number(exact)}** at δ = {say_delta(delta)} ({one_in(delta)}) is charged "
             f"to the project “{escape_markdown(request.project)}”. This cannot be undone. "
-            f"{relation(scales.rows_per_person)} Limits, ε, δ and K must be chosen without the "
-            "data; otherwise the certificate does not apply."
+            f"It hides everything that one person contributed: "
+            f"{counted(scales.rows_per_person, 'row')} at most. Limits, ε, δ and K must be chosen "
+            "without the data; otherwise the certificate does not apply."
         )
         if st.button("Release now", key="release_now"):
             _carry_out(request, own, dictionary)

@@ -227,7 +227,7 @@ function begin() {
   at("curve").addEventListener("pointermove", (event) => event.buttons && follow(event));
   at("about").textContent =
     `Every number was computed beforehand by ${RUNS.versions}: ${RUNS.repetitions} runs of each setting. `
-    + "Rebuilding known rows is a simulation: components alone show none of them. Pictures: MNIST, LeCun & "
+    + "These rows are known. The private result by itself shows none of them. Pictures: MNIST, LeCun & "
     + "Cortes, CC BY-SA 3.0; digits of scikit-learn.";
   drawMark();
   fillArticle();
