@@ -352,7 +352,7 @@ def _options_grid(
     """Return the options side by side as an HTML grid, with exact PCA as the first column."""
     promised = [_guarantee(question, option) for option in options]
     heads = [
-        f"<b>{option.name.capitalize()}</b>, ε = {option.spec.epsilon:g}"
+        f"<b>{option.name.capitalize()}</b>, ε\u00a0=\u00a0{option.spec.epsilon:g}"
         + (f' <b style="color:{_GOOD}" title="recommended">✓</b>' if option is best else "")
         for option in options
     ]

@@ -48,7 +48,7 @@ def test_it_opens_with_a_recommendation_that_its_fresh_runs_support(open_page, d
     hits = [int(each) for each in re.findall(r"<div>(\d+)/10</div>", grid)]
     assert len(hits) == 3 and max(hits) >= ENOUGH_RUNS
     (head,) = re.findall(r"<div>([^<]*<b>\w+</b>[^<]*)<b style", grid)
-    assert head.endswith(f"ε = {epsilon} ")
+    assert head.replace("\u00a0", " ").endswith(f"ε = {epsilon} ")
     assert "reaches 90" in texts(at) and "of 10 fresh runs" in texts(at)
     assert not any(each.label.startswith("ε") for each in at.select_slider)
     files = {each.label for each in at.get("download_button")}
