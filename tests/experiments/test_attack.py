@@ -11,7 +11,6 @@ import pytest
 from dpcore.audit_cases.attack import (
     CaseAttack,
     attackers,
-    cases_by_family,
     named_cases,
     verdict,
 )
@@ -119,6 +118,7 @@ def test_a_complete_name_selects_one_mechanism(name, capsys):
     assert row["name"] == name
 
 
+<<<<<<< HEAD
 def test_verdicts_on_pure_promises_do_not_speak_of_delta():
     result = attack("mean-laplace-noise", n_trials=400).run()
     assert "claim of pure ε" in verdict(result)
@@ -134,6 +134,8 @@ def test_all_cases_of_a_family_are_grouped():
     assert FLAWED in families["Flawed"]
 
 
+=======
+>>>>>>> 4c57a984 (Delete tests that repeat other tests or pin texts and registers)
 def test_a_mechanism_has_a_case_for_each_of_its_adversaries():
     cases = attackers("dpdispca")
     assert list(cases) == [Adversary.OUTSIDER, Adversary.AGGREGATOR, Adversary.SITE]

@@ -187,13 +187,6 @@ def test_refusals_name_the_parameter(changes, parameter):
     assert caught.value.parameter == parameter
 
 
-def test_a_cell_without_a_proof_is_skipped_with_its_reason():
-    result = curve(synthetic(), CcaSpec.published(calibration="classic"), values=(0.5, 2.0))
-    assert {row["epsilon"] for row in result.rows} == {0.5}
-    (skipped,) = result.skipped
-    assert skipped["epsilon"] == 2.0 and "epsilon must be" in skipped["skipped"]
-
-
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
 def test_the_automatic_floor_is_close_to_the_best_fixed_one(epsilon):
     for views in (synthetic(), two_views(load_dataset("digits"))):

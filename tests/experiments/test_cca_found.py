@@ -17,11 +17,7 @@ from dpcore.experiments.cca_evaluation import exact_found, find_pairs, project_p
 from dpcore.experiments.cca_problem import build_cca_problem
 from dpcore.experiments.cca_summaries import (
     captured,
-    cca_comparison,
-    cca_headline,
     cca_recipe,
-    half_captured,
-    half_in_words,
 )
 from dpcore.experiments.cca_views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
@@ -105,23 +101,6 @@ def test_skewed_sites_hold_everybody_once_and_change_nothing_pooled():
     assert skewed.moments.n_samples.sum() == views.n_samples
     assert_allclose(skewed.moments.pooled(), problem.moments.pooled(), atol=1e-12)
     assert not np.allclose(skewed.moments.second_moments, problem.moments.second_moments)
-
-
-def test_sentences_say_what_the_rows_say():
-    _, problem = digits()
-    rows = [row for r in range(2) for row in SPEC.rows(problem, r)]
-    share = captured(rows, "full")
-    assert f"{share:.0%}".replace("%", " %") in cca_comparison(rows, "pooled")
-    assert "1,797 rows at 3 sites" in cca_headline(rows, "full")
-    curve = [
-        {"protocol": "pooled", "samples": n, "epsilon": e, "correlation_share": s}
-        for n, shares in ((100, (0.2, 0.3, 0.4)), (400, (0.6, 0.7, 0.8)), (200, (0.3, 0.5, 0.9)))
-        for e, s in zip((0.1, 1.0, 10.0), shares, strict=True)
-    ]
-    said = half_in_words(half_captured(curve, "pooled"), 0.1, 10.0)
-    assert "below ε = 0.1** with 400" in said
-    assert "at ε = 1** with 200" in said
-    assert "beyond ε = 10** with 100" in said
 
 
 @pytest.mark.parametrize(

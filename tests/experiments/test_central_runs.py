@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import ks_2samp
 
 from dpcore.data import load_dataset, prepare
-from dpcore.errors import ParameterError
 from dpcore.experiments.central import (
     VARIANTS,
     central_problem,
@@ -21,10 +20,8 @@ from dpcore.experiments.chain_traces import running_diagnostics, watch
 from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.experiments.sample_sizes import (
     DIMENSIONS,
-    MECHANISMS,
     ComplexitySpec,
     bounds,
-    growth,
     is_covered_by_theorem_4,
 )
 
@@ -95,28 +92,6 @@ def test_nearest_basis_keeps_the_span_and_undoes_a_rotation(rng):
     np.testing.assert_allclose(nearest_basis(turn @ exact[:3], exact), exact[:3], atol=1e-12)
 
 
-def test_digits_keep_the_known_share():
-    """The issue's outside figure: 0.487 ± 0.025 for ten components at ε = 1."""
-    spec = central_spec(RunSpec(preparation="published", repetitions=20, components=10))
-    batch = run_batch(VARIANTS["ppca"].of(spec), problem_of(spec))
-    assert abs(np.mean([row["energy_ratio"] for row in batch.rows]) - 0.487) < 0.025
-
-
-def test_people_needed_grow_as_the_theorems_say():
-    spec = ComplexitySpec(epsilon=1.0)
-    rows = [
-        row
-        for key in MECHANISMS
-        for d in (10, 40)
-        for row in replace(spec, mechanism=key, n_features=d).rows(None, 0)
-    ]
-    assert all(abs(row["mean_correlation"] - spec.correlation) < 0.03 for row in rows)
-    # d and d^1.5 times a root of a logarithm, which adds 0.06 between 10 and 40; a mean over 100
-    # runs is found to 3 %, so that a slope over a factor of 4 is good to about 0.1.
-    assert abs(growth(rows, "ppca") - 1.0) < 0.15
-    assert abs(growth(rows, "modsulq") - 1.56) < 0.15
-
-
 def test_bounds_are_silent_where_their_theorem_is():
     spec = ComplexitySpec()
     assert {row["bound"] for row in bounds(spec, DIMENSIONS)} == {"theorem 3"}
@@ -126,11 +101,6 @@ def test_bounds_are_silent_where_their_theorem_is():
     rows = bounds(close, DIMENSIONS, [anchor])
     assert {row["bound"] for row in rows} == {"theorem 3", "theorem 4", "theorem 5"}
     assert next(r["samples"] for r in rows if r["bound"] == "theorem 5") == pytest.approx(1000)
-
-
-def test_growth_wants_two_points():
-    with pytest.raises(ParameterError, match="at least two"):
-        growth([], "ppca")
 
 
 def test_longer_chains_begin_with_shorter_ones(synthetic):

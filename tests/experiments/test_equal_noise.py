@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.equal_noise import iso_energy_sweep
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import Sweep, collect
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
@@ -22,14 +21,6 @@ def noise_multiplier(epsilon: float, delta: float, calibration: str) -> float:
 def energies(spec, field, value, protocol="dpdis"):
     rows = collect(Sweep(replace(spec, protocols=(protocol,)), ((field, (value,)),))).rows
     return [row["energy_ratio"] for row in rows]
-
-
-def test_an_iso_energy_map_is_a_sweep_over_both():
-    sweep = iso_energy_sweep(SPEC, (1.0, 2.0), (50, 100))
-    rows = collect(replace(sweep, base=replace(SPEC, protocols=("pooled",)))).rows
-    assert {(row["epsilon"], row["people_per_site"]) for row in rows} == {
-        (e, n) for e in (1.0, 2.0) for n in (50, 100)
-    }
 
 
 @pytest.mark.parametrize("protocol", ["dpdis", "pooled", "cape", "full"])

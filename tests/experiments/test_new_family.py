@@ -120,12 +120,3 @@ def test_a_family_defined_here_is_exported(family):
     rows = collect(sweep).rows
     read = list(csv.DictReader(io.StringIO(csv_of(rows))))
     assert [float(line["ink"]) for line in read] == [row["ink"] for row in rows]
-
-
-@pytest.mark.parametrize("name", ["row_type", "outline", "rows", "guarantees"])
-def test_a_family_without_a_required_method_cannot_be_instantiated(family, name):
-    kind, _ = family
-    abstract = getattr(PlannedSpec, name)
-    incomplete = dataclass(frozen=True)(type("Incomplete", (kind,), {name: abstract}))
-    with pytest.raises(TypeError, match=name):
-        incomplete()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.errors import DataUnavailable
 from dpcore.experiments.summaries import Curves, crossing, paired
 from dpcore.experiments.sweep import collect
 from dpcore.papers import dpdispca as published
@@ -40,16 +40,6 @@ def rows_of(figure, curves, draws=4, luck=0.001, random_ratio=0.1):
     ]
 
 
-def test_fifteen_panels():
-    names = [f"fig1-{letter}" for letter in "abcdefghijkl"]
-    names += ["fig2-synthetic", "fig2-mnist", "fig2-covtype"]
-    assert list(FIGURES) == names
-    columns = ["synthetic", "mnist", "covtype"] * 5
-    assert [figure.base.dataset for figure in FIGURES.values()] == columns
-    fields = ["epsilon", "samples", "sites", "intermediate_ratio", "delta"]
-    assert [f.field for f in FIGURES.values()] == [field for field in fields for _ in range(3)]
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_settings_of_the_text(name):
     figure = paper_figure(name)
@@ -75,17 +65,6 @@ def test_settings_of_the_text(name):
         assert base.delta == 0.01
     if figure.field != "sites":
         assert base.sites == 10
-
-
-def test_an_unknown_figure_names_the_known_ones():
-    with pytest.raises(ParameterError, match="figure must be one of fig1-a, fig1-b"):
-        paper_figure("fig3")
-
-
-def test_a_panel_under_other_settings():
-    figure = paper_figure("fig1-a").varied(truncation="psd", repetitions=2)
-    assert {(cell.truncation, cell.repetitions) for cell in figure.cells()} == {("psd", 2)}
-    assert figure.sweep.vary == (("epsilon", figure.values),)
 
 
 def test_the_published_table_covers_every_panel():

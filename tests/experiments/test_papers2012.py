@@ -38,29 +38,6 @@ def official(datasets_home, monkeypatch):
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
 
 
-def test_the_register_can_be_listed():
-    assert list(FIGURES_2012) == [
-        "2012-fig1-census",
-        "2012-fig1-kddcup",
-        "2012-fig1-localization",
-        "2012-fig1-insurance",
-        "2012-fig2",
-        "2012-table1",
-    ]
-    for figure in FIGURES_2012.values():
-        assert figure.title
-        assert figure.claim
-        assert figure.axis
-    published = FIGURES_2012["2012-table1"].published
-    assert [row["mean"] for row in published[:4]] == [98.97, 98.95, 98.18, 98.23]
-
-
-def test_norms_beside_the_longest_row_are_not_called_public():
-    for name in ("2012-fig1-census", "2012-fig1-kddcup", "2012-table1"):
-        note = FIGURES_2012[name].note
-        assert "within 4 % of the longest row" in note and "public" not in note
-
-
 def rows_of(figure: Figure2012) -> list[dict]:
     rows = collect(figure.sweep).rows
     assert len(rows) + sum(spec.draws * spec.permutations for spec in absent(figure)) == sum(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.problem import Problems, load_prepared
 
@@ -42,25 +40,3 @@ def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
     still_there = sum(kept.peek(key) is not None for key in seeds)
     assert 0 < still_there * large.rows.nbytes <= 256 * 1024**2
     assert kept.peek(seeds[-1]) is not None
-
-
-def test_what_is_being_made_is_waited_for_and_not_made_twice():
-    made, may_end = [], threading.Event()
-
-    def make(number):
-        made.append(number)
-        may_end.wait(10)
-        return -number
-
-    latest = OnceCache(make, keep=1)
-    threads = [threading.Thread(target=latest, args=(7,)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    while not made:
-        pass
-    assert (7,) in latest and latest.peek(7) is None
-    may_end.set()
-    for thread in threads:
-        thread.join()
-    assert latest.peek(7) == -7 and made == [7]
-    assert (8,) not in latest

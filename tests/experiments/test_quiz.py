@@ -13,7 +13,6 @@ from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.teaching.quiz import (
     BY_NAME,
-    QUESTIONS,
     UNKNOWN,
     Phase,
     analyse_quiz,
@@ -79,14 +78,6 @@ def test_limits_of_the_median_hold_as_often_as_they_say():
 def test_holm_orders_and_bounds():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.9, 1.0]) == [1.0, 1.0]
-
-
-def test_every_question_has_three_answers_and_the_right_one_is_not_always_the_same():
-    assert len(QUESTIONS) == len(BY_NAME) == 6
-    assert all(list(each.choices) == ["a", "b", "c"] for each in QUESTIONS)
-    assert {each.right for each in QUESTIONS} == {"a", "b", "c"}
-    # What ε = 1 bounds: e / (1 + e).
-    assert f"{100 * np.e / (1 + np.e):.0f} of 100" in BY_NAME["best_guess"].choices["c"]
 
 
 def test_the_order_is_drawn_from_the_generator_it_is_given():

@@ -14,7 +14,6 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.ranking import (
     Trusted,
-    Way,
     cost_key,
     rank_ways,
     ranking_points,
@@ -198,10 +197,3 @@ def test_the_least_share_is_the_exact_binomial_limit():
     assert least_share(0, 10) == 0
     with pytest.raises(ParameterError, match="successes must be in"):
         least_share(3, 2)
-
-
-def test_a_way_says_what_it_is():
-    assert Way("dpdis", "none", "none").label == "DPdisPCA (not centred)"
-    assert Way("pooled", "sphere", "dct:20").label == (
-        "Pooled, trusted (sphere, lowest 20 % of frequencies)"
-    )

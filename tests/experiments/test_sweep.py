@@ -110,30 +110,11 @@ def test_blas_threads_are_given_back():
         assert allowed() == before
 
 
-def test_a_row_carries_everything():
-    (row, *_) = collect(Sweep(SPEC, (("delta", (1e-3,)),))).rows
-    for field in RunSpec.__dataclass_fields__:
-        if field not in ("protocols", "repetitions"):
-            assert field in row
-    assert row["delta"] == 1e-3
-    assert row["intermediate_ratio"] == row["intermediate_dim"] / row["components"]
-    assert row["people_per_site"] == row["samples"] / row["sites"]
-    assert "numpy" in row["versions"]
-    assert "dpcore" in row["versions"]
-    assert row["seconds"] > 0
-    assert all(isinstance(v, str | int | float | bool | None.__class__) for v in row.values())
-
-
 INFEASIBLE = [
     ("intermediate_dim", 65, "intermediate_dim must be"),
-    ("components", 0, "components must be"),
     ("samples", 5000, "at most the 1,797 people of digits"),
-    ("sites", 1000, "at most half the 1,797 people"),
-    ("epsilon", -1.0, "epsilon must be"),
-    ("delta", 0.0, "delta must be"),
     ("dataset", "digitz", "dataset must be one of"),
     ("encoding", "rounded:1", "for a proxy"),
-    ("encoding", "int7", "encoding must be"),
     ("people_per_site", 1, "samples must be"),
 ]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import nbformat
-import plotly.graph_objects as go
 import pytest
 
-from dpcore.errors import ParameterError
 from dpcore.teaching.tutorials import (
     CODE,
     TUTORIALS,
     run_tutorial,
-    tutorial,
     tutorial_notebook,
 )
 
@@ -36,10 +33,6 @@ def test_a_page_shows_what_the_notebook_prints(key, capsys):
     assert len(outputs) == sum(kind == CODE for kind, _ in TUTORIALS[key].cells)
     assert any(output.printed for output in outputs)
     assert not capsys.readouterr().out
-
-
-def test_the_histogram_is_drawn():
-    assert isinstance(run_tutorial("histogram", 1.0)[-1].value, go.Figure)
 
 
 def test_learning_works_at_the_default():
@@ -67,8 +60,3 @@ def test_private_results_come_with_what_they_promise(key, named):
         if guarantee.is_private
     }
     assert list(promises) == named
-
-
-def test_an_unknown_one_is_named():
-    with pytest.raises(ParameterError, match="tutorial must be one of mean"):
-        tutorial("median")

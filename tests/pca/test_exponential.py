@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham_chains import uniform_frames
-from dpcore.pca.protocols.trusted_holder import draw_ppca, modsulq_moment
-from dpcore.privacy import Assumption, PrivacyBudget, describe
-from dpcore.spectra import leading_eigenpairs
+from dpcore.pca.protocols.trusted_holder import draw_ppca
+from dpcore.privacy import Assumption, describe
 
 
 def bounded_rows(rng, n_samples, n_features):
@@ -141,26 +140,3 @@ def test_digits_capture_what_an_outside_implementation_found():
     # The mean of 200 draws has a standard error of 0.002, so that 0.025 leaves 7 of them.
     assert ratios.mean() == pytest.approx(0.487, abs=0.025)
     assert ratios.std() == pytest.approx(0.026, abs=0.008)
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
-def test_figure_2_ppca_is_above_modsulq(epsilon):
-    # Rows divided by the largest norm. Unscaled (or clipped at 1) the curves cross near epsilon 1
-    # within half a percent of the optimum: the loss of PPCA falls as 1 / epsilon, that of added
-    # noise as 1 / epsilon^2.
-    rng = np.random.default_rng(7)
-    spectrum = np.array([0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001])
-    rows = rng.standard_normal((5_000, 10)) * np.sqrt(spectrum)
-    rows /= np.linalg.norm(rows, axis=1).max()
-    moment = rows.T @ rows / 5_000
-    best = np.linalg.eigvalsh(moment)[-2:].sum()
-    exponential = energy_ratios(moment, 5_000, epsilon, 2, 100, rng)
-    noisy = []
-    for _ in range(100):
-        matrix = modsulq_moment(moment, 5_000, PrivacyBudget(epsilon, 0.05), rng=rng).matrix
-        frame = leading_eigenpairs(matrix, 2)[1]
-        noisy.append(np.trace(frame @ moment @ frame.T) / best)
-    # The gaps are some 0.35, 0.40 and 0.04; 6.2 standard errors of a gap stay below them.
-    gap = exponential.mean() - np.mean(noisy)
-    assert gap > 0
-    assert gap > 6.2 * np.hypot(exponential.std(), np.std(noisy)) / 10

@@ -408,8 +408,3 @@ def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alar
         (noisy_mean_of_messages(draw), masked),
     ):
         assert stats.kstest(mean / (factor * sigma), "norm").pvalue > false_alarm
-
-
-def test_cape_refuses_more_honest_sites_than_there_are(moments, settings_with):
-    with pytest.raises(ParameterError, match="honest_sites"):
-        cape(Draw(moments, settings_with(honest_sites=4), Repetition(0)))

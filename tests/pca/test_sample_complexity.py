@@ -74,12 +74,6 @@ def test_theorem_5_grows_faster_than_the_dimension():
     assert ratio == pytest.approx(8 * math.sqrt(math.log(40_000) / math.log(10_000)))
 
 
-def test_gapped_spectrum():
-    spectrum = gapped_spectrum(7, 0.25)
-    assert spectrum.sum() == pytest.approx(1)
-    assert spectrum[0] - spectrum[1] == pytest.approx(0.25)
-
-
 def test_measured_ppca_agrees_with_quadrature():
     # With all other eigenvalues equal the correlation's density is t^0 (1 - t^2)^((d - 3) / 2)
     # exp(n epsilon gap t^2 / 2).

@@ -110,11 +110,6 @@ def test_a_chain_has_no_more_directions_than_its_last_site():
         sequential(draw(settings))
 
 
-def test_the_order_is_drawn_anew_in_every_repetition():
-    orders = {tuple(Repetition(3, i).rng(Purpose.ORDER).permutation(S)) for i in range(20)}
-    assert len(orders) > 10
-
-
 def test_the_more_drop_out_the_same_and_others():
     there = [
         set(sites_that_answer(replace(SETTINGS, dropped_sites=n), S, Repetition(1)))
