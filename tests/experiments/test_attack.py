@@ -118,24 +118,6 @@ def test_a_complete_name_selects_one_mechanism(name, capsys):
     assert row["name"] == name
 
 
-<<<<<<< HEAD
-def test_verdicts_on_pure_promises_do_not_speak_of_delta():
-    result = attack("mean-laplace-noise", n_trials=400).run()
-    assert "claim of pure ε" in verdict(result)
-    assert "δ" not in verdict(result)
-    nothing = attack("random-subspace", n_trials=400, confidence=1 - 1e-9).run()
-    assert verdict(nothing).startswith("The attack cannot distinguish")
-
-
-def test_all_cases_of_a_family_are_grouped():
-    families = cases_by_family()
-    attacked = [attackers(name) for family in families.values() for name in family]
-    assert sum(map(len, attacked)) == len(named_cases())
-    assert FLAWED in families["Flawed"]
-
-
-=======
->>>>>>> 4c57a984 (Delete tests that repeat other tests or pin texts and registers)
 def test_a_mechanism_has_a_case_for_each_of_its_adversaries():
     cases = attackers("dpdispca")
     assert list(cases) == [Adversary.OUTSIDER, Adversary.AGGREGATOR, Adversary.SITE]
