@@ -267,9 +267,9 @@ BUGS: tuple[PlantedBug, ...] = (
         "denoiser-reads-another-site",
         "what a site sends is made of its own noisy matrix",
         "dpcore/pca/draw.py",
-        "            return noisy.proxy(kind.intermediate_dim, kind.ranking, kind.bases)\n",
+        "            return noisy.proxy(kind.intermediate_dim, kind.ranking, bases)\n",
         "            first = self.noisy_site(0)\n"
-        "            return first.proxy(kind.intermediate_dim, kind.ranking, kind.bases)\n",
+        "            return first.proxy(kind.intermediate_dim, kind.ranking, bases)\n",
         ("tests/pca/test_denoising.py", _AUDIT),
     ),
     # New ones.
