@@ -389,12 +389,6 @@ def holder_of(key: object) -> HeldTable | None:
     return None if name is None else held_table(name)
 
 
-def names_one_gone(key: object) -> bool:
-    """Return whether a key names a deleted table."""
-    name = held_name(key)
-    return name is not None and name not in _tables
-
-
 def held_name(key: object) -> str | None:
     """Return the name of a table in a key, present or deleted; None without one."""
     pending = [key] if _ever else []

@@ -244,14 +244,13 @@ def load_halves(
     data_home: str | os.PathLike[str] | None = None,
     *,
     mode: str = "bounded",
-    download: bool = False,
 ) -> Halves:
     """Load a labelled data set with its test half.
 
     The test rows are the official test set if its files are present, else a quarter of the rows,
     at most 10,000, drawn with a fixed stream. Columns that encode the label are removed.
 
-    name, data_home, download: See `load_dataset`.
+    name, data_home: See `load_dataset`.
     mode: Mode of `prepare`. "none" clips to the bound, too, since a classifier needs one.
         "published" centres and scales by the training rows.
 
@@ -259,7 +258,7 @@ def load_halves(
     Raises `DataUnavailable` if its files are not there.
     """
     # The training rows are split into sites later.
-    dataset = replace(load_dataset(name, data_home, download=download), sites=None)
+    dataset = replace(load_dataset(name, data_home, download=False), sites=None)
     labels, label_names, n_components = (
         dataset.labels,
         dataset.label_names,

@@ -21,14 +21,14 @@ _BLOCK = 8192
 _BETWEEN_GROUPS = 0.9
 
 
-def paper_eigenvalues(n_features: int = 200, n_components: int = 50) -> FloatArray:
-    """Return the covariance diagonal of the DPdisPCA authors' synthetic data, shape (n_features,).
+def paper_eigenvalues() -> FloatArray:
+    """Return the covariance diagonal of the DPdisPCA authors' synthetic data, shape (200,).
 
-    The values are 10 to 1 linearly over the first `n_components`, then 0.5 U(0, 1). The uniform
-    part is fixed by `DATA_SEED`, because the authors' draw is not known.
+    The values are 10 to 1 linearly over the first 50 entries, then 0.5 U(0, 1). The uniform part is
+    fixed by `DATA_SEED`, because the authors' draw is not known.
     """
-    tail = stream(DATA_SEED, Purpose.DATA, _STREAM_2018, _TAIL).random(n_features - n_components)
-    return np.concatenate([np.linspace(10.0, 1.0, n_components), 0.5 * tail])
+    tail = stream(DATA_SEED, Purpose.DATA, _STREAM_2018, _TAIL).random(150)
+    return np.concatenate([np.linspace(10.0, 1.0, 50), 0.5 * tail])
 
 
 def gaussian_rows(

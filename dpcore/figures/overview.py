@@ -12,6 +12,8 @@ from dpcore.figures.style import ink, look_of
 
 Point = tuple[str, float, float]
 
+_COLUMNS = 5
+
 
 @dataclass(frozen=True)
 class SmallPanel:
@@ -29,14 +31,12 @@ class SmallPanel:
     logarithmic: bool
 
 
-def panel_overview(
-    panels: Sequence[SmallPanel], *, columns: int = 5, dark: bool = False
-) -> go.Figure:
+def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Figure:
     """Draw captured energy of many panels: own runs as lines, published ones as hollow markers."""
-    n_rows = -(-len(panels) // columns)
+    n_rows = -(-len(panels) // _COLUMNS)
     figure = make_subplots(
         n_rows,
-        columns,
+        _COLUMNS,
         subplot_titles=[panel.title for panel in panels],
         shared_yaxes=True,
         horizontal_spacing=0.02,
@@ -44,7 +44,7 @@ def panel_overview(
     )
     named: set[str] = set()
     for number, panel in enumerate(panels):
-        row, column = divmod(number, columns)
+        row, column = divmod(number, _COLUMNS)
         for points, is_own in ((panel.published, False), (panel.means, True)):
             for key in dict.fromkeys(point[0] for point in points):
                 own = sorted((value, mean) for each, value, mean in points if each == key)

@@ -165,32 +165,23 @@ def beliefs(
     return small_legend_above(figure)
 
 
-def accused_svg(accusing: int, alt: str, *, is_in: bool, n_icons: int = 100) -> str:
-    """Return an SVG of attackers as dots, with those who say that the person is in the data filled.
+def accused_svg(accusing: int, alt: str, *, is_in: bool) -> str:
+    """Return an SVG of 100 attackers as dots; those who say that the person is in are filled.
 
     accusing: Number of filled dots.
     alt: Alternative text.
     """
-    return _dots_svg([(accusing, FALSE_ALARM if is_in else MISS)], n_icons, alt)
-
-
-def _dots_svg(groups: Sequence[tuple[int, str]], n_icons: int, alt: str) -> str:
-    columns, step = 20, 22
-    rows = -(-n_icons // columns)
-    fills = [colour for count, colour in groups for _ in range(count)]
-    opening = (
+    columns, rows, step = 20, 5, 22
+    filled = f'fill="{FALSE_ALARM if is_in else MISS}"'
+    empty = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
+    parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
         f'role="img" aria-label="{alt}">'
-    )
-    parts = [opening]
-    for icon in range(n_icons):
-        row, column = divmod(icon, columns)
+    ]
+    for dot in range(rows * columns):
+        row, column = divmod(dot, columns)
         x, y = column * step + step / 2, row * step + step / 2
-        style = (
-            f'fill="{fills[icon]}"'
-            if icon < len(fills)
-            else f'fill="none" stroke="{GREY}" stroke-width="1.5"'
-        )
+        style = filled if dot < accusing else empty
         parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
     return "".join((*parts, "</svg>"))
 

@@ -38,7 +38,6 @@ def energy_frontier(
     *,
     byte_range: tuple[float, float],
     floor: float,
-    height: int = 460,
     dark: bool = False,
 ) -> go.Figure:
     """Draw captured energy of every encoding against its bytes, and the frontier of the best ones.
@@ -47,7 +46,7 @@ def energy_frontier(
     byte_range: (float, float). Fixed ends of the axis, independent of the points that have arrived.
     floor: Floor of the captured energy.
     """
-    figure = base_figure(height)
+    figure = base_figure(460)
     best = [point for point in points if point["is_best"]]
     figure.add_scatter(
         x=[point["bytes_per_site"] for point in best],

@@ -129,11 +129,6 @@ class BinghamDraw:
     acceptance: float
     seconds: float
 
-    @property
-    def n_warmup(self) -> int:
-        """Number of burn-in entries of each trace that the diagnostics ignore."""
-        return int(self.energies.shape[1] // 2)
-
 
 def sample_matrix_bingham(
     matrix: FloatArray,

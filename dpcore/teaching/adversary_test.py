@@ -133,11 +133,6 @@ def _normal_density(z: FloatArray) -> FloatArray:
     return density
 
 
-def single_draw(mu: float, *, with_you: bool, rng: np.random.Generator) -> float:
-    """Draw one release, in units of the noise, with or without the person's row."""
-    return mu * with_you + float(rng.normal())
-
-
 def rounds_of_game(
     mu: float, n_rounds: int, rng: np.random.Generator
 ) -> tuple[BoolArray, FloatArray]:
@@ -249,20 +244,6 @@ def direction_law(moment: FloatArray, sigma: float, degrees: FloatArray) -> Floa
 def _unit(degrees: float | FloatArray) -> FloatArray:
     radians = np.radians(degrees)
     return np.array([np.cos(radians), np.sin(radians)])
-
-
-def rebuild(row: FloatArray, components: FloatArray, k: int) -> tuple[FloatArray, float]:
-    """Project a centred row on the first k components and back.
-
-    row: shape (n_features,)
-    components: shape (at least k, n_features), orthonormal rows
-    Returns: (row rebuilt, squared distance from the original as a share of its squared length)
-    """
-    basis = components[:k]
-    rebuilt = (row @ basis.T) @ basis
-    length = float(row @ row)
-    missed = row - rebuilt
-    return rebuilt, float(missed @ missed) / length if length > 0 else 0.0
 
 
 # One drawn digit as person 10,001 of `mnist-small`: what exact and private PCA show of it.

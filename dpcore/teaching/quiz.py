@@ -223,7 +223,8 @@ def _answers_of(row: Mapping[str, str | None], line: int) -> Answers:
     return answers
 
 
-# Exact tests of pairs.
+# Confidence of the limits.
+_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -368,26 +369,24 @@ def sign_flip_p(gains: Sequence[int]) -> float:
     return p_value
 
 
-def share_limits(
-    successes: int, trials: int, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Return exact two-sided limits of a share (Clopper & Pearson 1934), or None without trials."""
+def share_limits(successes: int, trials: int) -> tuple[float, float] | None:
+    """Return exact 95 % limits of a share (Clopper & Pearson 1934), or None without trials."""
     if trials == 0:
         return None
-    alpha, failures = (1 - confidence) / 2, trials - successes
+    alpha, failures = (1 - _CONFIDENCE) / 2, trials - successes
     low = 0.0 if successes == 0 else float(betaincinv(successes, failures + 1, alpha))
     high = 1.0 if failures == 0 else float(betaincinv(successes + 1, failures, 1 - alpha))
     return low, high
 
 
-def median_limits(values: Sequence[int], confidence: float = 0.95) -> tuple[int, int] | None:
-    """Return limits of the median with at least this confidence, for any distribution.
+def median_limits(values: Sequence[int]) -> tuple[int, int] | None:
+    """Return limits of the median with at least 95 % confidence, for any distribution.
 
     They are the order statistics k + 1 and n - k for the largest k with P(Bin(n, 1/2) <= k) <=
     alpha / 2; None if no such k exists.
     """
     ordered, n_values = sorted(values), len(values)
-    most, tail, k = (1 - confidence) / 2 * 2**n_values, 0, -1
+    most, tail, k = (1 - _CONFIDENCE) / 2 * 2**n_values, 0, -1
     while (tail := tail + math.comb(n_values, k + 1)) <= most:
         k += 1
     return None if k < 0 else (ordered[k], ordered[n_values - 1 - k])
