@@ -150,7 +150,9 @@ def test_without_a_seed_no_noise_comes_from_a_generator_that_can_be_worked_out(
 def test_cca_without_a_seed_draws_from_a_secret_stream(monkeypatch):
     made = []
     root = streams.secret_root
-    monkeypatch.setattr("dpcore.pca.estimators.private_estimator.secret_root", lambda: made.append(1) or root())
+    monkeypatch.setattr(
+        "dpcore.pca.estimators.private_estimator.secret_root", lambda: made.append(1) or root()
+    )
     rng = np.random.default_rng(0)
     PrivateCCA(1).fit(rng.normal(size=(300, 3)), rng.normal(size=(300, 3)))
     assert made

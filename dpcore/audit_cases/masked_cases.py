@@ -40,12 +40,12 @@ from dpcore.cca.canonical import joint_noise
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.masked import (
     MaskedRound,
+    guarantee_of_masked_sites,
+    guarantee_of_summands,
     honest_sites,
     masked_mean_round,
     masked_round,
     noise_of_summands,
-    promised_by_masked_sites,
-    promised_by_summands,
     release_scales,
 )
 from dpcore.pca.site import centre_of_sphere
@@ -99,7 +99,7 @@ def _of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> Audi
         _SUM,
         settings,
         CapeScales(math.inf, _N_SITES * noise.moment),
-        promised_by_summands(settings, n_samples, _D_OF_SITES),
+        guarantee_of_summands(settings, n_samples, _D_OF_SITES),
         adversary,
     )
 
@@ -111,7 +111,7 @@ def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> 
         "pca.cape",
         settings,
         release_scales(settings, n_samples),
-        promised_by_masked_sites(settings, n_samples, _D_OF_SITES),
+        guarantee_of_masked_sites(settings, n_samples, _D_OF_SITES),
         adversary,
     )
 

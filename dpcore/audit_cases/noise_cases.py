@@ -31,7 +31,7 @@ from dpcore.audit_cases.neighbours import (
 from dpcore.audit_cases.protocol_cases import rebuilt
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import Draw, ReleaseSettings, site_message
-from dpcore.pca.protocols.distributed import promised_by_sites
+from dpcore.pca.protocols.distributed import guarantee_of_sites
 from dpcore.pca.protocols.register import protocol
 from dpcore.privacy import (
     Accountant,
@@ -118,7 +118,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         family=DISTRIBUTED,
         covers="pca.dpdis",
         n_trials=PROTOCOL_TRIALS,
-        **claim(promised_by_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
+        **claim(guarantee_of_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
         **under_both(draws, moment, moment_prime),
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),

@@ -76,7 +76,7 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
     """
     if entry.kind is Kind.NONE:
         return ()
-    has_noisy_matrix = entry.promise(SETTINGS, [2], _D).sigma is not None
+    has_noisy_matrix = entry.guarantee(SETTINGS, [2], _D).sigma is not None
     case = matrix_case(entry) if has_noisy_matrix else direction_case(entry)
     return with_participants(entry, case, lambda who: two_sites_case(entry, who))
 

@@ -51,7 +51,7 @@ def promised_stages(spec: PipelineSpec, problem: LearningProblem) -> dict[str, G
     budget = stage_budgets(spec)[1] if reads_rows else None
     if budget is not None:
         settings = pca_settings(spec, problem, budget)
-        guarantees[PCA] = PROTOCOLS[spec.protocol].promise(
+        guarantees[PCA] = PROTOCOLS[spec.protocol].guarantee(
             settings, problem.moments.n_samples.tolist(), problem.X.shape[1]
         )
     epsilon = training_epsilon(spec)

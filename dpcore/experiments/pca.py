@@ -268,7 +268,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
         there = sites_that_answer(settings, self.sites, Repetition(self.seed))
         n_there = [len(sites[number]) for number in there]
         n_features = count_directions(self.knowledge, dataset.n_features)
-        return protocol(key).promise(settings, n_there, n_features)
+        return protocol(key).guarantee(settings, n_there, n_features)
 
     def guarantees(self) -> Mapping[str, Guarantee]:
         dataset = dataset_status(self.dataset)
@@ -535,7 +535,7 @@ def check_feasible(spec: RunSpec) -> None:
     sites = [fewest + 1] * more + [fewest] * (spec.sites - more)
     n_features = count_directions(spec.knowledge, status.n_features)
     for entry in entries:
-        entry.promise(settings, sites, n_features)
+        entry.guarantee(settings, sites, n_features)
 
 
 VARIABLE_FIELDS = RunSpec().variable_fields()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import plotly.graph_objects as go
@@ -174,10 +174,9 @@ def accused_svg(accusing: int, alt: str, *, is_in: bool) -> str:
     columns, rows, step = 20, 5, 22
     filled = f'fill="{FALSE_ALARM if is_in else MISS}"'
     empty = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * step} {rows * step}" '
-        f'role="img" aria-label="{alt}">'
-    ]
+    view = f"0 0 {columns * step} {rows * step}"
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img" '
+    parts = [f'{opening}aria-label="{alt}">']
     for dot in range(rows * columns):
         row, column = divmod(dot, columns)
         x, y = column * step + step / 2, row * step + step / 2

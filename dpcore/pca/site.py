@@ -324,7 +324,7 @@ def site_message(
     """Return a site's message to the aggregator.
 
     Guarantee: (epsilon, delta)-DP for each of the site's people under replace-one, with the exact
-        epsilon of `dpcore.pca.protocols.distributed.promised_by_sites`: without a mean that is
+        epsilon of `dpcore.pca.protocols.distributed.guarantee_of_sites`: without a mean that is
         `gaussian_epsilon(delta, message.sigma, sqrt(2) c^2 / n_samples)`. All steps after the noise
         are post-processing.
 

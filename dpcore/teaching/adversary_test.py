@@ -41,7 +41,7 @@ _N_POINTS = 241
 _PRIORS = np.linspace(0.002, 0.998, 250)
 
 
-def promise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
+def guarantee_of_noise(budget: PrivacyBudget, calibration: str = "analytic") -> Guarantee:
     """Return the guarantee of one noisy second moment, for any number of people."""
     return gaussian_guarantee(
         budget,
@@ -316,9 +316,9 @@ def _others() -> tuple[int, FloatArray]:
     return len(rows), second_moment(rows) * len(rows)
 
 
-def promise_to_all(budget: PrivacyBudget) -> Guarantee:
+def guarantee_with_drawing(budget: PrivacyBudget) -> Guarantee:
     """Return the guarantee of one noisy second moment that includes the drawing."""
-    of_one, n_people = promise(budget), _others()[0] + 1
+    of_one, n_people = guarantee_of_noise(budget), _others()[0] + 1
     sigma, change = _noise(of_one)
     # Sensitivity and noise are both proportional to 1 / n, so the guarantee does not change.
     return replace(of_one, sigma=sigma / n_people, l2_sensitivity=change / n_people)

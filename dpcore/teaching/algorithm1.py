@@ -429,7 +429,7 @@ def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
     return leading_directions(inbox.average, N_COMPONENTS, ranking="value", of_proxies=True)[1]
 
 
-def promise_of(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:
+def hospital_guarantee(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:
     """Return the guarantee of a hospital's message for each of its people."""
     settings = settings_of(epsilon)
     return noise_guarantee(

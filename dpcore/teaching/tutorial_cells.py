@@ -137,7 +137,7 @@ def pca(epsilon: float, print: Print) -> Cells:
     # %%
     pca = AnalyzeGaussPCA(10, epsilon=epsilon, delta=0.01, random_state=0).fit(rows)
     print("components", pca.components_.shape, "noise", pca.noise_scale_)
-    print(f"promise: epsilon {pca.guarantee_.epsilon:.4g} at delta {pca.guarantee_.delta:g}")
+    print(f"guarantee: epsilon {pca.guarantee_.epsilon:.4g} at delta {pca.guarantee_.delta:g}")
     yield None
 
     # %% [markdown]

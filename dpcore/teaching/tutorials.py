@@ -60,7 +60,7 @@ class Output:
 
     printed: str
     value: object = None
-    promises: dict[str, Guarantee] = field(default_factory=dict)
+    guarantees: dict[str, Guarantee] = field(default_factory=dict)
 
 
 def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
@@ -80,8 +80,8 @@ def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
             for name, result in named.items()
             if name not in reported
         }
-        promises = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
-        outputs.append(Output("\n".join(lines), value, promises))
+        guarantees = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
+        outputs.append(Output("\n".join(lines), value, guarantees))
         lines.clear()
         reported |= set(named)
     return tuple(outputs)

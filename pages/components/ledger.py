@@ -109,7 +109,7 @@ def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:
     settings = spec.settings(problem.n_features, problem.default_components)
     sites = problem.moments.n_samples.tolist()
     guarantees = {
-        key: PROTOCOLS[key].promise(settings, sites, problem.moments.n_features)
+        key: PROTOCOLS[key].guarantee(settings, sites, problem.moments.n_features)
         for key in spec.protocols
     }
     charge(spec.charges(guarantees, spec.repetitions, what))

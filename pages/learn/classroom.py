@@ -30,7 +30,7 @@ from dpcore.teaching.activities import (
     Quiz,
     Refused,
 )
-from dpcore.teaching.algorithm1 import PICTURES, SHAPE, components_of, promise_of
+from dpcore.teaching.algorithm1 import PICTURES, SHAPE, components_of, hospital_guarantee
 from dpcore.teaching.quiz import QUESTIONS, UNKNOWN, Phase, analyse_quiz, is_right, quiz_csv
 from dpcore.teaching.rooms import (
     AWAY_SECONDS,
@@ -492,7 +492,7 @@ def _hospitals_on_phone(visitor: Visitor, student: Student, activity: Hospitals)
             on_click=_send(visitor, epsilon),
             disabled=room.is_paused,
         )
-    holds = promise_of(activity.hospitals, seat, epsilon)
+    holds = hospital_guarantee(activity.hospitals, seat, epsilon)
     right, blind = icon_counts(holds)
     st.markdown(
         f"The best attacker guesses right about one patient at most **{right} of 100** times; "
@@ -576,7 +576,7 @@ def _hospitals_on_console(visitor: Visitor, activity: Hospitals) -> None:
 def _show_message(room: Room, activity: Hospitals, seat: int) -> None:
     message = activity.messages[seat]
     labels = {student.seat: student.label for student in room.students}
-    holds = promise_of(activity.hospitals, seat, activity.epsilons[seat])
+    holds = hospital_guarantee(activity.hospitals, seat, activity.epsilons[seat])
     right_of, blind = icon_counts(holds)
     name = notices.escape_markdown(labels.get(seat, f"Number {seat + 1}"))
     st.markdown(f"### Everything that the aggregator has from {name}")

@@ -24,9 +24,9 @@ from dpcore.teaching.adversary_test import (
     DATASET,
     N_CANDIDATES,
     drawn_digits,
+    guarantee_with_drawing,
     guess_drawing,
     play_rounds,
-    promise_to_all,
     row_of,
     seat_person,
 )
@@ -51,7 +51,7 @@ _ALMOST_SURE = 0.9995
 def show(selection: Selection) -> None:
     """Draw the page."""
     budget = PrivacyBudget(selection.spec.epsilon, selection.spec.delta)
-    promised = promise_to_all(budget)
+    promised = guarantee_with_drawing(budget)
     key = f"{budget.epsilon:g} {budget.delta:g}"
     if st.session_state.get(_VIEW, {}).get("of") != key:
         st.session_state[_VIEW] = {"of": key} | _compute(promised, budget)

@@ -52,7 +52,7 @@ _KEY = (
 def show(selection: Selection) -> None:
     """Draw the page."""
     budget = PrivacyBudget(selection.spec.epsilon, selection.spec.delta)
-    promised = adversary_test.promise(budget)
+    promised = adversary_test.guarantee_of_noise(budget)
     st.title(
         f"At ε = {plain(budget.epsilon)} the best attacker is right "
         f"{icon_counts(promised)[0]} times in 100; a coin, 50"
@@ -114,7 +114,7 @@ def _start_new_game() -> None:
 @cached(32)
 def _circle_of(budget: PrivacyBudget) -> dict[str, Any]:
     """Return what the circle shows at every angle, so that dragging needs no server."""
-    promised = adversary_test.promise(budget)
+    promised = adversary_test.guarantee_of_noise(budget)
     allowed = math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)
     turns = [adversary_test.turned(degrees, promised) for degrees in _ANGLES]
     frames = [
@@ -219,7 +219,7 @@ def _show_test(promised: Guarantee, budget: PrivacyBudget) -> None:
 
 @cached(16)
 def _belief_columns(budget: PrivacyBudget) -> dict[str, Any]:
-    return adversary_test.belief_columns(adversary_test.promise(budget))
+    return adversary_test.belief_columns(adversary_test.guarantee_of_noise(budget))
 
 
 def _show_beliefs(promised: Guarantee, budget: PrivacyBudget) -> None:

@@ -74,7 +74,7 @@ def _show_guarantees(outputs: tuple[Output, ...]) -> None:
     guarantees = {
         name: each
         for output in outputs
-        for name, each in output.promises.items()
+        for name, each in output.guarantees.items()
         if each.is_private
     }
     st.markdown("## Guarantees")

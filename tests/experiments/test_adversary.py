@@ -22,7 +22,7 @@ from dpcore.teaching.adversary_test import (
     direction_law,
     errors_at,
     first_direction,
-    promise,
+    guarantee_of_noise,
     trade_off_rows,
     turned,
 )
@@ -32,21 +32,21 @@ budgets = st.builds(PrivacyBudget, st.sampled_from(EPSILONS), st.sampled_from(DE
 
 @given(budgets, st.floats(-4, 8))
 def test_every_threshold_lies_on_the_curve_of_the_noise(budget, threshold):
-    mu = guarantee_mu(promise(budget))
+    mu = guarantee_mu(guarantee_of_noise(budget))
     type_one, type_two = errors_at(threshold, mu)
     assert type_two == pytest.approx(gaussian_trade_off(type_one, mu), abs=1e-7)
 
 
 @given(budgets)
 def test_the_noise_stays_above_its_promise_and_below_the_blind_guess(budget):
-    curves = {row["curve"]: row["type_two"] for row in trade_off_rows(promise(budget))}
+    curves = {row["curve"]: row["type_two"] for row in trade_off_rows(guarantee_of_noise(budget))}
     assert (curves["gaussian"] >= curves["approximate"] - 1e-9).all()
     assert (curves["gaussian"] <= curves["blind"] + 1e-12).all()
     assert (curves["pure"] >= curves["approximate"]).all()
 
 
 def test_published_noise_dips_below_its_promise_at_large_epsilon():
-    guarantee = promise(PrivacyBudget(10.0, 0.01), "published")
+    guarantee = guarantee_of_noise(PrivacyBudget(10.0, 0.01), "published")
     assert not guarantee.keeps_asked
     assert guarantee.epsilon == pytest.approx(20.1, abs=0.05)
     curves = {row["curve"]: row["type_two"] for row in trade_off_rows(guarantee)}
@@ -55,12 +55,12 @@ def test_published_noise_dips_below_its_promise_at_large_epsilon():
 
 def test_classic_is_refused_where_it_is_not_proven():
     with pytest.raises(ParameterError, match="epsilon"):
-        promise(PrivacyBudget(2.0, 0.01), "classic")
+        guarantee_of_noise(PrivacyBudget(2.0, 0.01), "classic")
 
 
 @given(budgets)
 def test_densities_integrate_to_one_and_fall_off_inside_the_picture(budget):
-    columns = densities(guarantee_mu(promise(budget)))
+    columns = densities(guarantee_mu(guarantee_of_noise(budget)))
     for name in ("with_you", "without_you"):
         # Simpson's rule would be finer; what lies outside four sigma is 6e-5.
         area = np.trapezoid(columns[name], columns["release"])
@@ -68,14 +68,14 @@ def test_densities_integrate_to_one_and_fall_off_inside_the_picture(budget):
 
 
 def test_beliefs_start_from_the_prior_and_stay_ordered():
-    columns = belief_columns(promise(PrivacyBudget(1.0, 0.01)))
+    columns = belief_columns(guarantee_of_noise(PrivacyBudget(1.0, 0.01)))
     for order in (("least", "prior", "greatest"), ("low", "median", "high")):
         assert (np.diff([columns[name] for name in order], axis=0) >= 0).all()
 
 
 @given(st.floats(-90, 90), budgets)
 def test_laws_of_the_direction_are_densities_and_keep_the_promise(degrees, budget):
-    guarantee = promise(budget)
+    guarantee = guarantee_of_noise(budget)
     turn = turned(degrees, guarantee)
     for law in (turn.law_before, turn.law_after):
         assert (law >= 0).all()
@@ -86,7 +86,7 @@ def test_laws_of_the_direction_are_densities_and_keep_the_promise(degrees, budge
 
 
 def test_the_exact_direction_swings():
-    turn = turned(70, promise(PrivacyBudget(1.0, 0.01)))
+    turn = turned(70, guarantee_of_noise(PrivacyBudget(1.0, 0.01)))
     assert turn.exact_turn > 60
     assert turn.private_shift < 0.25
     assert np.linalg.norm(np.vstack((turn.people, turn.after)), axis=1).max() <= 1 + 1e-12

@@ -11,9 +11,9 @@ from dpcore.privacy import PrivacyBudget, best_guess, guarantee_mu
 from dpcore.teaching.adversary_test import (
     N_CANDIDATES,
     drawn_digits,
+    guarantee_with_drawing,
     guess_drawing,
     play_rounds,
-    promise_to_all,
     row_of,
     seat_person,
 )
@@ -34,7 +34,7 @@ def test_the_attacker_guesses_at_small_epsilon_and_sees_the_drawing_at_large(dig
     row = row_of(DIGITS[digit])
     beliefs = []
     for epsilon in (0.001, 1, 5, 20, 50):
-        guarantee = promise_to_all(PrivacyBudget(epsilon, 1e-5))
+        guarantee = guarantee_with_drawing(PrivacyBudget(epsilon, 1e-5))
         guess = guess_drawing(row, guarantee, np.random.default_rng(3))
         assert guess.beliefs.sum() == pytest.approx(1)
         # Bayes' rule under (epsilon, 0): the odds grow by at most e^epsilon.
@@ -48,7 +48,7 @@ def test_the_attacker_guesses_at_small_epsilon_and_sees_the_drawing_at_large(dig
 
 
 def test_the_best_attacker_stays_at_its_law_and_below_the_bound():
-    guarantee, row = promise_to_all(PrivacyBudget(10, 1e-5)), row_of(DIGITS["5"])
+    guarantee, row = guarantee_with_drawing(PrivacyBudget(10, 1e-5)), row_of(DIGITS["5"])
     n_rounds = 400
     rounds = play_rounds(row, guarantee, n_rounds, 2, np.random.default_rng(5))
     # A blank sheet in the seat changes 1 / n where the noise is made for sqrt(2) / n.

@@ -56,7 +56,7 @@ def test_private_results_come_with_what_they_promise(key, named):
     promises = {
         name: guarantee
         for output in run_tutorial(key, 1.0)
-        for name, guarantee in output.promises.items()
+        for name, guarantee in output.guarantees.items()
         if guarantee.is_private
     }
     assert list(promises) == named

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from dpcore.privacy import ASSUMED, STATED, PrivacyBudget, best_guess, gaussian_mu, guarantee_mu
-from dpcore.teaching.adversary_test import promise, rounds_of_game
+from dpcore.teaching.adversary_test import guarantee_of_noise, rounds_of_game
 from tests.pages.opening import texts
 
 
@@ -42,7 +42,7 @@ def test_a_game_survives_other_controls_and_ends_with_its_epsilon(open_page):
 
 def test_the_best_attackers_hits_are_binomial_with_the_bound(false_alarm):
     n_rounds = 40_000
-    guarantee = promise(PrivacyBudget(1.0, 0.01))
+    guarantee = guarantee_of_noise(PrivacyBudget(1.0, 0.01))
     mu = guarantee_mu(guarantee)
     is_in, releases = rounds_of_game(mu, n_rounds, np.random.default_rng(7))
     hits = int(np.sum((releases > mu / 2) == is_in))

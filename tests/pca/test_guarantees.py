@@ -16,13 +16,18 @@ from dpcore.errors import ParameterError
 from dpcore.pca import Draw
 from dpcore.pca.protocols.distributed import dpdis, full
 from dpcore.pca.protocols.first_site import local
-from dpcore.pca.protocols.holder import pooled, promised_by_holder
-from dpcore.pca.protocols.masked import cape, masked_round, promised_by_masked_sites, release_scales
+from dpcore.pca.protocols.holder import guarantee_of_holder, pooled
+from dpcore.pca.protocols.masked import (
+    cape,
+    guarantee_of_masked_sites,
+    masked_round,
+    release_scales,
+)
 from dpcore.pca.protocols.references import exact, random
 from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (
+    guarantee_of_wishart,
     noisy_mean_of_wishart,
-    promised_by_wishart,
     wishart,
     with_pure_share,
 )
@@ -106,7 +111,7 @@ def test_no_two_rows_are_told_apart_better_than_promised(
         mean_share=share,
     )
     scales = noise_scales(n_samples, settings)
-    guarantee = promised_by_holder(settings, [n_samples], 2)
+    guarantee = guarantee_of_holder(settings, [n_samples], 2)
     promised = guarantee.l2_sensitivity / guarantee.sigma
     assert guarantee.sigma == scales.moment
 
@@ -133,7 +138,7 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
     moment = p**4 + q**4 - 2 * (p * q * t) ** 2
     mean = p**2 + q**2 - 2 * p * q * t
     square = moment / scales.moment**2 + (mean / scales.mean**2 if share else 0.0)
-    guarantee = promised_by_holder(settings, [1], 2)
+    guarantee = guarantee_of_holder(settings, [1], 2)
     promised = (guarantee.l2_sensitivity / guarantee.sigma) ** 2
     assert square.max() <= promised * (1 + 1e-9)
     assert square.max() >= 0.999 * promised
@@ -141,8 +146,8 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
 
 def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(settings_with):
     """sqrt(25 / 32) of the mu of two worst pairs at once; the printed noise stays."""
-    alone = promised_by_holder(settings_with(), [100], 12)
-    both = promised_by_holder(settings_with(mean_share=0.5), [100], 12)
+    alone = guarantee_of_holder(settings_with(), [100], 12)
+    both = guarantee_of_holder(settings_with(mean_share=0.5), [100], 12)
     assert both.sigma == pytest.approx(math.sqrt(2) * alone.sigma)
     ratio = (both.l2_sensitivity / both.sigma) / (alone.l2_sensitivity / alone.sigma)
     assert ratio**2 == pytest.approx(25 / 32)
@@ -151,8 +156,8 @@ def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(setting
 def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
     """As two worst pairs at once it would hold 0.848 where 1 was asked."""
     analytic = settings_with(calibration="analytic", mean_share=0.5)
-    sigma = promised_by_holder(analytic, [100], 12).sigma
-    whole = promised_by_holder(replace(analytic, mean_share=0.0), [100], 12)
+    sigma = guarantee_of_holder(analytic, [100], 12).sigma
+    whole = guarantee_of_holder(replace(analytic, mean_share=0.0), [100], 12)
     assert sigma == pytest.approx(math.sqrt(2 * 25 / 32) * whole.sigma)
     mu = whole.l2_sensitivity / whole.sigma * math.sqrt(25 / 32)
     assert gaussian_epsilon(0.01, 1.0, mu) == pytest.approx(0.848, abs=1e-3)
@@ -211,7 +216,7 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
     scale = np.sqrt(covariance.diagonal())
     correlation, unit = covariance / np.outer(scale, scale), change / scale
     found = float(unit @ np.linalg.solve(correlation, unit))
-    promised = promised_by_masked_sites(settings, people, 600)
+    promised = guarantee_of_masked_sites(settings, people, 600)
     (claim,) = (each for each in promised.against if each.adversary is who)
     mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / promised.l2_sensitivity
     law = stats.chi2(n_draws - len(seen) + 1)
@@ -249,7 +254,7 @@ def test_the_masked_mean_is_hidden_as_well_as_the_masked_matrix(settings_with, m
     either's: epsilon holds at the largest, whatever the mean takes."""
     for share in (0.0, 0.3, 0.9):
         settings = settings_with(masks=masks, calibration="analytic", mean_share=share)
-        found = promised_by_masked_sites(settings, moments.n_samples, 12)
+        found = guarantee_of_masked_sites(settings, moments.n_samples, 12)
         assert found.epsilon == pytest.approx(1.0, rel=1e-9)
         outsider = found.against[-1]
         assert outsider.adversary is Adversary.OUTSIDER
@@ -313,7 +318,7 @@ def test_a_wishart_difference_promises_pure_epsilon_and_its_sigma(
             mean = noisy_mean_of_wishart(draw)
             matrix += np.outer(mean, mean)
         noise.append((matrix - moments.pooled())[0, 0] / found.sigma[0])
-    assert found.guarantee == promised_by_wishart(settings, [int(moments.n_samples.sum())], 12)
+    assert found.guarantee == guarantee_of_wishart(settings, [int(moments.n_samples.sum())], 12)
     assert (found.guarantee.epsilon, found.guarantee.delta) == (0.7, 0.0)
     added, taken_off = rng.chisquare(order + 1, (2, 20_000)) / (2 * math.sqrt(order + 1))
     assert stats.ks_2samp(noise, added - taken_off).pvalue > false_alarm
@@ -340,7 +345,7 @@ def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, box, rng, fals
         lengths.append(np.linalg.norm(away) if box is None else np.abs(away / box).max())
         matrix = (found.components.T * found.eigenvalues) @ found.components
         entries.append((matrix - sites.around(centre_of_sphere(mean, box)))[0, 0])
-    assert found.guarantee == promised_by_wishart(settings, [400], 12)
+    assert found.guarantee == guarantee_of_wishart(settings, [400], 12)
     assert found.guarantee.epsilon == 0.7
     of_mean, of_moment = (part * 0.7 for part in (settled.mean_share, 1 - settled.mean_share))
     law = stats.gamma(12, scale=2 / (400 * of_mean))

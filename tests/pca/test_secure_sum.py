@@ -15,8 +15,8 @@ from dpcore.pca import Draw
 from dpcore.pca.protocols.holder import noisy_pool
 from dpcore.pca.protocols.masked import (
     BY_SUMMANDS,
+    guarantee_of_summands,
     masked_average,
-    promised_by_summands,
     secure_sum,
 )
 from dpcore.privacy import Adversary, gaussian_epsilon
@@ -57,7 +57,7 @@ def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, hone
         by_hand, rel=1e-9
     )
     assert max(by_hand.values()) == pytest.approx(settings.budget.epsilon, rel=1e-9)
-    assert found.guarantee == promised_by_summands(settings, draw.n_samples, 5)
+    assert found.guarantee == guarantee_of_summands(settings, draw.n_samples, 5)
     assert found.sigma_left == pytest.approx(math.sqrt(n_there) * sigma)
 
 

@@ -15,7 +15,7 @@ from dpcore.pca.protocols.first_site import local
 from dpcore.pca.protocols.holder import pooled
 from dpcore.pca.protocols.masked import cape
 from dpcore.pca.protocols.references import exact
-from dpcore.pca.protocols.sequential import join, promised_in_a_chain, sequential
+from dpcore.pca.protocols.sequential import guarantee_of_chain, join, sequential
 from dpcore.pca.settings import sites_that_answer
 from dpcore.privacy import Adversary, PrivacyBudget
 from dpcore.spectra import SiteMoments, projector_distance, site_moments
@@ -105,7 +105,7 @@ def test_a_chain_has_no_more_directions_than_its_last_site():
     settings = replace(SETTINGS, n_components=4)
     sentence = "n_components must be at most intermediate_dim=3 in a chain"
     with pytest.raises(ParameterError, match=sentence):
-        promised_in_a_chain(settings, SIZES, D)
+        guarantee_of_chain(settings, SIZES, D)
     with pytest.raises(ParameterError, match=sentence):
         sequential(draw(settings))
 

@@ -27,7 +27,7 @@ from dpcore.teaching.algorithm1 import (
     N_COMPONENTS,
     PICTURES,
     REACH,
-    promise_of,
+    hospital_guarantee,
     settings_of,
 )
 from dpcore.teaching.quiz import Phase
@@ -46,7 +46,7 @@ def test_the_class_finds_what_the_simulation_finds_bit_for_bit():
     simulated = PROTOCOLS["dpdis"].release(draw)
     np.testing.assert_array_equal(activity.components, simulated.components)
     assert sum(activity.n_bytes.values()) == simulated.bytes_sent.sum()
-    assert promise_of(activity.hospitals, 0, 5.0).epsilon == simulated.guarantee.epsilon
+    assert hospital_guarantee(activity.hospitals, 0, 5.0).epsilon == simulated.guarantee.epsilon
 
 
 def test_pure_chance_is_the_mean_of_random_subspaces():
@@ -97,7 +97,7 @@ def test_three_hospitals_of_a_small_a_middle_and_a_large_epsilon_find_most_of_th
 def test_delta_is_at_most_a_tenth_of_one_in_the_people_of_all_hospitals():
     for n_students in (1, 3, MOST_STUDENTS):
         hospitals = Hospitals(n_students).hospitals
-        promised = promise_of(hospitals, 0, 1.0)
+        promised = hospital_guarantee(hospitals, 0, 1.0)
         assert promised.delta <= 1 / (10 * sum(hospitals.moments.n_samples))
 
 
@@ -105,7 +105,7 @@ def test_what_a_hospital_promises_is_what_its_noise_keeps():
     activity = Hospitals(50)
     for epsilon in (0.5, 20.0):
         message, _ = activity.preview(3, epsilon)
-        promised = promise_of(activity.hospitals, 3, epsilon)
+        promised = hospital_guarantee(activity.hospitals, 3, epsilon)
         exact = gaussian_epsilon(promised.delta, message.sigma, math.sqrt(2) / message.n_samples)
         assert exact == pytest.approx(promised.epsilon) and promised.epsilon <= epsilon
 

@@ -10,7 +10,7 @@ from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.coded_messages import STEP, decode_site, encode_site, noise_factor
 from dpcore.pca.draw import Draw
-from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites, shared_centre
+from dpcore.pca.protocols.distributed import first_noisy_mean, guarantee_of_sites, shared_centre
 from dpcore.pca.protocols.protocol import (
     EVERY_SITE,
     Kind,
@@ -75,7 +75,7 @@ register(
         "Coded matrices",
         "Each site adds noise to its second moment and sends it rounded and entropy-coded.",
         coded,
-        promised_by_sites,
+        guarantee_of_sites,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,

@@ -33,7 +33,7 @@ from dpcore.pca.site import noise_of_sites
 from dpcore.privacy import Guarantee
 
 
-def promised_by_sites(
+def guarantee_of_sites(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int, trust: Trust = EVERY_SITE
 ) -> Guarantee:
     """Return the guarantee if every site releases its own noisy second moment."""
@@ -111,7 +111,7 @@ register(
         "DPdisPCA",
         "Each site adds noise to its second moment and sends its top R directions.",
         dpdis,
-        promised_by_sites,
+        guarantee_of_sites,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
@@ -128,7 +128,7 @@ register(
         "Full matrices",
         "Each site sends its whole noisy second moment: nothing is cut, more is sent.",
         full,
-        promised_by_sites,
+        guarantee_of_sites,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,

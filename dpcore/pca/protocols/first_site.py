@@ -32,7 +32,7 @@ from dpcore.streams import Purpose
 _LOCAL_STREAM = 1
 
 
-def promised_by_first_site(
+def guarantee_of_first_site(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Return the guarantee of `local`: only the rows of the first site are read."""
@@ -107,7 +107,7 @@ register(
         "One site alone",
         "The first site runs private PCA on its own people and sends nothing.",
         local,
-        promised_by_first_site,
+        guarantee_of_first_site,
         Kind.APPROXIMATE,
         Where.FIRST_SITE,
         FIRST_MOMENT,

@@ -39,7 +39,7 @@ _RELEASE = PooledRelease(
     traffic=lambda draw: (raw_row_bytes(draw), 1),
     purpose=Purpose.POOLED_NOISE,
 )
-pooled, promised_by_holder = _RELEASE.release, _RELEASE.promise
+pooled, guarantee_of_holder = _RELEASE.release, _RELEASE.guarantee
 # Noisy second moment and noisy mean of all rows.
 noisy_pool, noisy_mean_of_holder = _RELEASE.average, _RELEASE.mean
 
@@ -50,7 +50,7 @@ register(
         "Pooled, trusted",
         "A trusted aggregator holds all rows and adds noise once.",
         pooled,
-        promised_by_holder,
+        guarantee_of_holder,
         Kind.APPROXIMATE,
         Where.AFTER_POOLING,
         POOLED_MOMENT,

@@ -128,7 +128,7 @@ UNDER_CANCELLING_MASKS = PooledRelease(
 )
 # Top-K subspace of the average of masked messages (Imtiaz & Sarwate, capePCA), and its guarantee
 # against the aggregator, who reads every message, and against a site.
-cape, promised_by_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.promise
+cape, guarantee_of_masked_sites = UNDER_CANCELLING_MASKS.release, UNDER_CANCELLING_MASKS.guarantee
 # Noisy average of `cape`, and the average of the masked means before it.
 masked_average = UNDER_CANCELLING_MASKS.average
 noisy_mean_of_messages = UNDER_CANCELLING_MASKS.mean
@@ -271,7 +271,7 @@ BY_SUMMANDS = PooledRelease(
 )
 # Top-K subspace of the sum of the sites' noisy second moments, and its guarantee if as many sites
 # drop out as the study allows.
-secure_sum, promised_by_summands = BY_SUMMANDS.release, BY_SUMMANDS.promise
+secure_sum, guarantee_of_summands = BY_SUMMANDS.release, BY_SUMMANDS.guarantee
 
 
 register(
@@ -280,7 +280,7 @@ register(
         "CAPE",
         "Sites send whole matrices under masks that cancel: almost the noise of pooled rows.",
         cape,
-        promised_by_masked_sites,
+        guarantee_of_masked_sites,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         NoiseIdentity(
@@ -303,7 +303,7 @@ register(
         "Secure sum",
         "Sites send whole numbers under pairwise masks: the aggregator sees only their sum.",
         secure_sum,
-        promised_by_summands,
+        guarantee_of_summands,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         NoiseIdentity(

@@ -54,7 +54,7 @@ class PooledRelease:
     traffic: Callable[[Draw], tuple[IntArray, int]]
     purpose: Purpose
 
-    def promise(
+    def guarantee(
         self, settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
     ) -> Guarantee:
         """Return the guarantee of `release`, computed from public numbers."""

@@ -32,7 +32,7 @@ from dpcore.privacy import (
 from dpcore.streams import Purpose
 
 # (settings, samples at each site, n_features) -> Guarantee, without reading rows.
-Promise = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
+GuaranteeFunction = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
 
 _EVERYWHERE = (
     Assumption.ONE_ROW_A_PERSON,
@@ -267,8 +267,8 @@ class Protocol:
     key, title: Name in specs, addresses and on the command line; name on a page.
     summary: One sentence: who adds noise where, and what is sent.
     release: Draw -> Subspace.
-    promise: (ReleaseSettings, samples at each site, n_features) -> Guarantee of `release`, without
-        reading rows. Raises `ParameterError` if the protocol cannot run.
+    guarantee: (ReleaseSettings, samples at each site, n_features) -> Guarantee of `release`.
+        Reads no rows. Raises `ParameterError` if the protocol cannot run.
     noise: Identity of the noise that it reads; None without noise.
     shape: Shape of its noise, as in `dpcore.pca.assessment.noise_edge`, if no setting decides.
     average: Draw -> NoisyAverage, the noisy second moment of which `release` returns the leading
@@ -284,7 +284,7 @@ class Protocol:
     title: str
     summary: str
     release: Callable[[Draw], Subspace]
-    promise: Promise
+    guarantee: GuaranteeFunction
     kind: Kind
     where: Where
     noise: NoiseIdentity | None = None

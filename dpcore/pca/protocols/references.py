@@ -46,7 +46,7 @@ register(
     Protocol(
         "exact",
         "Exact PCA",
-        "No noise and no promise: the optimum the others are measured against.",
+        "No noise and no guarantee: the optimum that other results are compared with.",
         exact,
         no_guarantee,
         Kind.NONE,

@@ -15,7 +15,7 @@ from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import sent
-from dpcore.pca.protocols.distributed import first_noisy_mean, promised_by_sites, shared_centre
+from dpcore.pca.protocols.distributed import first_noisy_mean, guarantee_of_sites, shared_centre
 from dpcore.pca.protocols.protocol import (
     AT_SITES,
     Kind,
@@ -46,7 +46,7 @@ CHAIN = Trust(
 )
 
 
-def promised_in_a_chain(
+def guarantee_of_chain(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Return the guarantee of DPdisPCA, whose noise is read, without an aggregator as adversary.
@@ -60,7 +60,7 @@ def promised_in_a_chain(
             "holds no more directions",
             settings.n_components,
         )
-    return promised_by_sites(settings, n_samples, n_features, CHAIN)
+    return guarantee_of_sites(settings, n_samples, n_features, CHAIN)
 
 
 def sequential(draw: Draw) -> Subspace:
@@ -77,7 +77,7 @@ def sequential(draw: Draw) -> Subspace:
     """
     settings = draw.settings
     received = draw.proxies()
-    guarantee = promised_in_a_chain(settings, draw.n_samples, draw.moments.n_features)
+    guarantee = guarantee_of_chain(settings, draw.n_samples, draw.moments.n_features)
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.all_sites.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
     # The sum of all means goes round once; their average then comes along with the proxies.
@@ -134,7 +134,7 @@ register(
         "Chain of sites",
         "Sites in random order pass on the top R directions of their noisy moments so far.",
         sequential,
-        promised_in_a_chain,
+        guarantee_of_chain,
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,

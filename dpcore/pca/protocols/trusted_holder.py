@@ -24,19 +24,19 @@ from dpcore.mechanisms.bingham import BinghamDraw, sample_matrix_bingham
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.holder import (
+    guarantee_of_holder,
     noisy_mean_of_holder,
     noisy_pool,
     pooled,
-    promised_by_holder,
 )
 from dpcore.pca.protocols.protocol import (
     AT_AGGREGATOR,
     HOLDER,
+    GuaranteeFunction,
     Kind,
     Look,
     Neighbours,
     NoiseIdentity,
-    Promise,
     Protocol,
     Where,
     gaussian_guarantee,
@@ -254,20 +254,22 @@ def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = T
 _SULQ, _MODSULQ, _PPCA = 2, 3, 1
 
 
-def _promised_with(sigma_of: Callable[..., float]) -> Promise:
-    def promised(settings: ReleaseSettings, n_samples: Sequence[int], n_features: int) -> Guarantee:
+def _guarantee_with(sigma_of: Callable[..., float]) -> GuaranteeFunction:
+    def guarantee(
+        settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
+    ) -> Guarantee:
         people, bound = int(sum(n_samples)), settings.row_norm_bound
         sigma = sigma_of(n_features, people, settings.budget, row_norm_bound=bound)
         return noisy_moment_guarantee(settings.budget, sigma, people, bound)
 
-    return promised
+    return guarantee
 
 
-promised_by_sulq = _promised_with(sulq_sigma)
-promised_by_modsulq = _promised_with(modsulq_sigma)
+guarantee_of_sulq = _guarantee_with(sulq_sigma)
+guarantee_of_modsulq = _guarantee_with(modsulq_sigma)
 
 
-def promised_by_ppca(
+def guarantee_of_ppca(
     settings: ReleaseSettings, _n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Return pure epsilon, assuming that chains converge; K = 1 and K = D - 1 need no chains."""
@@ -353,7 +355,7 @@ register(
         "Analyze Gauss",
         "Central: Gaussian noise on the second moment of all rows.",
         pooled,
-        promised_by_holder,
+        guarantee_of_holder,
         Kind.APPROXIMATE,
         Where.HOLDER,
         POOLED_MOMENT,
@@ -369,7 +371,7 @@ register(
         "SuLQ",
         "Central: noise on every entry, scaled by a bound that grows with the dimension.",
         sulq,
-        promised_by_sulq,
+        guarantee_of_sulq,
         Kind.APPROXIMATE,
         Where.HOLDER,
         NoiseIdentity("sulq", "the pooled moment, by SuLQ", ("delta", "dropped_sites")),
@@ -386,7 +388,7 @@ register(
         "MOD-SuLQ",
         "Central: the same idea with symmetric noise and a smaller bound.",
         modsulq,
-        promised_by_modsulq,
+        guarantee_of_modsulq,
         Kind.APPROXIMATE,
         Where.HOLDER,
         NoiseIdentity("modsulq", "the pooled moment, by MOD-SuLQ", ("delta", "dropped_sites")),
@@ -402,7 +404,7 @@ register(
         "PPCA",
         "Central: draws a subspace at random, likelier the more variation it captures.",
         ppca,
-        promised_by_ppca,
+        guarantee_of_ppca,
         Kind.PURE,
         Where.HOLDER,
         # The number of chains changes every chain's draw, because chains share their planes.

@@ -51,7 +51,7 @@ _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 _WITHOUT, _SMALLEST = 0.25, 1e-6
 
 
-def promised_by_wishart(
+def guarantee_of_wishart(
     settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
 ) -> Guarantee:
     """Return pure epsilon for every requested delta; sigma is that of a diagonal entry."""
@@ -77,7 +77,7 @@ def wishart(draw: Draw) -> Subspace:
     mean = noisy_mean_of_wishart(draw) if _settled(draw).mean_share else None
     return NoisyAverage(
         draw.once(_noisy_moment),
-        promised_by_wishart(draw.settings, draw.n_samples, n_features),
+        guarantee_of_wishart(draw.settings, draw.n_samples, n_features),
         np.array([sigma]),
         raw_row_bytes(draw),
         sigma,
@@ -196,7 +196,7 @@ register(
         "Wishart difference",
         "A trusted aggregator adds one Wishart matrix, takes off another: pure ε, drawn exactly.",
         wishart,
-        promised_by_wishart,
+        guarantee_of_wishart,
         Kind.PURE,
         Where.AFTER_POOLING,
         NoiseIdentity(
