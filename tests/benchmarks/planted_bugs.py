@@ -295,7 +295,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/coded.py",
         "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
         "    exact = draw.moment_around(draw.centre, site)\n"
-        "    noisy = NoisySite((noisy.noisy + exact) / 2, noisy.n_samples, noisy.sigma)\n"
+        "    halved, sigma = (noisy.noisy + exact) / 2, noisy.sigma / 2\n"
+        "    noisy = NoisySite(halved, noisy.n_samples, sigma, noisy.noise)\n"
         "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
         (_AUDIT,),
     ),
