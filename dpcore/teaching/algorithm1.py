@@ -50,6 +50,8 @@ STEP_TITLES = {
     "average": "Sum",
     "components": "Components",
 }
+# Names of steps in addresses of earlier versions.
+FORMER_STEPS = {"local moment": "moment", "decomposition": "truncation"}
 _MOST_SITES_SHOWN = 2
 
 
