@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.data import DatasetStatus, list_datasets
 from dpcore.data.dataset import read_limits, written_limits
@@ -88,6 +88,8 @@ FORMER_CONTROLS: dict[str, tuple[str, Callable[[str], str]]] = {
     "reproduce_2012_draws": ("papers_runs", str),
     "reproduce_repaired": ("papers_repaired", str),
 }
+# Streamlit has no public name for the type of its containers.
+_Container = AbstractContextManager[object]
 _LONGEST_SENTENCE = 400
 _LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
 _SELECTION, _UNBOUND = "_selection", "_unbound"
@@ -288,23 +290,24 @@ def _status(name: str) -> DatasetStatus:
     return next(each for each in numeric_datasets() if each.name == name)
 
 
-def _dataset(place: DeltaGenerator | None) -> DatasetStatus:
+def _dataset(place: _Container | None) -> DatasetStatus:
     statuses = {each.name: each for each in numeric_datasets()}
     name = st.session_state.get("dataset", DEFAULTS["dataset"])
     if name not in statuses:
         st.session_state["dataset"] = name = DEFAULTS["dataset"]
     if place is not None:
         accept_link("dataset", tuple(statuses), _dataset_label, several=False)
-        name = place.selectbox(
-            "Data set",
-            list(statuses),
-            index=list(statuses).index(DEFAULTS["dataset"]),
-            key="dataset",
-            format_func=_dataset_label,
-            on_change=_follow_dataset,
-            bind="query-params",
-            persist_state="session",
-        )
+        with place:
+            name = st.selectbox(
+                "Data set",
+                list(statuses),
+                index=list(statuses).index(DEFAULTS["dataset"]),
+                key="dataset",
+                format_func=_dataset_label,
+                on_change=_follow_dataset,
+                bind="query-params",
+                persist_state="session",
+            )
     return statuses[name]
 
 
@@ -319,7 +322,7 @@ def _follow_dataset() -> None:
 
 
 def _draw(
-    name: str, place: DeltaGenerator | None, dataset: DatasetStatus, values: Mapping[str, Any]
+    name: str, place: _Container | None, dataset: DatasetStatus, values: Mapping[str, Any]
 ) -> Any:
     """Draw one control, or return its value if the page does not show it."""
     usual = defaults(dataset)[name]
@@ -334,7 +337,8 @@ def _draw(
     bound = {"bind": "query-params", "persist_state": "session"}
     if name in st.session_state[_UNBOUND]:  # Streamlit raises OverflowError for these
         bound = {}
-    return getattr(place, widget.kind)(key=name, **widget.arguments, **bound)
+    with place:
+        return getattr(st, widget.kind)(key=name, **widget.arguments, **bound)
 
 
 @dataclass(frozen=True)

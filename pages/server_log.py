@@ -12,6 +12,9 @@ import time
 import traceback
 from collections.abc import Callable
 
+# Streamlit has no option for single messages; its level of logging also hides this app's errors.
+# A logger with another name in a later version is not limited, which `tests/server/test_log.py`
+# detects.
 _LOGGERS = (
     "streamlit.web.server.starlette.starlette_websocket",
     "streamlit.runtime.app_session",

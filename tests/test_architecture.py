@@ -303,16 +303,12 @@ def figures_take_tables_and_know_no_algorithm() -> Breaches:
 
 @rule
 def streamlits_internals_are_named_in_one_module() -> Breaches:
-    """One module imports submodules of Streamlit. Types that have no public name are exempt."""
-    types = {
-        "streamlit.delta_generator.DeltaGenerator",
-        "streamlit.navigation.page.StreamlitPage",
-    }
+    """One module imports submodules of Streamlit."""
     for source in PAGES:
         if source.name == "pages/streamlit_private.py":
             continue
         for line, name in source.imports:
-            if name.startswith("streamlit.") and name not in types:
+            if name.startswith("streamlit."):
                 yield f"{source.name}:{line} imports {name}"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpcore.audit_cases.attack import (
     CONFIDENCE,
@@ -185,20 +185,20 @@ def _advance(attack: CaseAttack) -> None:
 
 def _draw_claim(attack: CaseAttack) -> None:
     case = attack.case
-    words = _draw_needle(0.0, case.epsilon)
     subject = "A published formula" if case.family == _FLAWED else f"“{case.name}”"
-    words.title(f"{subject} claims {claim_of(case)}. Can you break it?")
-    words.markdown(
-        f"The attack draws {attack.n_trials:,} results with her record and {attack.n_trials:,} "
-        "without, and tries to tell them apart."
-    )
-    if words.button("Attack", type="primary", key="audit_attack"):
-        st.session_state[_PAUSED] = False
-        st.rerun()
+    with _draw_needle(0.0, case.epsilon):
+        st.title(f"{subject} claims {claim_of(case)}. Can you break it?")
+        st.markdown(
+            f"The attack draws {attack.n_trials:,} results with her record and "
+            f"{attack.n_trials:,} without, and tries to tell them apart."
+        )
+        if st.button("Attack", type="primary", key="audit_attack"):
+            st.session_state[_PAUSED] = False
+            st.rerun()
 
 
-def _draw_needle(found: float, claim: float) -> DeltaGenerator:
-    """Draw the needle and return the place of the words next to it."""
+def _draw_needle(found: float, claim: float) -> AbstractContextManager[object]:
+    """Draw the needle and return the container of the words next to it."""
     picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
     picture.image(
         gauge_svg(found, claim, dark=is_dark()),
@@ -211,15 +211,16 @@ def _draw_needle(found: float, claim: float) -> DeltaGenerator:
 def _draw_result(attack: CaseAttack) -> None:
     growth = attack.growth()
     if not growth:
-        _draw_needle(0.0, attack.case.epsilon).title("Learning what to look at …")
+        with _draw_needle(0.0, attack.case.epsilon):
+            st.title("Learning what to look at …")
         return
     last, case = growth[-1], attack.case
     sentence = _finding(attack)
-    words = _draw_needle(last.epsilon_exact, case.epsilon)
-    words.title(sentence)
-    words.markdown(
-        f"With {100 * attack.confidence:g} % confidence ε is above {last.epsilon_exact:.3g}."
-    )
+    with _draw_needle(last.epsilon_exact, case.epsilon):
+        st.title(sentence)
+        st.markdown(
+            f"With {100 * attack.confidence:g} % confidence ε is above {last.epsilon_exact:.3g}."
+        )
     view, growing = st.columns([2, 3], gap="large")
     with view:
         st.markdown(f"**The attacker sees** {case.sees}")

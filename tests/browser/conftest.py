@@ -242,5 +242,8 @@ def _note_response(watched: Watched, response) -> None:
 
 
 def _is_search_for_server(url: str) -> bool:
-    """Return whether a script of Streamlit looks for the server below the address of a page."""
+    """Return whether a script of Streamlit looks for the server below the address of a page.
+
+    A direct link to a page of any Streamlit app causes these two requests, which end with 404.
+    """
     return url.endswith(("/_stcore/health", "/_stcore/host-config"))
