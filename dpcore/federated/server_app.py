@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from logging import INFO
 from pathlib import Path
 
@@ -151,7 +151,7 @@ class Network:
         started = last_report = time.monotonic()
         reported: list[str] = []
         while node_of and time.monotonic() - started < seconds:
-            for message in _pulled(self._grid.pull_messages, node_of):
+            for message in self._grid.pull_messages(list(node_of)):
                 node = node_of.pop(message.metadata.reply_to_message_id)
                 replies[node] = _reply_in(message)
             if node_of and time.monotonic() - last_report > _SAY_SECONDS:
@@ -163,12 +163,6 @@ class Network:
             if node_of:
                 time.sleep(_POLL_SECONDS)
         return replies
-
-
-def _pulled(
-    pull: Callable[[Iterable[str]], Iterable[Message]], ids: Iterable[str]
-) -> list[Message]:
-    return [message for message in pull(sorted(ids)) if message is not None]
 
 
 def _message(node: int, kind: str, body: bytes, seconds: float) -> Message:

@@ -57,7 +57,7 @@ class DelimitedText:
     def batches(self) -> Iterator[tuple[Block, float]]:
         """Yield columns of some rows, as texts, and the share of the file that was read."""
         n_rows = 0
-        with self.file.opened() as file:
+        with self.file.open() as file:
             try:
                 rows = _LineCounter(self._rows_of(file))
                 for batch in self._open_rows(rows):
@@ -95,7 +95,7 @@ class DelimitedText:
 
     def _rows_of(self, file: Any) -> Any:
         """Return the stream of the lines below the header, in UTF-8."""
-        stream, header = self.file.unpacked(file), self.header
+        stream, header = self.file.unpack(file), self.header
         if self.file.footer_lines or header.encoding not in ("utf-8", "utf-8-sig"):
             rows = _rows_in_utf8(stream, header, self.file.footer_lines)
             return io.BufferedReader(_Chunks(rows), BUFFER)
@@ -135,9 +135,9 @@ class DelimitedText:
     def _line_of_ragged(self) -> int | None:
         """Return the first line whose number of cells differs from the header; None if unknown."""
         try:
-            with self.file.opened() as file:
+            with self.file.open() as file:
                 text = io.TextIOWrapper(
-                    self.file.unpacked(file), self.header.encoding, "replace", newline=""
+                    self.file.unpack(file), self.header.encoding, "replace", newline=""
                 )
                 records = _records(text, self.header.separator, self.header.line)
                 for line, cells, _ in islice(records, 1, _MOST_COUNTED):
@@ -150,8 +150,8 @@ class DelimitedText:
     def _line_not_decoded(self) -> int | None:
         """Return the first line that cannot be decoded."""
         decoder, line = codecs.getincrementaldecoder(self.header.encoding)(), 1
-        with self.file.opened() as file:
-            stream = self.file.unpacked(file)
+        with self.file.open() as file:
+            stream = self.file.unpack(file)
             try:
                 while raw := stream.read(BUFFER):
                     line += decoder.decode(raw).count("\n")
@@ -249,8 +249,8 @@ def _split_last_lines(text: str, n_lines: int) -> tuple[str, str]:
 
 def _encoding_of(file: TableFile) -> tuple[str, bool]:
     """Return the encoding, as given or from the first bytes, and whether a mark states it."""
-    with file.opened() as stream:
-        first = file.unpacked(stream).read(4)
+    with file.open() as stream:
+        first = file.unpack(stream).read(4)
     marks = {
         codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
         codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
@@ -271,8 +271,8 @@ def _beginning(
 ) -> tuple[str, ParameterError | None]:
     """Return at least the first n_characters of a text, or all, and a decoding error if any."""
     decoder, text = codecs.getincrementaldecoder(encoding)(), ""
-    with file.opened() as packed:
-        stream = file.unpacked(packed)
+    with file.open() as packed:
+        stream = file.unpack(packed)
         try:
             while len(text) < n_characters:
                 raw = stream.read(BUFFER)
@@ -335,7 +335,7 @@ def _with_all_keys(found: Sequence[Header], keys: Sequence[str]) -> list[Header]
 
 def _refuse_other_kinds(file: TableFile) -> None:
     """Refuse files of another kind, and name the kind."""
-    with file.opened() as stream:
+    with file.open() as stream:
         first = stream.read(4)
     for beginning, kind in _KINDS.items():
         if first.startswith(beginning) and not (kind == "gzip" and file.ending.endswith(".gz")):

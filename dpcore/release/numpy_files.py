@@ -27,15 +27,13 @@ def free_mapped_pages(matrix: Any) -> None:
 def load_numpy_file(file: TableFile) -> Any:
     if file.ending == ".npz":
         path = Path(file.path)
-        return unpacked_npz(
-            path if file.content is None else io.BytesIO(file.content), _LARGEST_NPZ
-        )
+        return unpack_npz(path if file.content is None else io.BytesIO(file.content), _LARGEST_NPZ)
     if file.content is None:
         return np.load(file.path, mmap_mode="r", allow_pickle=False)
     return np.load(io.BytesIO(file.content), allow_pickle=False)
 
 
-def unpacked_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
+def unpack_npz(file: Path | BinaryIO, most_bytes: int) -> dict[str, AnyArray]:
     """Return the arrays of an NPZ file of at most most_bytes bytes.
 
     Raises `ValueError`, `OSError` or `zipfile.BadZipFile`, or another exception of NumPy, if the

@@ -36,7 +36,7 @@ class ParquetPart:
     n_rows: int
     ending: str = ".parquet"
 
-    def opened(self) -> Any:
+    def open(self) -> Any:
         """Open the whole file as an Arrow stream."""
         return self.fragment.open()
 
@@ -74,7 +74,7 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
         whole = ParquetPart(fragment, name, (), 0)
         with (
             refuse_damaged(whole.ending, whole.name),
-            whole.opened() as stream,
+            whole.open() as stream,
             parquet.ParquetFile(stream) as file,
         ):
             try:
@@ -183,7 +183,7 @@ def read_row_groups(
 
     # Arrow reads a column's pages lazily if it has a buffer.
     with (
-        file.opened() as stream,
+        file.open() as stream,
         parquet.ParquetFile(stream, buffer_size=BUFFER) as table,
     ):
         require_columns(keys, table.schema_arrow.names)

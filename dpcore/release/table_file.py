@@ -143,12 +143,12 @@ class TableFile:
         """Whether the ending is that of a delimited text."""
         return self.ending.removesuffix(".gz") in TEXTS
 
-    def opened(self) -> Any:
+    def open(self) -> Any:
         """Open the file as an Arrow stream of its bytes."""
         in_memory = self.content is not None
         return pa.BufferReader(self.content) if in_memory else pa.OSFile(str(self.path))
 
-    def unpacked(self, stream: Any) -> Any:
+    def unpack(self, stream: Any) -> Any:
         """Return the stream, decompressed if the ending is .gz."""
         is_packed = self.ending.endswith(".gz")
         return pa.CompressedInputStream(stream, "gzip") if is_packed else stream

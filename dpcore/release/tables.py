@@ -275,7 +275,7 @@ def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
         source = ParquetPart(first, os.path.basename(first.path), (), 0)
     with refuse_damaged(source.ending, source.name):
         if source.ending == ".parquet":
-            with source.opened() as stream, parquet.ParquetFile(stream) as table:
+            with source.open() as stream, parquet.ParquetFile(stream) as table:
                 return tuple(table.schema_arrow.names)
         if (
             isinstance(file, TableFile)

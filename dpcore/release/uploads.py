@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.release.cells import Cells, Marks, is_date, names_of, numbers_of
 from dpcore.release.dictionary import MOST_FEATURES
-from dpcore.release.numpy_files import unpacked_npz
+from dpcore.release.numpy_files import unpack_npz
 from dpcore.release.table_file import DAMAGED, TEXTS, WORKBOOK, Block, Header, TableFile
 from dpcore.release.tables import Table, header_of
 
@@ -180,7 +180,7 @@ def _parquet(file: TableFile) -> Upload:
 
 
 def _npz(file: TableFile) -> Upload:
-    arrays: dict[str, Any] = unpacked_npz(io.BytesIO(file.content or b""), LARGEST_UNPACKED)
+    arrays: dict[str, Any] = unpack_npz(io.BytesIO(file.content or b""), LARGEST_UNPACKED)
     matrix = arrays.get("X")
     if matrix is not None and matrix.ndim == 2:
         arrays = {f"x{number}": column for number, column in enumerate(matrix.T, 1)}

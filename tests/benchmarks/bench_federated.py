@@ -51,7 +51,7 @@ N_SITES, SITE = 3, "hospital_2"
 # Faults that make the aggregator wait until its deadline. The deadline of other faults is late, so
 # that a loaded machine does not change their outcome.
 FAULTS_WITH_WAITING, SHORT_WAIT, LONG_WAIT = ("node", "silent"), 40.0, 120.0
-JOIN_SECONDS = 60.0
+JOIN_SECONDS = 30.0
 SECONDS_OF_RUN, SECONDS_TO_END = 300.0, 20.0
 # Processes of a trial inherit this variable, so those that outlive their network are found.
 MARK = "DPCORE_TRIAL"
