@@ -163,7 +163,7 @@ def answer(part: NoisyPart, query: SiteQuery, *, rng: np.random.Generator) -> Si
     disagreement = np.maximum(squares / n_probes - phi**2, 0) / max(n_probes - 1, 1)
     leading = query.vectors[: query.n_ranks].astype(part.noisy.dtype)
     noisy_energies = np.einsum("kd,kd->k", leading @ part.noisy, leading).astype(np.float64)
-    # With m the released mean, A = M - E + (m xi^T + xi m^T) - xi xi^T. The probes account for the
+    # Given the released mean m, A = M - E + (m xi^T + xi m^T) - xi xi^T. The probes account for the
     # components' response to xi; 2 - 1 of its variance remain along each.
     mean_variance = 0.0 if part.mean is None else part.mean.sigma**2
     return SiteAnswer(
