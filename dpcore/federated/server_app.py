@@ -151,9 +151,15 @@ class Network:
         started = last_report = time.monotonic()
         reported: list[str] = []
         while node_of and time.monotonic() - started < seconds:
+            failed: list[str] = []
             for message in self._grid.pull_messages(list(node_of)):
                 node = node_of.pop(message.metadata.reply_to_message_id)
                 replies[node] = _reply_in(message)
+                if kind == ASK and replies[node].status != ANSWERED:
+                    failed.append(self._name(node))
+            # The aggregator gives the reasons at the end of the round.
+            if failed and node_of:
+                say(f"{', '.join(failed)} failed; waiting for the other sites")
             if node_of and time.monotonic() - last_report > _SAY_SECONDS:
                 last_report = time.monotonic()
                 names = sorted(map(self._name, node_of.values()))

@@ -153,6 +153,18 @@ def test_a_node_that_goes_offline_is_left_out_at_once(plan_with, grid_of, tmp_pa
     assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
 
 
+def test_a_failed_site_is_named_before_slow_sites_answer(plan_with, grid_of, sentences):
+    plan = plan_with(round_seconds=1.0)
+    grid, _ = grid_of(plan)
+    network = server_app.Network(grid, plan, NODES)
+    network.join()
+    grid.offline.add(NODES["two"])
+    grid.lost.add(NODES["three"])
+    network.ask(dict.fromkeys(NAMES, b"{}"))
+    # The guards refuse the request, which is empty.
+    assert "one, two, four failed; waiting for the other sites" in sentences
+
+
 @pytest.mark.parametrize(
     "content",
     [
