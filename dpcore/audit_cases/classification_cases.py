@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.audit_cases.neighbours import capped, claim, under_both
+from dpcore.audit_cases.neighbours import claim, make_samplers, round_ratio
 from dpcore.classification import PrivateFits, PrivateLogisticRegression, PrivateSVM, fit_many
 from dpcore.privacy.audit import AuditCase, Statistic
 
@@ -104,7 +104,7 @@ def classifier_case(name: str, estimator: _Classifier, data: _Neighbours) -> Aud
         covers=f"classification.{type(estimator).__name__}.{estimator.method}",
         **claim(guarantee),
         sees="the released weights",
-        **under_both(draws, data.rows, data.rows_prime),
+        **make_samplers(draws, data.rows, data.rows_prime),
         statistic=statistic,
         neighbours=data.sentence,
     )
@@ -132,7 +132,7 @@ def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
         family=FAMILY,
         epsilon=sum(epsilons[:2]),
         delta=0.0,
-        **under_both(draws, data.rows, data.rows_prime),
+        **make_samplers(draws, data.rows, data.rows_prime),
         statistic=lambda both: towards * (both @ (betas * [-1, 1])),
         neighbours=data.sentence,
     )
@@ -189,7 +189,7 @@ def _output_likelihood_ratio(beta: float, exact: FloatArray, exact_prime: FloatA
 
     def score(weights: FloatArray) -> FloatArray:
         distances = (np.linalg.norm(weights - at, axis=2) for at in (exact_prime, exact))
-        return capped(beta * np.subtract(*distances).sum(axis=1))
+        return round_ratio(beta * np.subtract(*distances).sum(axis=1))
 
     return score
 
@@ -227,6 +227,6 @@ def _objective_likelihood_ratio(
             - log_density(weights[:, task], data.rows_prime, positive)
             for task, positive in enumerate(classes)
         ]
-        return capped(np.sum(ratios, axis=0))
+        return round_ratio(np.sum(ratios, axis=0))
 
     return score

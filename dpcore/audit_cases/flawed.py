@@ -16,8 +16,8 @@ from dpcore.arrays import FloatArray
 from dpcore.audit_cases.neighbours import (
     BUDGET,
     TURN,
+    make_samplers,
     projection_on,
-    under_both,
     worst_second_moments,
 )
 from dpcore.mechanisms import symmetric_gaussian_noise
@@ -64,7 +64,7 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
     return AuditCase(
         name=f"published noise, asked ε = {epsilon:g}",
         **asdict(budget),
-        **under_both(noisy, moment, moment_prime),
+        **make_samplers(noisy, moment, moment_prime),
         statistic=projection_on(moment - moment_prime),
         is_gaussian=True,
         neighbours=TURN,
@@ -93,7 +93,7 @@ def wishart_noise() -> AuditCase:
         name="Wishart noise",
         epsilon=1.0,
         delta=0.0,
-        **under_both(draws, first, second),
+        **make_samplers(draws, first, second),
         statistic=least_eigenvalue_of_the_rest,
         neighbours="The only row turns from the first axis to the second.",
         flaw="The noise is never negative, so a release below your outer product rules you out.",
@@ -110,7 +110,7 @@ def one_seed_for_all_sites() -> AuditCase:
     return AuditCase(
         name="one seed for all sites",
         **asdict(BUDGET),
-        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        **make_samplers(draws, _MOMENT, _MOMENT_PRIME),
         statistic=lambda messages: _score(messages[:, 0] - messages[:, 1]),
         adversary=Adversary.AGGREGATOR,
         sees="both sites' messages",
@@ -137,7 +137,7 @@ def masks_that_forget_the_sites() -> AuditCase:
         **asdict(BUDGET),
         adversary=Adversary.SITE,
         sees="the result, its own rows and its own noise",
-        **under_both(draws, _MOMENT, _MOMENT_PRIME),
+        **make_samplers(draws, _MOMENT, _MOMENT_PRIME),
         statistic=lambda views: _score(2 * views[:, 0] - views[:, 1]),
         is_gaussian=True,
         neighbours="One person's row at the first site turns from the first axis to the second.",
@@ -156,7 +156,7 @@ def noise_on_upper_triangle() -> AuditCase:
     return AuditCase(
         name="lower triangle without noise",
         **asdict(BUDGET),
-        **under_both(
+        **make_samplers(
             draws,
             np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0),
             np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0),
@@ -178,7 +178,7 @@ def scaling_by_the_largest_norm() -> AuditCase:
     return AuditCase(
         name="scaling by the largest norm",
         **asdict(BUDGET),
-        **under_both(draws, long, short),
+        **make_samplers(draws, long, short),
         neighbours="One person ten times larger than the rest becomes like the rest.",
         flaw="The divisor is read from the private rows, so one person moves the rows of all.",
     )
@@ -190,7 +190,7 @@ def one_budget_for_two_releases() -> AuditCase:
     return AuditCase(
         name="one ε spent on two plots",
         **asdict(BUDGET),
-        **under_both(partial(_additive, _sigma()), twice, twice_prime),
+        **make_samplers(partial(_additive, _sigma()), twice, twice_prime),
         statistic=lambda pairs: _score(pairs[:, 0] + pairs[:, 1]),
         sees="both releases",
         is_gaussian=True,
@@ -217,7 +217,7 @@ def bingham_by_wrong_acceptance(
     b = envelope_scale(spectrum)
 
     def draws(axis: int, rng: np.random.Generator, n: int) -> FloatArray:
-        squares = wrongly_accepted(spectrum, n, rng=rng)
+        squares = sample_by_wrong_acceptance(spectrum, n, rng=rng)
         squares[:, [0, axis]] = squares[:, [axis, 0]]
         return squares
 
@@ -235,7 +235,7 @@ def bingham_by_wrong_acceptance(
         name="Bingham by wrong acceptance",
         epsilon=epsilon,
         delta=0.0,
-        **under_both(draws, 0, 1),
+        **make_samplers(draws, 0, 1),
         statistic=log_ratio,
         neighbours=f"Of {2 * n_others + 1} people on two axes of {n_features}, one turns from the "
         "first, which has one more, to the second.",
@@ -255,7 +255,9 @@ def envelope_scale(spectrum: FloatArray) -> float:
     return scale
 
 
-def wrongly_accepted(spectrum: FloatArray, n: int, *, rng: np.random.Generator) -> FloatArray:
+def sample_by_wrong_acceptance(
+    spectrum: FloatArray, n: int, *, rng: np.random.Generator
+) -> FloatArray:
     """Draw squared coordinates of unit vectors, density proportional to exp(-t) (1 + 2 t / b)^-D.
 
     This is the law of accepted draws if t = x^T A x and the probability is divided by (1 + 2 t /
@@ -317,7 +319,7 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
         name="a solver that stops early",
         epsilon=epsilon,
         delta=0.0,
-        **under_both(draws, 5.0, 3.0),
+        **make_samplers(draws, 5.0, 3.0),
         statistic=lambda weights: weights,
         neighbours="One person's row turns around, and the gradient falls below the tolerance.",
         flaw="One person decides whether the solver stops at once, and no noise is made for that.",

@@ -21,8 +21,8 @@ from dpcore.audit_cases.neighbours import (
     PROTOCOL_TRIALS,
     SPHERE,
     claim,
-    one_by_one,
     projection_on,
+    sample_one_by_one,
     worst_second_moments,
 )
 from dpcore.audit_cases.protocol_cases import (
@@ -30,9 +30,9 @@ from dpcore.audit_cases.protocol_cases import (
     SHARE,
     TURN_FROM_MEAN,
     SiteData,
-    expected,
+    expected_matrices,
+    mean_change,
     moments_around,
-    turned_mean,
     worst_on_sphere,
 )
 from dpcore.cca import distributed_cca
@@ -197,8 +197,8 @@ def masked_case(
         n_trials=PROTOCOL_TRIALS,
         **claim(guarantee, adversary),
         sees=_SEES[is_site, has_result],
-        sampler_d=one_by_one(lambda repetition: view(pair[0], repetition)),
-        sampler_d_prime=one_by_one(lambda repetition: view(pair[1], repetition)),
+        sampler_d=sample_one_by_one(lambda repetition: view(pair[0], repetition)),
+        sampler_d_prime=sample_one_by_one(lambda repetition: view(pair[1], repetition)),
         statistic=_score(pair, mean_sigma, 1 if has_result else _N_SITES, found),
         is_gaussian=True,
         **_prepared(settings),
@@ -255,12 +255,12 @@ def _score_on_sphere(
     centres = np.array(
         [centre_of_sphere(mean, sigma=mean_sigma, image_shape=picture) for mean in means]
     )
-    middles, changes = expected(pair, centres)
+    middles, changes = expected_matrices(pair, centres)
     less = views.copy()
     less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
     remainder = found(less)
     scores: FloatArray = np.einsum("nij,nij->n", remainder[:, :, :-1], changes)
-    return scores + remainder[:, :, -1] @ turned_mean(pair)
+    return scores + remainder[:, :, -1] @ mean_change(pair)
 
 
 def _neighbours(settings: ReleaseSettings) -> tuple[SiteData, SiteData]:

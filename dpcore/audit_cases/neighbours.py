@@ -63,23 +63,23 @@ class Samplers(TypedDict):
     sampler_d_prime: Sampler
 
 
-def under_both(
+def make_samplers(
     draws: Callable[[Data, np.random.Generator, int], FloatArray], data: Data, data_prime: Data
 ) -> Samplers:
     """Return the samplers of one mechanism on two neighbouring data sets."""
     return Samplers(sampler_d=partial(draws, data), sampler_d_prime=partial(draws, data_prime))
 
 
-def seen_by(adversary: Adversary, sees: str, case: AuditCase) -> AuditCase:
+def with_adversary(adversary: Adversary, sees: str, case: AuditCase) -> AuditCase:
     """Return the same attack by another adversary, with the claim against that adversary."""
     if case.guarantee is None:
         raise ValueError(f"{case.name} comes with no guarantee that names an adversary")
     return replace(case, sees=sees, **claim(case.guarantee, adversary))
 
 
-def seen_by_a_site(case: AuditCase) -> AuditCase:
+def with_site_adversary(case: AuditCase) -> AuditCase:
     """Return the same attack by a site that adds no noise of its own."""
-    return seen_by(Adversary.SITE, RESULT_AND_OWN_ROWS, case)
+    return with_adversary(Adversary.SITE, RESULT_AND_OWN_ROWS, case)
 
 
 def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +93,7 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, F
     return moments[0], moments[1]
 
 
-def among_others(row: FloatArray, *, pairs: int = 8) -> FloatArray:
+def embed_row(row: FloatArray, *, pairs: int = 8) -> FloatArray:
     """Return rows of which `row` is the first and the others lie evenly along all axes.
 
     The other rows have mean zero and keep all directions of the centred moment above the noise.
@@ -141,7 +141,7 @@ def log_ratio_of_rounded(
     return ratios
 
 
-def capped(log_ratio: FloatArray) -> FloatArray:
+def round_ratio(log_ratio: FloatArray) -> FloatArray:
     """Round log-likelihood ratios of pure guarantees, which often attain their maximum.
 
     Rounding errors would separate equal values, and a threshold could lie between them.
@@ -154,12 +154,12 @@ def laplace_ratio(exact: FloatArray, exact_prime: FloatArray, scale: FloatArray)
 
     def score(releases: FloatArray) -> FloatArray:
         nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
-        return capped(np.sum(nearer / scale, axis=1))
+        return round_ratio(np.sum(nearer / scale, axis=1))
 
     return score
 
 
-def one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
+def sample_one_by_one(release: Callable[[Repetition], FloatArray]) -> Sampler:
     """Return a sampler that draws each release as a separate repetition."""
     return lambda rng, n: np.stack(
         [release(Repetition(int(seed))) for seed in rng.integers(2**63, size=n)]

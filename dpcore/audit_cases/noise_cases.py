@@ -20,15 +20,15 @@ from dpcore.audit_cases.neighbours import (
     N_SAMPLES,
     PROTOCOL_TRIALS,
     TURN,
-    among_others,
     claim,
+    embed_row,
     laplace_ratio,
-    one_by_one,
+    make_samplers,
     projection_on,
-    under_both,
+    sample_one_by_one,
     worst_second_moments,
 )
-from dpcore.audit_cases.protocol_cases import rebuilt
+from dpcore.audit_cases.protocol_cases import rebuild_matrix
 from dpcore.mechanisms import NOISE_SHAPES, symmetric_gaussian_noise
 from dpcore.pca import Draw, ReleaseSettings, site_message
 from dpcore.pca.protocols.distributed import guarantee_of_sites
@@ -90,7 +90,7 @@ def second_moment_case(
         epsilon=gaussian_epsilon(budget.delta, sigma, l2_sensitivity_of_second_moment(n_samples)),
         delta=budget.delta,
         sees="the noisy second moment",
-        **under_both(draws, moment, moment_prime),
+        **make_samplers(draws, moment, moment_prime),
         statistic=projection_on(moment - moment_prime),
         is_gaussian=True,
         neighbours=TURN,
@@ -120,7 +120,7 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         **claim(guarantee_of_sites(settings, [N_SAMPLES], n_features), Adversary.AGGREGATOR),
         sees="every site's message",
-        **under_both(draws, moment, moment_prime),
+        **make_samplers(draws, moment, moment_prime),
         statistic=lambda proxies: score(proxies @ proxies.swapaxes(1, 2)),
         is_gaussian=True,
         neighbours=TURN,
@@ -187,7 +187,7 @@ def statistic_case(
         covers=f"statistics.{function.func.__name__}.{mechanism}",
         **claim(guarantee),
         sees="the released statistic",
-        **under_both(draws, values, values_prime),
+        **make_samplers(draws, values, values_prime),
         statistic=projection_on(exact - exact_prime)
         if projects
         else laplace_ratio(exact, exact_prime, np.atleast_1d(released.noise_scale)),
@@ -219,7 +219,7 @@ def components_case(name: str, epsilons: Sequence[float]) -> AuditCase:
     moments, moments_prime = _worst_moments()
 
     def sampler(moments: SiteMoments) -> Sampler:
-        return one_by_one(
+        return sample_one_by_one(
             lambda repetition: np.stack(
                 [
                     _components(moments, each, replace(repetition, index=index))[0]
@@ -254,7 +254,7 @@ def components_and_mean_case() -> AuditCase:
     The turn attains the sensitivity of both: the value in the column falls from 1 to 0.
     """
     # Half of the other values lie below the bounds and are clipped.
-    rows, rows_prime = (among_others(axis) for axis in np.eye(_COMPOSED_D)[:2])
+    rows, rows_prime = (embed_row(axis) for axis in np.eye(_COMPOSED_D)[:2])
     exact, exact_prime = (np.clip(data[:, 0], 0.0, 1.0).mean() for data in (rows, rows_prime))
     moments, moments_prime = _worst_moments()
 
@@ -267,7 +267,7 @@ def components_and_mean_case() -> AuditCase:
             rng = repetition.rng(Purpose.STATISTIC)
             return np.append(matrix.ravel(), mean(rows, BUDGET.epsilon, rng).value)
 
-        return one_by_one(both)
+        return sample_one_by_one(both)
 
     _, guarantee, sigma = _components(moments, _SETTINGS, Repetition(0))
     released = mean(rows, BUDGET.epsilon, np.random.default_rng(0))
@@ -320,7 +320,7 @@ def mean_and_variance_case(*, n: int = 50) -> AuditCase:
         ]
 
     def sampler(values: FloatArray) -> Sampler:
-        return one_by_one(
+        return sample_one_by_one(
             lambda repetition: np.array(
                 [float(each) for each in released(values, BUDGET.epsilon, repetition)]
             )
@@ -366,10 +366,10 @@ def _components(
     released = protocol("pooled").release(
         Draw(moments, settings, repetition, proxies=False, average=False)
     )
-    return rebuilt(released), released.guarantee, float(released.sigma[0])
+    return rebuild_matrix(released), released.guarantee, float(released.sigma[0])
 
 
 def _worst_moments() -> tuple[SiteMoments, SiteMoments]:
-    at_both = (among_others(axis) for axis in np.eye(_COMPOSED_D)[:2])
+    at_both = (embed_row(axis) for axis in np.eye(_COMPOSED_D)[:2])
     first, second = (site_moments(rows, (np.arange(len(rows)),)) for rows in at_both)
     return first, second

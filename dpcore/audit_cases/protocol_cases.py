@@ -31,13 +31,13 @@ from dpcore.audit_cases.neighbours import (
     RESULT_AND_OWN_NOISE,
     SPHERE,
     TURN,
-    among_others,
     claim,
+    embed_row,
     log_ratio_of_rounded,
-    one_by_one,
     projection_on,
-    seen_by,
-    seen_by_a_site,
+    sample_one_by_one,
+    with_adversary,
+    with_site_adversary,
 )
 from dpcore.data import Dataset, prepare
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
@@ -78,25 +78,25 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
         return ()
     has_noisy_matrix = entry.guarantee(SETTINGS, [2], _D).sigma is not None
     case = matrix_case(entry) if has_noisy_matrix else direction_case(entry)
-    return with_participants(entry, case, lambda who: two_sites_case(entry, who))
+    return add_participants(entry, case, lambda who: two_sites_case(entry, who))
 
 
-def with_participants(
+def add_participants(
     entry: Protocol, case: AuditCase, by_participant: Callable[[Adversary], AuditCase]
 ) -> tuple[AuditCase, ...]:
     """Return the outsider's case and the cases of the other untrusted adversaries."""
     cases = [case]
-    for adversary in untrusted(case.guarantee):
+    for adversary in list_untrusted(case.guarantee):
         if adversary is Adversary.OUTSIDER:
             continue
         if entry.where is not Where.EVERY_SITE:
-            cases.append(seen_by_a_site(case))
+            cases.append(with_site_adversary(case))
         elif not entry.neighbours.has_own_cases:
             cases.append(by_participant(adversary))
     return tuple(cases)
 
 
-def untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
+def list_untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
     """Return the adversaries against whom a guarantee holds."""
     against = () if guarantee is None else guarantee.against
     return tuple(each.adversary for each in against if not each.is_trusted)
@@ -109,7 +109,7 @@ def settings_of(entry: Protocol) -> ReleaseSettings:
     return replace(SETTINGS, budget=PrivacyBudget(epsilon, BUDGET.delta), **changes)
 
 
-def drawn(
+def make_draw(
     entry: Protocol, moments: SiteData, settings: ReleaseSettings, repetition: Repetition
 ) -> Draw:
     """Return a draw with the messages that this protocol reads."""
@@ -145,9 +145,11 @@ def protocol_case(
     """Return a case in which an adversary sees view(draw); claims are those of the release."""
 
     def sampler(moments: SiteData) -> Sampler:
-        return one_by_one(lambda repetition: view(drawn(entry, moments, settings, repetition)))
+        return sample_one_by_one(
+            lambda repetition: view(make_draw(entry, moments, settings, repetition))
+        )
 
-    guarantee = entry.release(drawn(entry, pair[0], settings, Repetition(0))).guarantee
+    guarantee = entry.release(make_draw(entry, pair[0], settings, Repetition(0))).guarantee
     return AuditCase(
         family=family_of(entry),
         covers=f"pca.{entry.key}",
@@ -159,7 +161,7 @@ def protocol_case(
     )
 
 
-def sent(
+def compute_message(
     entry: Protocol,
     draw: Draw,
     site: int,
@@ -190,7 +192,7 @@ def matrix_case(
         entry,
         settings,
         neighbours,
-        lambda draw: rebuilt(entry.release(draw)),
+        lambda draw: rebuild_matrix(entry.release(draw)),
         statistic=_score_of_turn(entry, settings, neighbours),
         is_gaussian=is_gaussian(entry),
         neighbours=TURN,
@@ -207,8 +209,12 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     share, own = neighbours[0].weights
 
     def view(draw: Draw) -> FloatArray:
-        first = sent(entry, draw, 0) if by_aggregator else rebuilt(entry.release(draw))
-        return np.stack([first, sent(entry, draw, 1)])
+        first = (
+            compute_message(entry, draw, 0)
+            if by_aggregator
+            else rebuild_matrix(entry.release(draw))
+        )
+        return np.stack([first, compute_message(entry, draw, 1)])
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
         first, second = views[:, 0], views[:, 1]
@@ -324,21 +330,21 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
 def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
     """Return moments of sites; the first site holds `row`. Raw rows exceed the norm bound."""
     rows, sites = _among_others_at_sites(row, n_sites)
-    return site_moments(as_prepared(rows, "bounded"), sites)
+    return site_moments(prepare_rows(rows, "bounded"), sites)
 
 
 def _rows_at_sites(row: FloatArray, n_sites: int) -> SiteRows:
     rows, sites = _among_others_at_sites(row, n_sites)
-    return SiteRows.of(as_prepared(rows, "sphere"), sites)
+    return SiteRows.of(prepare_rows(rows, "sphere"), sites)
 
 
 def _among_others_at_sites(row: FloatArray, n_sites: int) -> tuple[FloatArray, list[IntArray]]:
-    at_sites = [among_others(row), *[among_others(np.eye(_D)[0])] * (n_sites - 1)]
+    at_sites = [embed_row(row), *[embed_row(np.eye(_D)[0])] * (n_sites - 1)]
     rows = TOO_LONG * np.vstack(at_sites)
     return rows, np.array_split(np.arange(len(rows)), n_sites)
 
 
-def as_prepared(rows: FloatArray, mode: str) -> FloatArray:
+def prepare_rows(rows: FloatArray, mode: str) -> FloatArray:
     """Return rows in units of the public bound, as `prepare` returns them."""
     raw = Dataset(
         name="worst",
@@ -351,7 +357,7 @@ def as_prepared(rows: FloatArray, mode: str) -> FloatArray:
     return prepare(raw, mode=mode).X
 
 
-def rebuilt(subspace: Subspace) -> FloatArray:
+def rebuild_matrix(subspace: Subspace) -> FloatArray:
     """Return the matrix with these eigenpairs."""
     return (subspace.components.T * subspace.eigenvalues) @ subspace.components
 
@@ -382,11 +388,11 @@ def private_mean_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
         return ()
     cases = [private_mean_case(entry, entry.neighbours.noisy_mean)]
     if entry.where is Where.EVERY_SITE and not entry.neighbours.has_own_cases:
-        cases.append(seen_by_a_second_site(entry))
+        cases.append(second_site_case(entry))
     return tuple(cases)
 
 
-def seen_by_a_second_site(entry: Protocol) -> AuditCase:
+def second_site_case(entry: Protocol) -> AuditCase:
     """Return the attack on the first of two sites by the second, which knows its own message.
 
     The sites receive the means to centre by. A view contains the result, the second site's message
@@ -397,8 +403,8 @@ def seen_by_a_second_site(entry: Protocol) -> AuditCase:
 
     def view(draw: Draw) -> FloatArray:
         means = all_noisy_means(draw)
-        own = sent(entry, draw, 1, means=(means[1], weights @ means))
-        return np.vstack([rebuilt(entry.release(draw)), own, means])
+        own = compute_message(entry, draw, 1, means=(means[1], weights @ means))
+        return np.vstack([rebuild_matrix(entry.release(draw)), own, means])
 
     moment_score, mean_score = _scores(entry, pair)
 
@@ -455,7 +461,7 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
     pair = worst_sites(n_sites)
 
     def view(draw: Draw) -> FloatArray:
-        return np.column_stack([rebuilt(entry.release(draw)), noisy_mean(draw)])
+        return np.column_stack([rebuild_matrix(entry.release(draw)), noisy_mean(draw)])
 
     moment_score, mean_score = _scores(entry, pair)
 
@@ -464,9 +470,9 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
         around_zero = centred + means[:, :, None] * means[:, None, :]
         return moment_score(around_zero) + mean_score(means)
 
-    guarantee = entry.release(drawn(entry, pair[0], with_mean(entry), Repetition(0))).guarantee
+    guarantee = entry.release(make_draw(entry, pair[0], with_mean(entry), Repetition(0))).guarantee
     # The result of a single site is its message.
-    is_read = n_sites == 1 and Adversary.AGGREGATOR in untrusted(guarantee)
+    is_read = n_sites == 1 and Adversary.AGGREGATOR in list_untrusted(guarantee)
     return protocol_case(
         entry,
         with_mean(entry),
@@ -497,21 +503,21 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
             # Denoising in columns would shrink the diagonal, where the two data sets differ.
             bases = (cosine_basis(PICTURE), *DENOISED)
             case = matrix_case(entry, on_sphere=True, bases=bases)
-        case = replace(case, name=_named(entry), centring=SPHERE)
+        case = replace(case, name=_name_on_sphere(entry), centring=SPHERE)
     else:
         case = sphere_case(entry, parts)
 
     def by_participant(adversary: Adversary) -> AuditCase:
         if adversary is Adversary.SITE:
-            return seen_by_a_second_site_on_sphere(entry, parts)
+            return second_site_case_on_sphere(entry, parts)
         sees = "every site's message and noisy mean"
         if entry.neighbours.message is not None:
             case_of_message = coded_message_case_on_sphere(entry, entry.neighbours.message)
-            return seen_by(adversary, sees, case_of_message)
+            return with_adversary(adversary, sees, case_of_message)
         # The result of a single site is its message.
-        return seen_by(adversary, sees, case)
+        return with_adversary(adversary, sees, case)
 
-    return with_participants(entry, case, by_participant)
+    return add_participants(entry, case, by_participant)
 
 
 def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
@@ -524,14 +530,14 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
         released = entry.release(draw)
         if released.centre is None:
             raise ValueError(f"{entry.key} says no centre")
-        return np.column_stack([rebuilt(released), released.centre])
+        return np.column_stack([rebuild_matrix(released), released.centre])
 
     return protocol_case(
         entry,
         with_mean_on_sphere(entry),
         pair,
         view,
-        name=_named(entry),
+        name=_name_on_sphere(entry),
         sees="the result, and the mean that rows are taken around",
         centring=SPHERE,
         statistic=lambda views: score(
@@ -547,7 +553,7 @@ def coded_message_case_on_sphere(
 ) -> AuditCase:
     """Return the case of an adversary who decodes a site's message before it is denoised."""
     pair, settings = worst_on_sphere(1), with_mean_on_sphere(entry)
-    sigma, turned = noise_scales(int(pair[0].n_samples[0]), settings).moment, turned_mean(pair)
+    sigma, turned = noise_scales(int(pair[0].n_samples[0]), settings).moment, mean_change(pair)
 
     def view(draw: Draw) -> FloatArray:
         mean = all_noisy_means(draw)[0]
@@ -556,7 +562,7 @@ def coded_message_case_on_sphere(
 
     def likelihood_ratio_of_message(views: FloatArray) -> FloatArray:
         matrices, centres, means = views[:, :, :_D], views[:, :, _D], views[:, :, _D + 1]
-        middles, changes = expected(pair, centres)
+        middles, changes = expected_matrices(pair, centres)
         exact, exact_prime = middles[:, 0] + changes / 2, middles[:, 0] - changes / 2
         scores = rounded_score(entry, settings, sigma, matrices, exact, exact_prime)
         return means @ turned + scores
@@ -566,7 +572,7 @@ def coded_message_case_on_sphere(
         settings,
         pair,
         view,
-        name=_named(entry),
+        name=_name_on_sphere(entry),
         centring=SPHERE,
         statistic=likelihood_ratio_of_message,
         is_gaussian=is_gaussian(entry),
@@ -574,7 +580,7 @@ def coded_message_case_on_sphere(
     )
 
 
-def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
+def second_site_case_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
     """Return the attack on the first of two sites by the second, which knows its own message.
 
     A view contains the result, the second site's message and both noisy means. The sites receive
@@ -588,7 +594,9 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
 
     def view(draw: Draw) -> FloatArray:
         means = all_noisy_means(draw)
-        return np.vstack([rebuilt(entry.release(draw)), sent(entry, draw, 1), means])
+        return np.vstack(
+            [rebuild_matrix(entry.release(draw)), compute_message(entry, draw, 1), means]
+        )
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
         result, own, means = (
@@ -609,7 +617,7 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
         pair,
         view,
         Adversary.SITE,
-        name=_named(entry),
+        name=_name_on_sphere(entry),
         sees="the result, the mean that comes back, its own rows and its own noise",
         centring=SPHERE,
         statistic=of_the_first_site,
@@ -621,10 +629,10 @@ def seen_by_a_second_site_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> Au
 def likelihood_ratio(pair: tuple[SiteRows, SiteRows], site: int | None = None) -> Score:
     """Return the score of a noisy matrix and a noisy mean, of one site or of all."""
     first, second = (rows if site is None else rows.at([site]) for rows in pair)
-    weights, turned = first.weights, turned_mean((first, second))
+    weights, turned = first.weights, mean_change((first, second))
 
     def score(matrices: FloatArray, centres: FloatArray, means: FloatArray) -> FloatArray:
-        middles, changes = expected((first, second), centres)
+        middles, changes = expected_matrices((first, second), centres)
         middle = np.tensordot(middles, weights, axes=(1, 0))
         scores: FloatArray = means @ turned + np.einsum("nij,nij->n", matrices - middle, changes)
         return scores
@@ -632,7 +640,7 @@ def likelihood_ratio(pair: tuple[SiteRows, SiteRows], site: int | None = None) -
     return score
 
 
-def turned_mean(pair: tuple[SiteRows, SiteRows]) -> FloatArray:
+def mean_change(pair: tuple[SiteRows, SiteRows]) -> FloatArray:
     """Return the (D,) change of the first site's mean, weighted as in the likelihood ratio.
 
     The mean's noise is smaller by the weight, so its part of the likelihood ratio is larger.
@@ -641,7 +649,9 @@ def turned_mean(pair: tuple[SiteRows, SiteRows]) -> FloatArray:
     return mean_weight(SHARE) ** 2 * change
 
 
-def expected(pair: tuple[SiteRows, SiteRows], centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+def expected_matrices(
+    pair: tuple[SiteRows, SiteRows], centres: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the expected matrices around n released centres.
 
     The (n, S, D, D) matrices of all sites are midpoints of the two data sets; the (n, D, D)
@@ -675,7 +685,7 @@ def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteR
 
     def site_rows(row: FloatArray) -> SiteRows:
         at_sites = [np.vstack([each, others]) for each in (row, *[top] * (n_sites - 1))]
-        rows = as_prepared(np.vstack(at_sites), "sphere")
+        rows = prepare_rows(np.vstack(at_sites), "sphere")
         picture = PICTURE if parts == WHOLE else None
         at = np.split(np.arange(len(rows)), n_sites)
         return SiteRows.of(rows, at, parts=parts, image_shape=picture)
@@ -683,5 +693,5 @@ def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteR
     return site_rows(np.eye(_D_WITH_MEAN)[:1]), site_rows(-np.eye(_D_WITH_MEAN)[:1])
 
 
-def _named(entry: Protocol) -> str:
+def _name_on_sphere(entry: Protocol) -> str:
     return f"{entry.title}, on the sphere"

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from dpcore.data import dataset_status
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Finished, Row, gathered
+from dpcore.experiments.engine import Finished, Row, group_by_key
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import ALL_PRINTED, ReleaseSpec
 from dpcore.experiments.store import Store
@@ -86,7 +86,9 @@ def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
 
     The part above the floor is printed if the rows have a floor.
     """
-    groups = gathered(((*(row[field] for field in varying), row["protocol"]), row) for row in rows)
+    groups = group_by_key(
+        ((*(row[field] for field in varying), row["protocol"]), row) for row in rows
+    )
     head = "".join(f"{field:>18}  " for field in varying)
     has_floor = all("floor" in row for row in rows)
     floors = f" {'floor':>7} {'above':>7}" if has_floor else ""

@@ -40,7 +40,7 @@ from dpcore.experiments.cca_views import (
     ViewSource,
     cut_from_text,
 )
-from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.engine import Row, group_by_key
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
 from dpcore.experiments.ranking import Ranked, rank_ways, ranking_points, reasons_left_out, ways_for
 from dpcore.experiments.run_statistics import chance_of_mean_above, count_hits, least_share
@@ -401,7 +401,7 @@ def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[fl
 
 def _print_summary(rows: Sequence[Row], over: str | None) -> None:
     """Print mean and spread of the captured share, one line per protocol and value."""
-    groups = gathered(((row["protocol"], row[over] if over else None), row) for row in rows)
+    groups = group_by_key(((row["protocol"], row[over] if over else None), row) for row in rows)
     print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
     for (protocol, value), members in groups.items():
         shares = [row["correlation_share"] for row in members]

@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 
 from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.classification_spec import PRIVATE
-from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.engine import Row, group_by_key
 
 # Shares of PCA that are compared. At 0 the subspace is random. Training needs a positive share, so
 # the last share leaves a twentieth for it.
@@ -41,7 +41,7 @@ def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
 
 def best_split(rows: Iterable[Row]) -> Best:
     """Return the best of the shares in the rows, from `pca_share` and `test_error`."""
-    errors: dict[float, list[float]] = gathered(
+    errors: dict[float, list[float]] = group_by_key(
         (row["pca_share"], row["test_error"]) for row in rows
     )
     means = {share: fmean(found) for share, found in errors.items()}

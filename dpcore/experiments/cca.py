@@ -30,7 +30,7 @@ from dpcore.experiments.charge_keys import (
     make_stream_key,
     noise_key,
 )
-from dpcore.experiments.engine import Row, Spec, joined, row_from
+from dpcore.experiments.engine import Row, Spec, join_key, row_from
 from dpcore.experiments.spec import ReleaseRow, ReleaseSpec, release_settings
 from dpcore.params import again, param
 from dpcore.pca import ReleaseSettings
@@ -157,10 +157,10 @@ class CcaSpec(ReleaseSpec, Spec):
         key = ("pairs", *bounds, *noise_key(cell | {"norm_bound": None}, name))
         release = Release.of(
             guarantee,
-            key=joined(*key),
+            key=join_key(*key),
             label=describe_noise(cell, name, matrix),
             dataset=self.source.name,
-            partition=joined("pairs", self.source, *make_people_key(cell))
+            partition=join_key("pairs", self.source, *make_people_key(cell))
             if entry.is_alone
             else EVERYONE,
             sites=(0,) if entry.is_alone else None,

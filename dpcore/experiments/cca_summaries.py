@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from dpcore.experiments.cca import TITLES, CcaSpec
-from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.engine import Row, group_by_key
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.summaries import counted, crossing, percent
 from dpcore.experiments.sweep import Sweep, collect
@@ -27,7 +27,7 @@ for protocol in spec.protocols:
     print(f"{protocol:<8} {fmean(shares):.4f} of it captured, mean of {len(shares)} draws")"""
 
 
-def captured(rows: Sequence[Row], protocol: str) -> float:
+def mean_captured(rows: Sequence[Row], protocol: str) -> float:
     """Return the mean share of the exact total correlation over the draws of one protocol."""
     return fmean(row["correlation_share"] for row in rows if row["protocol"] == protocol)
 
@@ -53,7 +53,7 @@ def cca_headline(rows: Sequence[Row], protocol: str) -> str:
 def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
     """Describe the captured correlation of other protocols and random directions."""
     others = [key for key in dict.fromkeys(row["protocol"] for row in rows) if key != protocol]
-    parts = [f"{TITLES[key]} keeps {percent(captured(rows, key))}" for key in others]
+    parts = [f"{TITLES[key]} keeps {percent(mean_captured(rows, key))}" for key in others]
     floor = f"random directions {percent(rows[0]['random_share'])}"
     return f"{', '.join([*parts, floor])}.".replace("random d", "Random d", not others)
 
@@ -64,7 +64,7 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
     The curve is linear in log epsilon between neighbouring points. The result is the lowest epsilon
     of the rows if it reaches the share already, and infinity if none does.
     """
-    shares = gathered((row["epsilon"], row["correlation_share"]) for row in rows)
+    shares = group_by_key((row["epsilon"], row["correlation_share"]) for row in rows)
     means = ((epsilon, fmean(values)) for epsilon, values in sorted(shares.items()))
     reached = crossing(means, share)
     return math.inf if reached is None else reached

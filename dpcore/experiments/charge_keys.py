@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dpcore.experiments.engine import is_charged, joined, merged
+from dpcore.experiments.engine import is_charged, join_key, merge_charges
 from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.spec import PRIVATE_MEAN_MODES
 from dpcore.pca.protocols.protocol import Kind, NoiseIdentity
@@ -36,7 +36,7 @@ def compute_charges(rows: Iterable[Cell]) -> list[Charge]:
                 *noise_key(row, row["protocol"]))  # fmt: skip
         numbers.setdefault(same, set()).add(row["repetition"])
         examples.setdefault(same, row)
-    return merged(
+    return merge_charges(
         make_charge(row, row["protocol"], guarantee, frozenset(numbers[same]))
         for same, row in examples.items()
         if is_charged(guarantee := _guarantee_of(row))
@@ -125,7 +125,7 @@ def describe_noise(cell: Cell, key: str, matrix: str) -> str:
 
 def make_stream_key(cell: Cell, key: str) -> str:
     """Return the key of the unit noise that the repetitions of a seed scale."""
-    return joined(get_noise_identity(cell, key).words, cell["seed"])
+    return join_key(get_noise_identity(cell, key).words, cell["seed"])
 
 
 def make_charge(cell: Cell, key: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
@@ -136,10 +136,10 @@ def make_charge(cell: Cell, key: str, guarantee: Guarantee, draws: frozenset[int
     is_first_site = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
     release = Release.of(
         guarantee,
-        key=joined(*noise_key(cell, key)),
+        key=join_key(*noise_key(cell, key)),
         label=describe_noise(cell, key, describe_matrix(cell, key)),
         dataset=cell["dataset"],
-        partition=joined(*make_people_key(cell)) if is_first_site else EVERYONE,
+        partition=join_key(*make_people_key(cell)) if is_first_site else EVERYONE,
         sites=(0,) if is_first_site else None,
     )
     stream = make_stream_key(cell, key)

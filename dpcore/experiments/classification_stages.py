@@ -27,7 +27,7 @@ from dpcore.experiments.classification_spec import (
     stage_budgets,
     training_epsilon,
 )
-from dpcore.experiments.engine import joined
+from dpcore.experiments.engine import join_key
 from dpcore.experiments.spec import noise_settings
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.protocol import EVERY_SITE, HOLDER
@@ -144,12 +144,12 @@ def charge_stage(
         algorithm, stream = entry.title, noise.words
     release = Release.of(
         guarantee,
-        key=joined(stage, *people, *settings),
+        key=join_key(stage, *people, *settings),
         label=f"{label}, ε = {spec.epsilon:g} in all, seed {spec.seed}",
         dataset=spec.dataset,
     )
     algorithms = (f"Classification: {algorithm}",)
-    return Charge(release, draws, (what,), algorithms, by_sites, joined(stream, spec.seed))
+    return Charge(release, draws, (what,), algorithms, by_sites, join_key(stream, spec.seed))
 
 
 def total_guarantee(spec: PipelineSpec, guarantees: Mapping[str, Guarantee]) -> Guarantee:

@@ -117,7 +117,7 @@ class Spec(ABC):
         draws: Number of repetitions that are charged; None for all.
         """
         numbers = frozenset(range(self.n_repetitions() if draws is None else draws))
-        return merged(
+        return merge_charges(
             self.charge(name, guarantee, numbers)
             for name, guarantee in guarantees.items()
             if is_charged(guarantee)
@@ -127,7 +127,7 @@ class Spec(ABC):
         """Return the charge of one noise for these repetitions."""
         release = Release.of(
             guarantee,
-            key=joined(self.experiment, name, *self.draw_key()),
+            key=join_key(self.experiment, name, *self.draw_key()),
             label=name,
             dataset=cast("str", self.dataset_read()),
         )
@@ -210,10 +210,10 @@ def charges_of(specs: Iterable[PlannedSpec]) -> list[Charge]:
         # The run itself reports the reason.
         with suppress(ParameterError):
             charges += spec.charges(spec.guarantees())
-    return merged(charges)
+    return merge_charges(charges)
 
 
-def merged(charges: Iterable[Charge]) -> list[Charge]:
+def merge_charges(charges: Iterable[Charge]) -> list[Charge]:
     """Merge the charges of each noise; equal keys in two data sets are two charges."""
     found: dict[tuple[str, str], Charge] = {}
     for charge in charges:
@@ -227,7 +227,7 @@ def is_charged(guarantee: Guarantee) -> bool:
     return guarantee.is_private and (guarantee.epsilon, guarantee.delta) != (0, 0)
 
 
-def joined(*parts: object) -> str:
+def join_key(*parts: object) -> str:
     """Return a key made of the values that identify a draw."""
     return "|".join(map(str, parts))
 
@@ -245,7 +245,7 @@ def row_from(kind: type[R], spec: object, **found: object) -> R:
     )
 
 
-def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """Group values by their keys, both in the order of the pairs."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:

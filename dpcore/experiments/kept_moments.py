@@ -52,9 +52,9 @@ def load_or_compute(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
         # A file that was replaced while it was read must not be stored under the old digest.
         rows.is_verified = _digests(key.dataset) == digests
         if rows.is_verified:
-            _store_arrays(store, identity, _packed(data))
+            _store_arrays(store, identity, _pack(data))
     else:
-        data = _unpacked(content, rows)
+        data = _unpack(content, rows)
     if not isinstance(data.moments, SiteRows):
         return data
     shape = entry_of(key.dataset).image_shape
@@ -94,7 +94,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _packed(data: SiteData) -> dict[str, AnyArray] | None:
+def _pack(data: SiteData) -> dict[str, AnyArray] | None:
     moments = data.moments
     arrays = {"about": np.array(json.dumps(asdict(data.about))), "centre": data.centre}
     arrays |= {"precision": np.array(moments.dtype.name)}
@@ -118,14 +118,14 @@ def _store_arrays(store: Store, identity: list[object], arrays: dict[str, AnyArr
         store.keep_content(identity, packed.getvalue())
 
 
-def _unpacked(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
+def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
     """Read the result of `_packed`, whose checksum the store has verified."""
     with np.load(BytesIO(content)) as packed:
         arrays = dict(packed)
     found = json.loads(str(arrays["about"]))
     about = DataDescription(**found | {"feature_names": tuple(found["feature_names"])})
     means, n_samples = arrays["means"], arrays["n_samples"]
-    second_moments = np.stack([_squared(own, means.shape[1]) for own in arrays["triangles"]])
+    second_moments = np.stack([_square_matrix(own, means.shape[1]) for own in arrays["triangles"]])
     precision = np.dtype(str(arrays["precision"]))
     if "members" not in arrays:
         moments = SiteMoments(second_moments, means, n_samples, precision)
@@ -152,7 +152,7 @@ def _triangle(matrix: FloatArray) -> FloatArray | None:
     return half
 
 
-def _squared(triangle: FloatArray, n_features: int) -> FloatArray:
+def _square_matrix(triangle: FloatArray, n_features: int) -> FloatArray:
     upper = _upper(n_features)
     matrix = np.empty((n_features, n_features), triangle.dtype)
     matrix[upper] = triangle

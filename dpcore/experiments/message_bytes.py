@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
-from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.engine import Row, group_by_key
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.sweep import Sweep
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
@@ -79,7 +79,7 @@ def rate_points(rows: Sequence[Row]) -> tuple[RatePoint, ...]:
 
     rows: Rows of "dpdis" and "full" that differ only in R and encoding.
     """
-    ways = gathered((_encoding_of(row), row) for row in rows)
+    ways = group_by_key((_encoding_of(row), row) for row in rows)
     points = []
     for way, members in ways.items():
         energies = [row["energy_ratio"] for row in members]

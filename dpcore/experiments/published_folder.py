@@ -163,7 +163,7 @@ def settings_of(
             "people_per_site": problem.n_samples // sites,
             "shape": shape,
             "names": examples.names,
-            "true": packed(examples.levels(examples.rows)),
+            "true": encode_shades(examples.levels(examples.rows)),
             "points": {name: [] for name in grid.protocols},
             "assumptions": [],
         }
@@ -183,7 +183,7 @@ def settings_of(
             setting |= {"floor": floor, "floor_text": percent(floor)}
             for name in grid.protocols:
                 pictures = [
-                    packed(examples.levels(rebuild_rows(examples.rows, each[name], problem)))
+                    encode_shades(examples.levels(rebuild_rows(examples.rows, each[name], problem)))
                     for each in subspaces[: grid.pictured]
                 ]
                 of_protocol = [row for each in own for row in each if row["protocol"] == name]
@@ -217,7 +217,7 @@ def _usual_components(dataset: str, grid: PublishedGrid) -> int:
     return min(grid.within(dataset).components, key=lambda components: abs(components - usual))
 
 
-def packed(levels: IntArray) -> str:
+def encode_shades(levels: IntArray) -> str:
     """Encode images in sixteen shades as base64, two pixels per byte; an odd number is padded."""
     shades = (levels.ravel().astype(np.uint16) * (_SHADES - 1) + 127) // 255
     if shades.size % 2:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row, Spec, joined, row_from
+from dpcore.experiments.engine import Row, Spec, join_key, row_from
 from dpcore.experiments.export import Recipe, imports_of, source_of
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.params import LARGEST_BOUND, check_params, param
@@ -120,12 +120,12 @@ class StatisticSpec:
         column = sha256(repr(identity).encode()).hexdigest()
         release = Release.of(
             guarantee,
-            key=joined("statistic", column, *settings),
+            key=join_key("statistic", column, *settings),
             label=f"the {self.kind} of {name}, ε = {self.epsilon:g}, seed {self.seed}",
             dataset=dataset or TYPED_NUMBERS,
         )
         # The noise of typed numbers depends on their count and not on their values.
-        stream = "" if dataset else joined("typed", len(identity), *settings)
+        stream = "" if dataset else join_key("typed", len(identity), *settings)
         return Charge(release, what=(self.kind,), seen=(name,), stream=stream)
 
 

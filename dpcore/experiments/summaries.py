@@ -63,7 +63,7 @@ class Difference:
         return (self.mean > self.luck) - (self.mean < -self.luck)
 
 
-def paired(first: Sequence[float], second: Sequence[float]) -> Difference:
+def paired_difference(first: Sequence[float], second: Sequence[float]) -> Difference:
     """Compute the difference of two series whose draws are paired in order."""
     differences = [a - b for a, b in zip(first, second, strict=True)]
     n = len(differences)
@@ -106,11 +106,11 @@ class Curves:
 
     def step(self, protocol: str, start: float, stop: float) -> Difference:
         """Return the gain of a protocol from one value to another."""
-        return paired(self.at(protocol, stop), self.at(protocol, start))
+        return paired_difference(self.at(protocol, stop), self.at(protocol, start))
 
     def lead(self, first: str, second: str, value: float) -> Difference:
         """Return the difference between two protocols at one value."""
-        return paired(self.at(first, value), self.at(second, value))
+        return paired_difference(self.at(first, value), self.at(second, value))
 
 
 def crossing(means: Iterable[tuple[float, float]], level: float) -> float | None:

@@ -25,7 +25,7 @@ from typing import Any
 
 from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable, require_one_of
-from dpcore.experiments.engine import Finished, Row, Unit, gathered, units_of
+from dpcore.experiments.engine import Finished, Row, Unit, group_by_key, units_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.store import Store
 from dpcore.experiments.summaries import Curves, crossing, percent
@@ -493,7 +493,9 @@ def panel_state(figure: PaperFigure, store: Store) -> PanelState:
     draws, rows = stored_draws(figure.sweep, store)
     if not rows:
         return PanelState(figure, 0)
-    ratios = gathered(((row["protocol"], row[figure.field]), row["energy_ratio"]) for row in rows)
+    ratios = group_by_key(
+        ((row["protocol"], row[figure.field]), row["energy_ratio"]) for row in rows
+    )
     return PanelState(
         figure,
         draws,

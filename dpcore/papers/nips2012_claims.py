@@ -11,7 +11,7 @@ from statistics import fmean, stdev, variance
 
 from scipy.special import stdtrit
 
-from dpcore.experiments.engine import Row, gathered
+from dpcore.experiments.engine import Row, group_by_key
 from dpcore.experiments.summaries import Difference, percent
 from dpcore.papers.dpdispca import ClaimVerdict
 from dpcore.papers.nips2012_draws import PROTOCOLS
@@ -133,7 +133,7 @@ def check_accuracies(
 
 
 def _series(rows: Sequence[Row], field: str) -> dict[tuple[str, float], list[float]]:
-    return gathered(((row["protocol"], row[field]), row["energy_ratio"]) for row in rows)
+    return group_by_key(((row["protocol"], row[field]), row["energy_ratio"]) for row in rows)
 
 
 def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value: float) -> float:

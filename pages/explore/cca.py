@@ -24,12 +24,12 @@ from dpcore.experiments.cca_evaluation import (
 )
 from dpcore.experiments.cca_problem import CcaProblem, ViewsKey, build_cca_problem
 from dpcore.experiments.cca_summaries import (
-    captured,
     cca_comparison,
     cca_headline,
     cca_recipe,
     half_captured,
     half_in_words,
+    mean_captured,
 )
 from dpcore.experiments.cca_views import (
     COLUMN_HALVES,
@@ -87,7 +87,7 @@ def show(selection: Selection) -> None:
     _charge(spec, runs)
     rows = [row for found in runs.values() for _, row in found]
     with answer:
-        st.markdown(f"### {percent(captured(rows, lead))} {cca_headline(rows, lead)}")
+        st.markdown(f"### {percent(mean_captured(rows, lead))} {cca_headline(rows, lead)}")
         _show_correlations([found for found, _ in runs[lead]], problem, lead)
         st.caption(cca_comparison(rows, lead))
     directions, projected, curve, promise = st.tabs(["Directions", "Rows", "Along ε", "Guarantee"])

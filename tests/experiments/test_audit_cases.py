@@ -18,7 +18,7 @@ from dpcore.audit_cases.flawed import (
     bingham_by_wrong_acceptance,
     envelope_scale,
     flawed_cases,
-    wrongly_accepted,
+    sample_by_wrong_acceptance,
 )
 from dpcore.audit_cases.neighbours import projection_on
 from dpcore.audit_cases.protocol_cases import (
@@ -318,7 +318,7 @@ def test_the_wrong_acceptance_is_the_one_that_is_shipped():
         squares = x**2 / np.square(x).sum(axis=1, keepdims=True)
         chance = np.exp(-squares @ spectrum) / norm_const / (squares @ omega) ** 2
         shipped = np.concatenate((shipped, squares[rng.random(n) <= chance]))
-    drawn = wrongly_accepted(spectrum, n, rng=rng)
+    drawn = sample_by_wrong_acceptance(spectrum, n, rng=rng)
     for axis in range(4):
         test = stats.ks_2samp(shipped[:n, axis], drawn[:, axis])
         assert test.pvalue > FALSE_ALARM / 4

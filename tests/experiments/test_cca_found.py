@@ -16,8 +16,8 @@ from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.cca_evaluation import exact_found, find_pairs, project_people
 from dpcore.experiments.cca_problem import build_cca_problem
 from dpcore.experiments.cca_summaries import (
-    captured,
     cca_recipe,
+    mean_captured,
 )
 from dpcore.experiments.cca_views import COLUMN_HALVES, CutViews, SyntheticViews, cut_from_text
 
@@ -113,4 +113,4 @@ def test_a_script_gives_the_numbers_of_the_run(source):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(cca_recipe(spec).script(), "script", "exec"), {})
-    assert f"dpdis    {captured(rows, 'dpdis'):.4f}" in printed.getvalue()
+    assert f"dpdis    {mean_captured(rows, 'dpdis'):.4f}" in printed.getvalue()

@@ -17,7 +17,7 @@ from dpcore.experiments.cca_views import CutViews, SyntheticViews
 from dpcore.experiments.central import VARIANTS, central_spec
 from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.classification import ClassificationSpec
-from dpcore.experiments.engine import charges_of, merged
+from dpcore.experiments.engine import charges_of, merge_charges
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.problem import local_problem
 from dpcore.experiments.statistics import StatisticSpec
@@ -352,7 +352,7 @@ def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
 def test_payments_of_two_data_sets_are_never_merged():
     (one,) = RUN.charges({"ag": HOLDS}, 1)
     other = replace(one, release=replace(one.release, dataset="mnist"))
-    assert merged([one, other]) == [one, other]
+    assert merge_charges([one, other]) == [one, other]
 
 
 EVERY_PROTOCOL = RunSpec.published(

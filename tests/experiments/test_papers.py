@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.errors import DataUnavailable
-from dpcore.experiments.summaries import Curves, crossing, paired
+from dpcore.experiments.summaries import Curves, crossing, paired_difference
 from dpcore.experiments.sweep import collect
 from dpcore.papers import dpdispca as published
 from dpcore.papers.dpdispca import (
@@ -206,9 +206,9 @@ def test_the_luck_that_draws_share_cancels():
     """Draws that differ by 0.05 leave a difference of 0.01 beyond luck, if both share them."""
     first = [0.51, 0.56, 0.61, 0.662]
     second = [0.5, 0.55, 0.6, 0.65]
-    assert paired(first, second).sign == 1
-    assert paired(first, second[::-1]).sign == 0
-    assert paired([1.0], [0.0]).sign == 0
+    assert paired_difference(first, second).sign == 1
+    assert paired_difference(first, second[::-1]).sign == 0
+    assert paired_difference([1.0], [0.0]).sign == 0
 
 
 def test_a_lower_dimension_needs_less_epsilon():

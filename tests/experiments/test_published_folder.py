@@ -13,7 +13,7 @@ import pytest
 
 from dpcore.command_line.options import add_run_options, spec_from
 from dpcore.experiments.pca import run
-from dpcore.experiments.published_folder import PublishedGrid, packed, publish
+from dpcore.experiments.published_folder import PublishedGrid, encode_shades, publish
 from dpcore.experiments.summaries import percent
 
 GRID = PublishedGrid(
@@ -62,7 +62,7 @@ def test_pictures_are_sixteen_shades_of_what_was_rebuilt(runs):
         assert len(point["people"]) == GRID.repetitions
         for picture in point["people"]:
             assert 2 * len(b64decode(picture)) == len(setting["names"]) * height * width
-    (byte,) = b64decode(packed(np.array([0, 255], dtype=np.uint8)))
+    (byte,) = b64decode(encode_shades(np.array([0, 255], dtype=np.uint8)))
     assert byte == 0x0F
 
 
