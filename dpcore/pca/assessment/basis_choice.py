@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import chdtrc
 
 from dpcore.arrays import FloatArray
 from dpcore.spectra import PublicBasis, Spectrum
 
-# Least evidence that columns differ in variance, in standard errors of equal variances; least share
-# of the energy about the mean variance that is on the diagonal, in units of the share in general
-# position, at a number of standard errors below its estimate. Chosen on twenty tables.
-_LEAST_EVIDENCE, _LEAST_SHARE, _CAUTION = 3.0, 2.0, 1.0
+# Chance that equal variances are said to differ.
+_ERROR_RATE = 1e-3
+# Least share of the energy about the mean variance that is on the diagonal, in units of the share
+# in general position, at a number of standard errors below its estimate. Chosen on twenty tables.
+_LEAST_SHARE, _CAUTION = 2.0, 1.0
 
 
 def off_diagonal_energy(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> float:
@@ -42,7 +44,7 @@ def columns_differ(diagonal: FloatArray, off_diagonal: float, sigma: float) -> b
     puts a share of 2 / (D + 2) of the squares of A - (tr A / D) I on the diagonal on average,
     whatever the eigenvalues are. Columns differ if
 
-    - the variances differ by more than the noise in them explains, and
+    - noise in equal variances explains the differences with a chance of less than 1 in 1000, and
     - the share on the diagonal exceeds twice that of general position, if the sum of squares on the
       diagonal is taken at one standard error below its estimate.
 
@@ -58,9 +60,10 @@ def columns_differ(diagonal: FloatArray, off_diagonal: float, sigma: float) -> b
     freedom = len(diagonal) - 1
     if freedom < 1:
         return False
-    squares = float(((diagonal - diagonal.mean()) ** 2).sum()) / sigma**2 - freedom
-    if squares < _LEAST_EVIDENCE * math.sqrt(2 * freedom):
+    of_noise_and_signal = float(((diagonal - diagonal.mean()) ** 2).sum()) / sigma**2
+    if chdtrc(freedom, of_noise_and_signal) > _ERROR_RATE:
         return False
+    squares = of_noise_and_signal - freedom
     surely = squares - _CAUTION * math.sqrt(2 * freedom + 4 * squares)
     in_general_position = 2 / (len(diagonal) + 2)
     total = squares + max(off_diagonal, 0.0) / sigma**2
