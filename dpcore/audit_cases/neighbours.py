@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypedDict, TypeVar
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr
 
 from dpcore.arrays import FloatArray
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
@@ -126,15 +126,21 @@ def log_ratio_of_rounded(
     values: shape (n, n_features, n_features)
     exact, exact_prime: Matrices under D and D', shape of `values` or of one matrix.
     deviations: shape (n_features, n_features). Standard deviation of the noise of each entry.
+    step: Step of the rounding; 0 compares the densities of matrices that are not rounded.
     """
     upper = np.triu_indices(len(deviations))
     scales = deviations[upper]
 
     def log_probability(mean: FloatArray) -> FloatArray:
-        # Both ends on the side of the lower tail, where differences are accurate.
+        # Both ends are on the side of the lower tail, and probabilities below the smallest double
+        # have logarithms.
         distances = -np.abs((values - mean)[:, *upper])
+        if step == 0:
+            densities: FloatArray = -((distances / scales) ** 2) / 2
+            return densities
         near, far = (distances + step / 2) / scales, (distances - step / 2) / scales
-        logs: FloatArray = np.log(ndtr(near) - ndtr(far))
+        log_near = log_ndtr(near)
+        logs: FloatArray = log_near + np.log1p(-np.exp(log_ndtr(far) - log_near))
         return logs
 
     ratios: FloatArray = (log_probability(exact) - log_probability(exact_prime)).sum(axis=1)
