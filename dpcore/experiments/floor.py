@@ -23,8 +23,10 @@ from dpcore.experiments.problem import Problem
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.protocol import Protocol, Where
 from dpcore.pca.protocols.register import protocol
+from dpcore.pca.protocols.wishart import with_pure_share
+from dpcore.pca.settings import with_mean_share
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import SiteMoments, SiteRows, captured_energy
+from dpcore.spectra import SiteMoments, SiteRows, captured_energy, of_uncentred
 from dpcore.streams import Repetition, root_of_release
 
 # Runs behind the field `floor` of a row.
@@ -75,7 +77,7 @@ def compute_floors(
     threads, checkpoint: Passed on to `dpcore.experiments.draws.draw_releases`.
     """
     sizes = tuple(problem.moments.n_samples.tolist())
-    scaled = [_with_any_budget(each) for each in settings]
+    scaled = [_with_any_budget(each, problem) for each in settings]
     keys = [
         {key: (each, key, sizes, seed, n_runs) for key in protocols if _is_drawn(key, each)}
         for each in scaled
@@ -145,17 +147,39 @@ def _is_drawn(name: str, settings: ReleaseSettings) -> bool:
     return has_noisy_matrix and not settings.budget.is_noiseless
 
 
-def _with_any_budget(settings: ReleaseSettings) -> ReleaseSettings:
+def _with_any_budget(settings: ReleaseSettings, problem: Problem) -> ReleaseSettings:
     """Replace the budget by a constant where the components do not depend on it.
 
     Without data, a noisy matrix is a multiple of unit noise: its scale, and with it the budget,
-    changes no component. The exception is a noisy mean whose outer product is subtracted from the
-    matrix, since it grows with the square of the scale.
+    changes no component. There are two exceptions. A noisy mean whose outer product is subtracted
+    from the matrix grows with the square of the scale. On the sphere, denoising depends on whether
+    a mean is released, and this depends on the budget unless `mean_share` is fixed.
     """
     subtracts_mean = settings.mean_share != 0 and not settings.on_sphere
     if subtracts_mean or settings.budget.is_noiseless:
         return settings
-    return replace(settings, budget=_ANY_BUDGET)
+    share = settings.mean_share
+    if settings.on_sphere and share is None and of_uncentred(settings.bases) != settings.bases:
+        shares = _mean_shares(settings, problem)
+        if all(shares):
+            share = min(shares)
+        elif not any(shares):
+            share = 0.0
+        else:
+            return settings
+    return replace(settings, budget=_ANY_BUDGET, mean_share=share)
+
+
+def _mean_shares(settings: ReleaseSettings, problem: Problem) -> list[float]:
+    """Return the budget share of the mean for the holders with most and with least noise."""
+    people, n_features = problem.moments.n_samples, problem.n_features
+    resolved = (
+        with_mean_share(settings, people, n_features, n_noises=len(people)),
+        with_mean_share(settings, people[:1], n_features),
+        with_mean_share(settings, people, n_features),
+        with_pure_share(settings, int(people.sum()), n_features),
+    )
+    return [each.mean_share or 0.0 for each in resolved]
 
 
 def _draw_floors(
