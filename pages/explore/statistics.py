@@ -179,8 +179,8 @@ def _choose_statistic(selection: Selection, column: Column) -> StatisticSpec:
     if kind == HISTOGRAM:
         bins = place.slider("Bins", 2, 50, 10, key="stat_bins", bind="query-params")
     run = selection.spec
-    place = "/".join(map(str, column.identity)) if column.dataset else TYPED
-    return StatisticSpec(kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, place)
+    source = "/".join(map(str, column.identity)) if column.dataset else TYPED
+    return StatisticSpec(kind, low, high, run.epsilon, run.delta, mechanism, bins, run.seed, source)
 
 
 # ---- the answer and its figures

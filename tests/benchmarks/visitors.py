@@ -131,7 +131,7 @@ class Visitor:
         shown.seconds = time.perf_counter() - started
         return shown
 
-    async def shown(self, until: str = "") -> Shown:
+    async def shown(self, until: str = "") -> Shown:  # noqa: C901 - one branch per kind of message
         """Return what arrives until the script has finished, or until these words arrive."""
         shown = Shown()
         while True:

@@ -18,7 +18,7 @@ def test_a_digit_is_drawn_and_ten_rounds_are_played(server, open_page, width, da
     page.mouse.move(box["x"] + 0.4 * side, box["y"] + 0.8 * side, steps=4)
     page.mouse.up()
     page.locator(".seated .examples [aria-pressed=true]").wait_for(state="detached")
-    settle(page)
+    page.locator(".seated figcaption").get_by_text("likeness").wait_for()
     likeness = page.locator(".seated canvas.exact + figcaption span").inner_text()
     assert float(likeness.split()[-1]) > 0.8
     page.locator(".seated summary").click()

@@ -141,7 +141,8 @@ def test_everything_follows_the_dragged_line_without_the_server(explore):
     page.mouse.move(at(9), y)
     page.mouse.down()
     before = values_shown(page)
-    for step in (8, 6, 4, 12):
+    # At smaller ε the captured energy is the floor, which is the same at neighbouring steps.
+    for step in (8, 6, 10, 12):
         page.mouse.move(at(step), y)
         for _ in range(100):
             now = values_shown(page)
