@@ -172,12 +172,12 @@ def _with_any_budget(settings: ReleaseSettings, problem: Problem) -> ReleaseSett
 
 def _mean_shares(settings: ReleaseSettings, problem: Problem) -> list[float]:
     """Return the budget share of the mean for the holders with most and with least noise."""
-    people, n_features = problem.moments.n_samples, problem.n_features
+    people, n_features = problem.moments.n_samples.tolist(), problem.n_features
     resolved = (
         with_mean_share(settings, people, n_features, n_noises=len(people)),
         with_mean_share(settings, people[:1], n_features),
         with_mean_share(settings, people, n_features),
-        with_pure_share(settings, int(people.sum()), n_features),
+        with_pure_share(settings, sum(people), n_features),
     )
     return [each.mean_share or 0.0 for each in resolved]
 
