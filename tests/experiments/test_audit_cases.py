@@ -140,9 +140,13 @@ def test_a_pca_that_promises_nothing_needs_none():
 
 
 def trials(case: AuditCase) -> int:
-    """Gaussian noise shows itself in few trials; the others take more, and are quicker."""
+    """Return the number of trials that gives an attack on a sound mechanism its power.
+
+    Gaussian noise needs few. Rounding after the noise takes a tenth of mu, which lowers the bound
+    from 1,000 trials to a quarter of the claim, and that from 3,000 trials to 0.7.
+    """
     if case.is_gaussian:
-        return 1_000
+        return 3_000 if case.name.startswith("Coded") else 1_000
     if case.centring == "sphere":
         return 2_000
     return 4_000 if case.name.startswith("PPCA") else 5_000
