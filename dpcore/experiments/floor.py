@@ -34,6 +34,8 @@ FLOOR_RUNS = 10
 # Part of the root of the floor's streams, which are independent of the streams of the noise.
 _PURPOSE = "floor of the captured energy"
 _ANY_BUDGET = PrivacyBudget(1.0, 0.01)
+# Share of the budget for a mean, where only the release of a mean matters.
+_ANY_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def _with_any_budget(settings: ReleaseSettings, problem: Problem) -> ReleaseSett
     if settings.on_sphere and share is None and of_uncentred(settings.bases) != settings.bases:
         shares = _mean_shares(settings, problem)
         if all(shares):
-            share = min(shares)
+            share = _ANY_SHARE
         elif not any(shares):
             share = 0.0
         else:
