@@ -384,8 +384,8 @@ def floor_of(
 ) -> dict[str, Floor]:
     """Return the floor of each protocol of a spec: its captured energy without data.
 
-    Floors are cached per problem and setting. On the sphere, and where rows are not centred, they
-    are the same at every epsilon, delta and calibration. They cost no budget.
+    Floors are cached per problem and setting. Budgets share a floor if the components do not depend
+    on the budget without data. Floors cost no budget.
 
     n_runs: Runs of the noise. The field `floor` of a row is the mean over `FLOOR_RUNS`.
     Raises `ParameterError` if the spec cannot run, `DataUnavailable` if its data set is absent.
