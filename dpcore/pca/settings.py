@@ -1,22 +1,4 @@
-"""Settings of a private PCA, and the share of its budget that a private mean takes.
-
-**Share of a private mean.** The share depends on public numbers only. Rows are at most 1 long, N of
-them at S sites, each with D entries; mu is the budget as a Gaussian mechanism. Averaged over the
-sites, the mean's noise is 2 x / sqrt(s) long for a share s of mu squared, with x = sqrt(S D) / (N
-mu), and that of the second moment has the operator norm 2 x / sqrt(1 - s) (the edge of the
-semicircle of isometric noise of scale sqrt(2) / (n mu)).
-
-A centre with error e changes the moment by second order, |e|^2 over the squared distance of the
-rows; relative to the diameter 2 of the ball this is x^2 / s. Since 2 / sqrt(1 - s) is at most 1 + 1
-/ (1 - s), the sum of both errors is at most
-
-    x + x / (1 - s) + x^2 / s,
-
-with its minimum 2 x + 2 x^(3/2) + x^2 at s = sqrt(x) / (1 + sqrt(x)). Without a mean, rows are
-centred by the public middle, whose error is at most 1, that is 1/4 in the same measure, and the
-moment's noise costs 2 x. If 2 x^(3/2) + x^2 exceeds 1/4, which happens at x = 0.22, a private mean
-costs more than the best centre can gain, and the share is 0.
-"""
+"""Settings of a private PCA, and the share of its budget that a private mean takes."""
 
 from __future__ import annotations
 
@@ -307,7 +289,25 @@ def _settled(settings: ReleaseSettings, n_people: float, n_entries: int) -> Rele
 
 
 def best_mean_share(noise: float) -> float:
-    """Return s for noise x = sqrt(S D) / (N mu); 0 if a mean costs more than it can gain."""
+    """Return s for noise x = sqrt(S D) / (N mu); 0 if a mean costs more than it can gain.
+
+    The share depends on public numbers only. Rows are at most 1 long, N of them at S sites, each
+    with D entries; mu is the budget as a Gaussian mechanism. Averaged over the sites, the mean's
+    noise is 2 x / sqrt(s) long for a share s of mu squared, with x = sqrt(S D) / (N mu), and that
+    of the second moment has the operator norm 2 x / sqrt(1 - s) (the edge of the semicircle of
+    isometric noise of scale sqrt(2) / (n mu)).
+
+    A centre with error e changes the moment by second order, norm(e)^2 over the squared distance of
+    the rows; relative to the diameter 2 of the ball this is x^2 / s. Since 2 / sqrt(1 - s) is at
+    most 1 + 1 / (1 - s), the sum of both errors is at most
+
+        x + x / (1 - s) + x^2 / s,
+
+    with its minimum 2 x + 2 x^(3/2) + x^2 at s = sqrt(x) / (1 + sqrt(x)). Without a mean, rows are
+    centred by the public middle, whose error is at most 1, that is 1/4 in the same measure, and the
+    moment's noise costs 2 x. If 2 x^(3/2) + x^2 exceeds 1/4, which happens at x = 0.22, a private
+    mean costs more than the best centre can gain, and the share is 0.
+    """
     root = math.sqrt(noise)
     if 2 * noise * root + noise**2 >= _WITHOUT:
         return 0.0

@@ -1,34 +1,9 @@
 """Privacy audit: attack a mechanism on two neighbouring data sets and bound epsilon from below.
 
 The audit draws releases under D and under D' and computes a score of each release. The better the
-score separates the two, the larger is epsilon. Three lower bounds are computed, each at the stated
-one-sided confidence. Two are exact: for every number of trials, they exceed the true epsilon with
-at most the remaining probability.
-
-`epsilon_any` has no assumptions. A threshold is selected on one half of the trials. On the other
-half, the exact limits of Clopper & Pearson (1934) for the two error rates give
-
-    epsilon >= log((P[E | D] - delta) / P[E | D']).
-
-This bound is loose: n trials show at most about log(n / 4), and no small epsilon.
-
-The other bounds assume that the release is Gaussian noise or a function of such a release, so its
-trade-off curve lies above that of some mu (the assumption of Nasr et al. 2023, section 4). Then
-the area under the ROC curve of every score is at most Phi(mu / sqrt(2)). The area thus bounds mu,
-and mu gives epsilon at delta. The area uses every trial, needs no threshold and has no assumption
-about the scores.
-
-`epsilon_exact` uses Hoeffding's (1963) limit of the area or Clopper and Pearson's limit at a
-threshold, each with half of the error. `epsilon_gdp` uses the jackknife. This bound is close to
-the true value but nominal: its level is correct in the limit of many batches and only measured
-for few. A breach is proved if an exact bound exceeds the claim; a nominal bound is an indication.
-
-Both data sets use the same random numbers in each batch of `BATCH` trials. This is allowed because
-the distribution under each data set does not depend on the other one. Noise that is common to both
-cancels in the comparison, so the area is more accurate than with independent trials: at mu = 0.27
-and 10,000 trials the bound is 0.99 mu instead of 0.91 mu. Batches are independent of one another,
-and the jackknife runs over batches, so the dependence within a batch does not matter. If the
-scores hardly overlap, batches are not normal and the exact limits are used.
+score separates the two, the larger is epsilon. `audit` computes three lower bounds, each at the
+stated one-sided confidence. Two are exact: for every number of trials, they exceed the true
+epsilon with at most the remaining probability.
 
 A bound below the claim proves nothing, because the attack may be weak.
 """
@@ -382,6 +357,25 @@ def audit(
 ) -> AuditResult:
     """Attack a mechanism and return the lower bounds of its epsilon.
 
+    `epsilon_any` has no assumptions. A threshold is selected on one half of the trials. On the
+    other half, the exact limits of Clopper & Pearson (1934) for the two error rates give
+
+        epsilon >= log((P[E | D] - delta) / P[E | D']).
+
+    This bound is loose: n trials show at most about log(n / 4), and no small epsilon.
+
+    The other bounds assume that the release is Gaussian noise or a function of such a release, so
+    its trade-off curve lies above that of some mu (the assumption of Nasr et al. 2023, section 4).
+    Then the area under the ROC curve of every score is at most Phi(mu / sqrt(2)). The area thus
+    bounds mu, and mu gives epsilon at delta. The area uses every trial, needs no threshold and has
+    no assumption about the scores.
+
+    `epsilon_exact` uses Hoeffding's (1963) limit of the area or Clopper and Pearson's limit at a
+    threshold, each with half of the error. `epsilon_gdp` uses the jackknife. This bound is close to
+    the true value but nominal: its level is correct in the limit of many batches and only measured
+    for few. A breach is proved if an exact bound exceeds the claim; a nominal bound is an
+    indication.
+
     n_trials: Number of releases under each of D and D', at least 200. Default: the case's number.
         Half of them train the score if the case has no statistic.
     confidence: Probability in [0.5, 1) that a bound is below the true epsilon; a lower limit of it
@@ -408,6 +402,14 @@ def paired_scores(
     """Compute scores of `n_trials` releases under D and under D', each of shape (n_trials,).
 
     Every batch has its own seed, which is the same for both data sets.
+
+    Both data sets use the same random numbers in each batch of `BATCH` trials. This is allowed
+    because the distribution under each data set does not depend on the other one. Noise that is
+    common to both cancels in the comparison, so the area is more accurate than with independent
+    trials: at mu = 0.27 and 10,000 trials the bound is 0.99 mu instead of 0.91 mu. Batches are
+    independent of one another, and the jackknife runs over batches, so the dependence within a
+    batch does not matter. If the scores hardly overlap, batches are not normal and the exact limits
+    are used.
     """
     batches = []
     for n in _batches(n_trials, BATCH):

@@ -3,43 +3,6 @@
 A cap holds if every release is chosen after seeing all earlier ones. A running total does not hold
 if it influences the decision to continue (Rogers, Roth, Ullman & Vadhan 2016).
 
-**Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
-mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
-the sum of mu_i^2 is at most M^2, with M = gaussian_mu(epsilon, delta - reserve), and the sum of
-delta_j is at most the reserve. Or let every release be pure, and the sum of epsilon_j at most
-epsilon. Then all releases together, for any stopping rule, are (epsilon, delta)-DP. A mu_i-GDP
-release counts with mu_i, an epsilon_j-DP release with mu_j = `pure_mu`(epsilon_j), and an
-(epsilon_j, delta_j)-DP release with that mu_j and its delta_j.
-
-**Proof,** for one pair of neighbours.
-
-1. *Gaussian.* Given the past, a mu_i-GDP release is a post-processing of one draw of N(b mu_i, 1),
-   where b is 0 for one neighbour and 1 for the other (Dong, Roth & Su 2022, theorem 2.10).
-   Multiplied by mu_i this is N(b mu_i^2, mu_i^2), the law of the increment of W, a Brownian motion
-   with drift b, over a time of length mu_i^2, independent of the past. mu_i is known when the
-   increment begins, so increments begin and end at stopping times, and the whole interaction has
-   the law of a post-processing of W up to time M^2. The likelihood ratio there depends only on
-   W(M^2), which is N(b M^2, M^2). All releases together are M-GDP, that is
-   (epsilon, delta - reserve)-DP.
-2. *Pure.* An epsilon-DP release distinguishes the neighbours at most as well as the trade-off
-   function max(0, 1 - e^epsilon a, e^-epsilon (1 - a)), two lines that meet at
-   a = 1 / (1 + e^epsilon) at the height a. G_mu with mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon))
-   goes through that point and through both ends of the lines, and is convex. It lies below the
-   lines, so the release is mu-GDP.
-3. *Approximate.* Two laws that are (epsilon_j, delta_j)-indistinguishable are mixtures of an
-   epsilon_j-indistinguishable pair with weight 1 - delta_j and any other pair with weight delta_j
-   (Kairouz, Oh & Viswanath 2015). The probability that any release comes from its second part is at
-   most the reserve, under both neighbours. Without these cases, the interaction has the law of
-   mu_j-GDP releases times the weight of its path, a function of the outcome in [0, 1] that is equal
-   for both neighbours, and (epsilon, delta - reserve) holds for such functions as for events.
-   Together: P(S) <= e^epsilon Q(S) + (delta - reserve) + reserve.
-4. *Only pure.* Outcomes with releases beyond M^2 are among those with only pure releases, whose
-   epsilon_j add up to at most epsilon: there P <= e^epsilon Q. All others are outcomes of the
-   interaction that ends before it would exceed M^2, and 1 to 3 hold for them.
-
-The reserve has to be fixed as well. Otherwise an analyst could spend the remaining delta on delta_j
-exactly where the Gaussian releases gave no information.
-
 Each person counts the releases that read their own row. With a bound that holds for all of them,
 such as `Accountant.bound_under_cap`, the claim holds for every person at once.
 
@@ -78,6 +41,43 @@ class BeyondReserve(BeyondCap):
 @dataclass(frozen=True)
 class Cap:
     """Largest total charge to a person, valid at any stopping time.
+
+    **Claim.** Fix epsilon, delta and a reserve in [0, delta) beforehand. Let every release, its
+    mechanism and its parameters be chosen after seeing all earlier ones, as long as at every step
+    the sum of mu_i^2 is at most M^2, with M = gaussian_mu(epsilon, delta - reserve), and the sum of
+    delta_j is at most the reserve. Or let every release be pure, and the sum of epsilon_j at most
+    epsilon. Then all releases together, for any stopping rule, are (epsilon, delta)-DP. A mu_i-GDP
+    release counts with mu_i, an epsilon_j-DP release with mu_j = the `pure_mu` of epsilon_j, and an
+    (epsilon_j, delta_j)-DP release with that mu_j and its delta_j.
+
+    **Proof,** for one pair of neighbours.
+
+    1. *Gaussian.* Given the past, a mu_i-GDP release is a post-processing of one draw of N(b mu_i,
+       1), where b is 0 for one neighbour and 1 for the other (Dong, Roth & Su 2022, theorem 2.10).
+       Multiplied by mu_i this is N(b mu_i^2, mu_i^2), the law of the increment of W, a Brownian
+       motion with drift b, over a time of length mu_i^2, independent of the past. mu_i is known
+       when the increment begins, so increments begin and end at stopping times, and the whole
+       interaction has the law of a post-processing of W up to time M^2. The likelihood ratio there
+       depends only on W(M^2), which is N(b M^2, M^2). All releases together are M-GDP, that is
+       (epsilon, delta - reserve)-DP.
+    2. *Pure.* An epsilon-DP release distinguishes the neighbours at most as well as the trade-off
+       function max(0, 1 - e^epsilon a, e^-epsilon (1 - a)), two lines that meet at a = 1 / (1 +
+       e^epsilon) at the height a. G_mu with mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) goes through
+       that point and through both ends of the lines, and is convex. It lies below the lines, so the
+       release is mu-GDP.
+    3. *Approximate.* Two laws that are (epsilon_j, delta_j)-indistinguishable are mixtures of an
+       epsilon_j-indistinguishable pair with weight 1 - delta_j and any other pair with weight
+       delta_j (Kairouz, Oh & Viswanath 2015). The probability that any release comes from its
+       second part is at most the reserve, under both neighbours. Without these cases, the
+       interaction has the law of mu_j-GDP releases times the weight of its path, a function of the
+       outcome in [0, 1] that is equal for both neighbours, and (epsilon, delta - reserve) holds for
+       such functions as for events. Together: P(S) <= e^epsilon Q(S) + (delta - reserve) + reserve.
+    4. *Only pure.* Outcomes with releases beyond M^2 are among those with only pure releases, whose
+       epsilon_j add up to at most epsilon: there P <= e^epsilon Q. All others are outcomes of the
+       interaction that ends before it would exceed M^2, and 1 to 3 hold for them.
+
+    The reserve has to be fixed as well. Otherwise an analyst could spend the remaining delta on
+    delta_j exactly where the Gaussian releases gave no information.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ class Charge:
     def who_pays(self) -> str:
         """Describe the people who pay."""
         if self.release.sites is None:
-            return "everybody"
+            return "all people"
         numbers = ", ".join(str(site + 1) for site in self.release.sites)
         return f"people of site{'s' if len(self.release.sites) > 1 else ''} {numbers}"
 

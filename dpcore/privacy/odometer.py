@@ -1,45 +1,5 @@
 """Odometer: bounds of the privacy loss that hold at every data-dependent stopping time.
 
-**Claim.** Let releases be mu_i-GDP given the past, each chosen after seeing all earlier ones, L_t
-the privacy loss of the first t of them together (the logarithm of the ratio of their likelihoods
-under two neighbours), and V_t the sum of their mu_i^2. With `odometer_epsilon` as a function of
-V_t,
-
-    P(there is a t with L_t > odometer_epsilon(sqrt(V_t), delta)) <= delta.
-
-At any stopping time, the loss exceeds the bound with probability at most delta (the odometer of
-Rogers, Roth, Ullman & Vadhan 2016).
-
-**Proof.** Let M^2 be fixed and A the event that L_t > epsilon at some t with V_t <= M^2. Stop the
-interaction where L first exceeds epsilon, or before the release that would take V above M^2. The
-interaction up to there is M-GDP (`dpcore.privacy.cap`) and determines whether A occurred. On A the
-likelihood under the first neighbour is more than e^epsilon times that under the second, so
-P(A) >= e^epsilon Q(A), while for every c privacy gives P(A) <= e^c Q(A) + d(c), where d is the
-profile of M-GDP. For c < epsilon that is
-
-    P(A) <= d(c) / (1 - e^(c - epsilon)),
-
-which is at most delta' at epsilon = c - ln(1 - d(c) / delta'), for any c with d(c) < delta'; the
-best c is used. No convex function of the likelihood ratio gives a smaller bound. For example,
-Ville's inequality with exp(lambda L_t - lambda (lambda + 1) V_t / 2) gives
-M^2 / 2 + M sqrt(2 ln(1 / delta')).
-
-V_t has no bound known beforehand. Let M_k^2 = 2^k M_0^2 for all integers k, and delta_k =
-delta / ((pi^2 / 3 - 1) (1 + |k|)^2), which add up to delta over all k. With V_t in
-(M_(k-1)^2, M_k^2] the bound is that of M_k and delta_k, and the probabilities add up. *QED*
-
-**Equal releases, counted.** If each is mu-GDP given the past, let epsilon_n be the value of the
-profile of sqrt(n) mu-GDP at delta_n = 6 delta / (pi n)^2, and N the number at which the releases
-stop, chosen after seeing them. Then for every event S of the releases until then, with laws P and Q
-under two neighbours,
-
-    P(S) <= sum over n of e^epsilon_n Q(S and N = n) + delta.
-
-The event S and N = n is an event of the first n releases, which are sqrt(n) mu-GDP
-(`dpcore.privacy.cap`), so that P(S and N = n) <= e^epsilon_n Q(S and N = n) + delta_n, and the
-delta_n add up to delta. *QED* The guarantee at n is epsilon_n, a little more than that of a plan of
-n releases.
-
 The price of adaptive stopping: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the
 epsilon of a plan fixed beforehand.
 
@@ -70,6 +30,34 @@ _LOWEST_EPOCH = -20
 def odometer_epsilon(mu: float, delta: float) -> float:
     """Return the odometer's bound on the privacy loss after releases with this composed mu.
 
+    **Claim.** Let releases be mu_i-GDP given the past, each chosen after seeing all earlier ones,
+    L_t the privacy loss of the first t of them together (the logarithm of the ratio of their
+    likelihoods under two neighbours), and V_t the sum of their mu_i^2. With `odometer_epsilon` as a
+    function of V_t,
+
+        P(there is a t with L_t > odometer_epsilon(sqrt(V_t), delta)) <= delta.
+
+    At any stopping time, the loss exceeds the bound with probability at most delta (the odometer of
+    Rogers, Roth, Ullman & Vadhan 2016).
+
+    **Proof.** Let M^2 be fixed and A the event that L_t > epsilon at some t with V_t <= M^2. Stop
+    the interaction where L first exceeds epsilon, or before the release that would take V above
+    M^2. The interaction up to there is M-GDP (`dpcore.privacy.cap`) and determines whether A
+    occurred. On A the likelihood under the first neighbour is more than e^epsilon times that under
+    the second, so P(A) >= e^epsilon Q(A), while for every c privacy gives P(A) <= e^c Q(A) + d(c),
+    where d is the profile of M-GDP. For c < epsilon that is
+
+        P(A) <= d(c) / (1 - e^(c - epsilon)),
+
+    which is at most delta' at epsilon = c - ln(1 - d(c) / delta'), for any c with d(c) < delta';
+    the best c is used. No convex function of the likelihood ratio gives a smaller bound. For
+    example, Ville's inequality with exp(lambda L_t - lambda (lambda + 1) V_t / 2) gives M^2 / 2 + M
+    sqrt(2 ln(1 / delta')).
+
+    V_t has no bound known beforehand. Let M_k^2 = 2^k M_0^2 for all integers k, and delta_k = delta
+    / ((pi^2 / 3 - 1) (1 + abs(k))^2), which add up to delta over all k. With V_t in (M_(k-1)^2,
+    M_k^2] the bound is that of M_k and delta_k, and the probabilities add up. *QED*
+
     Parameters
     ----------
     mu : float
@@ -95,6 +83,18 @@ def odometer_epsilon(mu: float, delta: float) -> float:
 
 def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0.0) -> float:
     """Return epsilon of equal releases that stop at this number for any data-dependent reason.
+
+    **Claim and proof.** If each release is mu-GDP given the past, let epsilon_n be the value of the
+    profile of sqrt(n) mu-GDP at delta_n = 6 delta / (pi n)^2, and N the number at which the
+    releases stop, chosen after seeing them. Then for every event S of the releases until then, with
+    laws P and Q under two neighbours,
+
+        P(S) <= sum over n of e^epsilon_n Q(S and N = n) + delta.
+
+    The event S and N = n is an event of the first n releases, which are sqrt(n) mu-GDP
+    (`dpcore.privacy.cap`), so that P(S and N = n) <= e^epsilon_n Q(S and N = n) + delta_n, and the
+    delta_n add up to delta. *QED* The guarantee at n is epsilon_n, a little more than that of a
+    plan of n releases.
 
     Parameters
     ----------
