@@ -149,7 +149,7 @@ def test_a_cluster_has_the_same_exact_sums(cluster, folder, small_parts, kind):
 def test_a_release_by_a_cluster_differs_in_its_noise_only(
     cluster, folder, small_parts, tmp_path, monkeypatch
 ):
-    """With the same noise, a release by a cluster equals a release by one process."""
+    """A release by a cluster equals a release by one process with the same noise."""
 
     def drawn(size, sigma):
         return np.random.default_rng(sigma % 1000).integers(-sigma, sigma, size)

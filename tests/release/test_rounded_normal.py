@@ -48,7 +48,7 @@ def test_small_numbers_have_their_exact_probabilities():
 
 
 def test_the_last_digits_are_uniform():
-    """At a large sigma the low bits of a draw are uniform."""
+    """The low bits of a draw are uniform at a large sigma."""
     draws = rounded_normal(100_000, LARGE)
     for digit in range(20):
         ones = int(((draws >> digit) & 1).sum())
