@@ -56,7 +56,7 @@ def test_protocols_that_read_the_same_noise_share_a_payment():
     assert account.n_releases == 1
     assert epsilon(account) == pytest.approx(1.0, rel=1e-6)
     (row,) = account.rows(DELTA)
-    assert row["who_pays"] == "everybody"
+    assert row["who_pays"] == "all people"
     assert row["seen_as"] == "DPdisPCA, Full matrices, One site alone"
 
 
