@@ -54,6 +54,7 @@ from dpcore.spectra import (
     SiteMoments,
     SiteRows,
     cosine_basis,
+    picture_basis,
     site_moments,
 )
 from dpcore.spectra.moments import WHOLE, Parts
@@ -366,6 +367,7 @@ SHARE, _D_WITH_MEAN = 0.1, 3
 # Columns are pixels on the sphere, because only the mean of pictures is denoised.
 PICTURE = (1, _D_WITH_MEAN)
 DENOISED = (COLUMNS,)
+PICTURES = (picture_basis(PICTURE), COLUMNS)
 TURN_FROM_MEAN = "One person's row turns around, at a right angle to the mean of the others."
 _RESULT_AND_MEAN = "the result, and the noisy mean that it is centred around"
 # (matrices, centres, noisy means) -> log-likelihood ratios up to scale.
@@ -512,12 +514,14 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
             return second_site_case_on_sphere(entry, parts)
         sees = "every site's message and noisy mean"
         if entry.neighbours.message is not None:
-            case_of_message = coded_message_case_on_sphere(entry, entry.neighbours.message)
-            return with_adversary(adversary, sees, case_of_message)
+            return coded_message_case_on_sphere(entry, entry.neighbours.message)
         # The result of a single site is its message.
         return with_adversary(adversary, sees, case)
 
-    return add_participants(entry, case, by_participant)
+    cases = add_participants(entry, case, by_participant)
+    if entry.neighbours.message is None or entry.neighbours.step == 0:
+        return cases
+    return (*cases, coded_message_case_on_sphere(entry, entry.neighbours.message, PICTURES))
 
 
 def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
@@ -549,11 +553,24 @@ def sphere_case(entry: Protocol, parts: Parts = WHOLE) -> AuditCase:
 
 
 def coded_message_case_on_sphere(
-    entry: Protocol, message: Callable[[Draw, int], FloatArray]
+    entry: Protocol,
+    message: Callable[[Draw, int], FloatArray],
+    bases: tuple[PublicBasis, ...] = DENOISED,
 ) -> AuditCase:
-    """Return the case of an adversary who decodes a site's message before it is denoised."""
-    pair, settings = worst_on_sphere(1), with_mean_on_sphere(entry)
+    """Return the case of an aggregator that decodes a site's message before it is denoised.
+
+    A message of pictures contains a prior mean A_0 and the rounded coefficients of M - A_0 in
+    cosines. Given A_0 and the dither, a decoded coefficient states an interval for that of M. The
+    score is the likelihood ratio of these intervals; A_0 says little about positions within them.
+    The noise is isometric in cosines too. The noise of three pixels is so small that all
+    coefficients are sent.
+
+    bases: Bases of the settings. The score is computed in the first one.
+    """
+    pair, settings = worst_on_sphere(1), replace(with_mean_on_sphere(entry), bases=bases)
     sigma, turned = noise_scales(int(pair[0].n_samples[0]), settings).moment, mean_change(pair)
+    is_picture = bases[0].image_shape is not None
+    basis = np.kron(*bases[0].factors) if is_picture else np.eye(_D)
 
     def view(draw: Draw) -> FloatArray:
         mean = all_noisy_means(draw)[0]
@@ -564,15 +581,17 @@ def coded_message_case_on_sphere(
         matrices, centres, means = views[:, :, :_D], views[:, :, _D], views[:, :, _D + 1]
         middles, changes = expected_matrices(pair, centres)
         exact, exact_prime = middles[:, 0] + changes / 2, middles[:, 0] - changes / 2
-        scores = rounded_score(entry, settings, sigma, matrices, exact, exact_prime)
-        return means @ turned + scores
+        in_basis = (basis @ each @ basis.T for each in (matrices, exact, exact_prime))
+        return means @ turned + rounded_score(entry, settings, sigma, *in_basis)
 
     return protocol_case(
         entry,
         settings,
         pair,
         view,
-        name=_name_on_sphere(entry),
+        Adversary.AGGREGATOR,
+        name=f"{entry.title} of pictures, on the sphere" if is_picture else _name_on_sphere(entry),
+        sees="every site's message and noisy mean",
         centring=SPHERE,
         statistic=likelihood_ratio_of_message,
         is_gaussian=is_gaussian(entry),

@@ -143,10 +143,12 @@ def trials(case: AuditCase) -> int:
     """Return the number of trials that gives an attack on a sound mechanism its power.
 
     Gaussian noise needs few. Rounding after the noise takes a tenth of mu, which lowers the bound
-    from 1,000 trials to a quarter of the claim, and that from 3,000 trials to 0.7.
+    from 1,000 trials to a quarter of the claim, and that from 3,000 trials to 0.7. The change of
+    one row is spread over all cosines of pictures, where 1,000 trials give half of the claim.
     """
     if case.is_gaussian:
-        return 3_000 if case.name.startswith("Coded") else 1_000
+        is_rounded_table = case.name.startswith("Coded") and "pictures" not in case.name
+        return 3_000 if is_rounded_table else 1_000
     if case.centring == "sphere":
         return 2_000
     return 4_000 if case.name.startswith("PPCA") else 5_000
@@ -264,14 +266,17 @@ def test_a_denoiser_that_reads_what_it_may_not_is_caught(bug, monkeypatch):
     assert judged(case(), rng=np.random.default_rng()).breaks_claim
 
 
-CODED_SEEN_BY_A_SITE = [
-    case for case in SOUND if case.covers == "pca.coded" and case.adversary is Adversary.SITE
+CODED = [
+    case
+    for case in SOUND
+    if case.covers == "pca.coded" and (case.adversary is Adversary.SITE or "pictures" in case.name)
 ]
 
 
-@pytest.mark.parametrize("case", CODED_SEEN_BY_A_SITE, ids=lambda case: case.name)
-def test_half_the_noise_in_coded_matrices_is_caught_by_a_site(case, monkeypatch):
-    """The true epsilon is above 2. The bound was 1.35 to 1.7 in six audits of 1,000 trials."""
+@pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
+def test_half_the_noise_in_coded_matrices_is_caught(case, monkeypatch):
+    """The true epsilon is above 2. The bound was 1.35 to 1.7 in six audits of 1,000 trials of
+    tables, and 1.43 to 1.52 in six audits of 1,500 trials of pictures."""
     sound = Draw.noisy_site
 
     def planted(draw: Draw, number: int) -> NoisySite:
