@@ -116,7 +116,7 @@ def _synthetic(name: str, n_features: int = 60, n_rows: int = 3000) -> FloatArra
     return normal * ranks**-0.5 * lengths
 
 
-def _rows(name: str) -> tuple[FloatArray, int, int | None]:
+def rows_of(name: str) -> tuple[FloatArray, int, int | None]:
     """Rows, K, and how many pixels pictures have along a side."""
     from sklearn import datasets
 
@@ -156,7 +156,7 @@ def _rows(name: str) -> tuple[FloatArray, int, int | None]:
 
 @cache
 def _on_sphere(name: str) -> tuple[FloatArray, int, int | None]:
-    rows, n_components, side = _rows(name)
+    rows, n_components, side = rows_of(name)
     rows = rows - rows.mean(axis=0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1), n_components, side
