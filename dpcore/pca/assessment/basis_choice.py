@@ -6,16 +6,25 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import gammaincinv, logsumexp, ndtr
 
 from dpcore.arrays import FloatArray
 from dpcore.spectra import PublicBasis, Spectrum
 
-# Chance that equal variances are said to differ.
-_ERROR_RATE = 1e-3
-# Least share of the energy about the mean variance that is on the diagonal, in units of the share
-# in general position, at a number of standard errors below its estimate. Chosen on twenty tables.
-_LEAST_SHARE, _CAUTION = 2.0, 1.0
+# Least variance of a profile of columns, in units of that of a matrix in general position, and
+# least odds for a larger one. Chosen on thirty tables.
+_LEAST_VARIANCE, _LEAST_ODDS = 2.0, 5.0
+# Larger variances, in units of the least one.
+_LARGER = 2.0 ** np.arange(1, 7)
+# Least variance of a profile, in units of the variance of the noise.
+_LEAST_OF_NOISE = 1e-3
+# Probabilities between which a gamma law is taken as uniform.
+_PROBABILITIES = np.append(
+    np.linspace(0, 1, 41)[:-1], 1 - np.array([1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-7, 1e-10])
+)
+# Least width of such an interval, in units of the noise; narrower ones are points.
+_NARROWEST = 1e-6
+_TINY = 1e-300
 
 
 def off_diagonal_energy(noisy: FloatArray, sigma: float, *, noise: str = "isometric") -> float:
@@ -42,11 +51,12 @@ def columns_differ(diagonal: FloatArray, off_diagonal: float, sigma: float) -> b
     among equivariant estimators, and a profile of the columns can only harm. Variances of columns
     differ in general position as well, if few directions have most of the energy. A random rotation
     puts a share of 2 / (D + 2) of the squares of A - (tr A / D) I on the diagonal on average,
-    whatever the eigenvalues are. Columns differ if
+    whatever the eigenvalues are.
 
-    - noise in equal variances explains the differences with a chance of less than 1 in 1000, and
-    - the share on the diagonal exceeds twice that of general position, if the sum of squares on the
-      diagonal is taken at one standard error below its estimate.
+    The variances of the columns are modelled as draws from a gamma law, because they are not
+    negative and few of them may be large. Its mean is that of the noisy diagonal. The likelihood of
+    the noisy diagonal is computed for twice the variance of general position, and for 2 to 64 times
+    as much, all equally likely. Columns differ if the odds of the larger variances exceed 5.
 
     Parameters
     ----------
@@ -60,14 +70,28 @@ def columns_differ(diagonal: FloatArray, off_diagonal: float, sigma: float) -> b
     freedom = len(diagonal) - 1
     if freedom < 1:
         return False
-    of_noise_and_signal = float(((diagonal - diagonal.mean()) ** 2).sum()) / sigma**2
-    if chdtrc(freedom, of_noise_and_signal) > _ERROR_RATE:
-        return False
-    squares = of_noise_and_signal - freedom
-    surely = squares - _CAUTION * math.sqrt(2 * freedom + 4 * squares)
-    in_general_position = 2 / (len(diagonal) + 2)
+    entries = diagonal / sigma
+    squares = max(float(((entries - entries.mean()) ** 2).sum()) - freedom, 0.0)
     total = squares + max(off_diagonal, 0.0) / sigma**2
-    return surely > _LEAST_SHARE * in_general_position * total
+    in_general_position = 2 / (len(diagonal) + 2) * total / freedom
+    least = max(_LEAST_VARIANCE * in_general_position, _LEAST_OF_NOISE)
+    mean = max(float(entries.mean()), 1 / math.sqrt(len(entries)))
+    larger = [_log_likelihood(entries, mean, least * factor) for factor in _LARGER]
+    log_odds = logsumexp(larger) - math.log(len(larger)) - _log_likelihood(entries, mean, least)
+    return bool(log_odds > math.log(_LEAST_ODDS))
+
+
+def _log_likelihood(entries: FloatArray, mean: float, variance: float) -> float:
+    """Return the log density of draws from a gamma law plus noise of variance 1."""
+    shape = mean**2 / variance
+    ends = gammaincinv(shape, _PROBABILITIES) * (mean / shape)
+    widths, noise = np.diff(ends), entries[:, None] - ends
+    below = ndtr(noise)
+    is_wide = widths > _NARROWEST
+    of_intervals = (below[:, :-1] - below[:, 1:]) / np.where(is_wide, widths, 1)
+    of_points = np.exp(-(noise[:, :-1] ** 2) / 2) / math.sqrt(2 * math.pi)
+    densities = np.where(is_wide, of_intervals, of_points) @ np.diff(_PROBABILITIES)
+    return float(np.log(np.maximum(densities, _TINY)).sum())
 
 
 def bases_worth(
