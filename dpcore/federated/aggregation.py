@@ -37,7 +37,7 @@ def centre_and_count(
     noisy = sum_of_masked(list(sums.values()))
     n_rows = float(noisy[-1]) / plan.scales.count_weight
     sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
-    centre = centre_of(noisy[:-1], n_rows, sigma)
+    centre = centre_of(noisy[:-1], n_rows, sigma, plan.bases)
     return tuple(int(each) for each in centre), n_rows
 
 

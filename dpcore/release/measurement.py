@@ -27,7 +27,7 @@ from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.scales import Scales
 from dpcore.release.tables import Table
-from dpcore.spectra import PublicBasis, Spectrum, few_of_many
+from dpcore.spectra import PublicBasis, Spectrum, denoise_mean, few_of_many
 
 ESTIMATES = ("explained_variance", "explained_variance_ratio")
 # An assessment needs all eigenpairs; above this size they take longer than everything else.
@@ -105,7 +105,7 @@ def measure(
     bases: Result of `bases_of`.
     watch, scheduler: See `sum_and_count`.
     """
-    centre, n_rows = noisy_centre(total, scales)
+    centre, n_rows = noisy_centre(total, scales, bases)
     exact = moment_around(
         table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
     )
@@ -202,14 +202,17 @@ def estimate_of(measured: Measured, name: str) -> FloatArray:
     return np.where(np.isnan(estimate.value), np.nan, together)
 
 
-def noisy_centre(total: IntArray, scales: Scales) -> tuple[FloatArray, float]:
+def noisy_centre(
+    total: IntArray, scales: Scales, bases: Sequence[PublicBasis] = ()
+) -> tuple[FloatArray, float]:
     """Return the private centre on the grid and the noisy number of rows.
 
     total: ndarray of int64, shape (n_features + 1,), from `sum_and_count`.
+    bases: Result of `bases_of`.
     """
     noisy = noisy_sum(total, scales.sum_sigma)
     n_rows = float(noisy[-1]) / scales.count_weight
-    return centre_of(noisy[:-1], n_rows, scales.sum_sigma), n_rows
+    return centre_of(noisy[:-1], n_rows, scales.sum_sigma, bases), n_rows
 
 
 def moment_around(
@@ -236,15 +239,24 @@ def moment_around(
     return moment_of_rows(table, dictionary, scales, centre, watch, on_sphere=on_sphere)
 
 
-def centre_of(noisy: IntArray, n_rows: float, sigma: float) -> FloatArray:
-    """Return the noisy mean on the grid, shrunk towards the middle.
+def centre_of(
+    noisy: IntArray, n_rows: float, sigma: float, bases: Sequence[PublicBasis] = ()
+) -> FloatArray:
+    """Return the noisy mean on the grid, with less noise. This is post-processing.
 
-    The positive-part estimator of James & Stein (1961) has a smaller mean squared error than the
-    mean. It equals the public middle if the sum is only noise.
+    The mean of pictures is denoised in cosines (`dpcore.spectra.denoise_mean`). Other means are
+    shrunk towards the middle: the positive-part estimator of James & Stein (1961) has a smaller
+    mean squared error than the mean. Both equal the public middle if the sum is only noise.
+
+    noisy: shape (n_features,). Sum of the rows with noise of scale `sigma` in each entry.
+    bases: Result of `bases_of`.
     """
     if n_rows < 1:
         return np.zeros(len(noisy))
-    mean = noisy / n_rows
-    noise = max(0, len(noisy) - 2) * (sigma / n_rows) ** 2
-    shrunk = mean * max(0.0, 1 - noise / max(float(mean @ mean), noise, 1.0))
+    mean, mean_sigma = noisy / n_rows, sigma / n_rows
+    if bases and bases[0].frequencies is not None:
+        shrunk = denoise_mean(mean, mean_sigma, bases[0])
+    else:
+        noise = max(0, len(noisy) - 2) * mean_sigma**2
+        shrunk = mean * max(0.0, 1 - noise / max(float(mean @ mean), noise, 1.0))
     return np.clip(np.rint(shrunk), -GRID, GRID)
