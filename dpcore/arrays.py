@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 
 @cache
-def threads_start() -> bool:
+def can_start_threads() -> bool:
     """Return whether this Python can start threads; Python in a browser cannot."""
     thread = Thread(target=int)
     try:
@@ -46,7 +46,7 @@ def executor(workers: int) -> Executor:
 
     Jobs must not wait for a job that is submitted later.
     """
-    return ThreadPoolExecutor(workers) if threads_start() else _SerialExecutor()
+    return ThreadPoolExecutor(workers) if can_start_threads() else _SerialExecutor()
 
 
 class _SerialExecutor(Executor):
@@ -74,7 +74,7 @@ def row_blocks(rows: IntArray, block_rows: int) -> Iterator[slice | IntArray]:
         yield slice(first, last + 1) if last - first == len(block) - 1 else block
 
 
-def mapped(
+def map_blocks(
     make: Callable[[Block], Made], blocks: Iterable[Block], workers: int = PROCESSORS
 ) -> Iterator[Made]:
     """Yield make(block) for each block, in order, computed by parallel threads."""

@@ -52,7 +52,7 @@ def results_on_cluster(
     workers are lost before the tasks finish.
     """
     stop = Event() if stop is None else stop
-    with _connected(scheduler) as client:
+    with _connect(scheduler) as client:
         from dask.distributed import as_completed
         from distributed.client import ClosedClientError
         from distributed.comm.core import CommClosedError
@@ -117,7 +117,7 @@ def _wait_for_workers(client: Client, scheduler: str, stop: Event) -> None:
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Client]:
+def _connect(scheduler: str) -> Iterator[Client]:
     try:
         from dask.distributed import Client
     except ImportError as error:
@@ -135,7 +135,7 @@ def _connected(scheduler: str) -> Iterator[Client]:
         try:
             client = Client(scheduler, set_as_default=False, timeout=_TIMEOUT)
         except (OSError, ValueError) as error:
-            raise _no_scheduler(scheduler) from error
+            raise _scheduler_error(scheduler) from error
         with client:
             yield client
     finally:
@@ -151,8 +151,8 @@ def _require_listener(scheduler: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_TIMEOUT).close()
     except (OSError, ValueError) as error:  # ValueError: impossible host name
-        raise _no_scheduler(scheduler) from error
+        raise _scheduler_error(scheduler) from error
 
 
-def _no_scheduler(scheduler: str) -> ParameterError:
+def _scheduler_error(scheduler: str) -> ParameterError:
     return ParameterError("scheduler", "the address of a running Dask scheduler", scheduler)

@@ -128,7 +128,7 @@ class Param:
     after_noise: bool = False
 
     @property
-    def explained(self) -> str:
+    def full_help(self) -> str:
         """Return title, help and note in one line."""
         return ". ".join(each.rstrip(".") for each in (self.title, self.help, self.note) if each)
 
@@ -159,7 +159,7 @@ def param(default: Any, title: str, help: str = "", **more: Any) -> Any:
     return field(default=default, metadata={_KEY: declared})
 
 
-def again(spec: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
+def redeclare(spec: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
     """Return the declaration of another spec's field, with another default or other changes."""
     original = next(each for each in fields(spec) if each.name == name)
     declared = replace(original.metadata[_KEY], **changes)
@@ -218,7 +218,7 @@ def params_in_markdown(spec: type) -> str:
     for each in fields(spec):
         declared: Param | None = each.metadata.get(_KEY)
         if declared is not None:
-            cells = (f"`{each.name}`", f"`{each.default}`", _range(declared), declared.explained)
+            cells = (f"`{each.name}`", f"`{each.default}`", _range(declared), declared.full_help)
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(lines)
 

@@ -109,7 +109,7 @@ def unit_scale(
 ) -> float:
     """Return the noise scale of columns in units of their own sensitivity."""
     l1, l2 = moves
-    if _checked(mechanism) == "laplace":
+    if _check_mechanism(mechanism) == "laplace":
         return n_columns * l1 / budget.epsilon
     return gaussian_sigma(budget, l2 * math.sqrt(n_columns))
 
@@ -163,7 +163,9 @@ def error_law(mechanism: str, scale: float) -> rv_frozen:
     # Importing scipy.stats takes half a second, and only the plot of the distribution needs it.
     from scipy import stats
 
-    return {"laplace": stats.laplace, "gaussian": stats.norm}[_checked(mechanism)](scale=scale)
+    return {"laplace": stats.laplace, "gaussian": stats.norm}[_check_mechanism(mechanism)](
+        scale=scale
+    )
 
 
 def people_needed(
@@ -289,7 +291,7 @@ def _guarantee(
     )
 
 
-def _checked(mechanism: str) -> str:
+def _check_mechanism(mechanism: str) -> str:
     require_one_of("mechanism", mechanism, MECHANISMS)
     return mechanism
 
@@ -301,7 +303,7 @@ LARGEST_END = 1e100
 _MIN_WIDTH, _MIN_RELATIVE_WIDTH = 1e-100, 2.0**-32
 
 
-def into_bounds(
+def clip_to_bounds(
     values: ArrayLike,
     bounds: tuple[ArrayLike, ArrayLike],
     *,
@@ -329,7 +331,7 @@ def into_bounds(
     return np.clip(values, low, high), (low, high)
 
 
-def above_low(
+def shift_to_zero(
     values: ArrayLike, bounds: tuple[ArrayLike, ArrayLike], *, minimum: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return x - a of each value x in [a, b], a, and b - a.
@@ -338,9 +340,9 @@ def above_low(
     of x - a are small compared with b - a, and hence with the sensitivity; those of sums of x are
     not, far from 0. NumPy adds contiguous columns pairwise.
 
-    Raises `ParameterError` like `into_bounds`, and if b is too close to a for double precision.
+    Raises `ParameterError` like `clip_to_bounds`, and if b is too close to a for double precision.
     """
-    values, (low, high) = into_bounds(values, bounds, minimum=minimum)
+    values, (low, high) = clip_to_bounds(values, bounds, minimum=minimum)
     width = high - low
     farthest = np.maximum(abs(low), abs(high))
     if not np.all(width >= np.maximum(_MIN_WIDTH, _MIN_RELATIVE_WIDTH * farthest)):
@@ -368,7 +370,7 @@ def clipping_bias(
     if statistic not in ("mean", "variance"):
         raise ParameterError("statistic", "'mean' or 'variance'", statistic)
     summary = np.mean if statistic == "mean" else np.var
-    clipped, _ = into_bounds(values, bounds, minimum=1)
+    clipped, _ = clip_to_bounds(values, bounds, minimum=1)
     bias: float | FloatArray = summary(clipped, axis=0) - summary(
         np.asarray(values, dtype=float), axis=0
     )
@@ -412,7 +414,7 @@ def private_mean(
         that double precision has no digits between them, the budget outside its range, or the
         mechanism unknown.
     """
-    above, low, width = above_low(values, bounds, minimum=1)
+    above, low, width = shift_to_zero(values, bounds, minimum=1)
     n_samples = above.shape[-1]
     return release(
         "mean",
@@ -454,7 +456,7 @@ def private_variance(
     ParameterError
         See `private_mean`.
     """
-    above, _, width = above_low(values, bounds, minimum=2)
+    above, _, width = shift_to_zero(values, bounds, minimum=2)
     n_samples = above.shape[-1]
     return release(
         "variance",
@@ -501,7 +503,9 @@ def private_histogram(
     edges = np.asarray(edges, dtype=float)
     if edges.ndim not in (1, 2) or edges.shape[-1] < 2 or not np.all(np.diff(edges) > 0):
         raise ParameterError("edges", "two or more increasing numbers a column", edges.tolist())
-    values, _ = into_bounds(values, (edges[..., 0], edges[..., -1]), minimum=1, parameter="edges")
+    values, _ = clip_to_bounds(
+        values, (edges[..., 0], edges[..., -1]), minimum=1, parameter="edges"
+    )
     if values.ndim == 1:
         counts = np.histogram(values, edges)[0].astype(float)
     else:

@@ -75,7 +75,7 @@ def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
     charges = charges_of([spec])
     assert len(charges) == (entry.noise is not None)
     for charge in charges:
-        assert charge.seen == (entry.title,)
+        assert charge.algorithms == (entry.title,)
         assert charge.by_sites == entry.is_distributed
         assert charge.draws == 2
     assert [c.release.identity for c in compute_charges(run(spec))] == [
@@ -149,7 +149,7 @@ def test_every_adversary_whom_it_does_not_trust_attacks_it(entry):
 def test_what_shares_noise_is_charged_once_and_drawn_once(new):
     spec = replace(SPEC, protocols=("full", "dpdis", "sequential", new.key))
     (charge,) = charges_of([spec])
-    assert charge.seen == tuple(protocol(key).title for key in spec.protocols)
+    assert charge.algorithms == tuple(protocol(key).title for key in spec.protocols)
     alone = [charges_of([replace(spec, protocols=(key,))])[0] for key in spec.protocols]
     account = Accountant("digits")
     for each in alone:
@@ -190,4 +190,4 @@ def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     assert new.title in at.selectbox(key="algorithm").options
     assert at.selectbox(key="algorithm").value == new.key
     charged = at.session_state["_accountants"]["mnist-small"].charges.values()
-    assert [charge.seen for charge in charged] == [(new.title, "Full matrices")]
+    assert [charge.algorithms for charge in charged] == [(new.title, "Full matrices")]

@@ -2,8 +2,9 @@
 
 A case, a seed and a number of trials give the same scores on a page, which draws in slices, and on
 the command line. Protocols of PCA are attacked as their entries in the register specify. Any other
-mechanism is a function that returns an `AuditCase` and is listed in `_sound`. The field `covers`
-names the register entry that a case attacks, and a test requires a case for every private entry.
+mechanism is a function that returns an `AuditCase` and is listed in `_sound_cases`. The field
+`covers` names the register entry that a case attacks; a test requires a case for every private
+entry.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class CaseAttack:
         d, d_prime = (np.concatenate(scores or [np.zeros(0)]) for scores in self._scores)
         return d, d_prime
 
-    def judged(self, n_scored: int) -> AuditResult:
+    def judge_first(self, n_scored: int) -> AuditResult:
         """Return the result of the first `n_scored` scores, judged once per number."""
         if n_scored not in self._judged:
             d, d_prime = self.scores()
@@ -131,7 +132,7 @@ class CaseAttack:
             count = max(count + step, int(count * 4 / 3) // step * step)
         if self._n_scored:
             checkpoints.append(self._n_scored)
-        return [self.judged(count) for count in checkpoints]
+        return [self.judge_first(count) for count in checkpoints]
 
     def threshold(self) -> float:
         """Return the score at which the sum of the two error rates is smallest."""
@@ -165,7 +166,7 @@ class CaseAttack:
 
     def error_rates(self) -> list[dict[str, object]]:
         """Return rows for a trade-off plot: the claim's limit and the rates of this attack."""
-        result = self.judged(self._n_scored)
+        result = self.judge_first(self._n_scored)
         type_one = np.linspace(0, 1, 201)
         claim = trade_off(type_one, self.case.epsilon, self.case.delta)
         return [
@@ -183,7 +184,7 @@ class CaseAttack:
         """Draw all trials and return the result."""
         while not self.finished:
             self.advance()
-        return self.judged(self._n_scored)
+        return self.judge_first(self._n_scored)
 
 
 def named_cases() -> dict[str, AuditCase]:
@@ -264,14 +265,14 @@ def verdict(result: AuditResult) -> str:
 
 def audit_cases() -> tuple[AuditCase, ...]:
     """Return the cases of all mechanisms by family, sound mechanisms first."""
-    return _sound(tuple(PROTOCOLS.values())) + _flawed()
+    return _sound_cases(tuple(PROTOCOLS.values())) + _flawed_cases()
 
 
-_flawed = cache(flawed_cases)
+_flawed_cases = cache(flawed_cases)
 
 
 @cache
-def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
+def _sound_cases(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
     # Import here: these modules import scikit-learn, which is slow.
     from dpcore.audit_cases.cca_cases import cca_cases
     from dpcore.audit_cases.classification_cases import classification_cases
@@ -280,7 +281,7 @@ def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
 
     return (
         *second_moment_cases(),
-        *chain.from_iterable(map(_of_protocol, protocols)),
+        *chain.from_iterable(map(_cases_of_protocol, protocols)),
         ppca_by_chains_case(),
         *message_cases(),
         *cca_cases(),
@@ -292,5 +293,5 @@ def _sound(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
 
 
 @cache
-def _of_protocol(entry: Protocol) -> tuple[AuditCase, ...]:
+def _cases_of_protocol(entry: Protocol) -> tuple[AuditCase, ...]:
     return (*cases_of(entry), *private_mean_cases_of(entry), *sphere_cases_of(entry))

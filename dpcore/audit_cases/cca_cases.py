@@ -40,7 +40,7 @@ def cca_cases() -> tuple[AuditCase, ...]:
             covers=case.covers.replace("pca.", "cca."),
         )
         for key in PROTOCOLS
-        for case in _cases_of(replace(REGISTERED[key], release=partial(_released, key)))
+        for case in _cases_of(replace(REGISTERED[key], release=partial(_release, key)))
     )
 
 
@@ -49,7 +49,7 @@ def _cases_of(entry: Protocol) -> Iterator[AuditCase]:
     yield from sphere_cases_of(entry, parts=CCA_VIEWS)
 
 
-def _released(protocol: str, draw: Draw) -> Subspace:
+def _release(protocol: str, draw: Draw) -> Subspace:
     """Return the eigenpairs of the noisy joint moment, and its centre."""
     average = noisy_joint_moment(
         draw.all_sites, draw.settings, protocol=protocol, repetition=draw.repetition

@@ -37,8 +37,11 @@ def classification_cases() -> tuple[AuditCase, ...]:
     output = partial(PrivateSVM, method="output", fit_intercept=False)
     objective = partial(PrivateSVM, method="objective", fit_intercept=False)
     logistic = partial(PrivateLogisticRegression, fit_intercept=False)
-    two, three = _one_turns_around([0, 1, 1, 0]), _one_turns_around([1, 0, 1, 2])
-    far_out, early = _pulled_far_out(1000), _either_side_of_stopping(100, 3.0)
+    two, three = (
+        _neighbours_with_negated_row([0, 1, 1, 0]),
+        _neighbours_with_negated_row([1, 0, 1, 2]),
+    )
+    far_out, early = _neighbours_with_large_weights(1000), _neighbours_at_stopping_rule(100, 3.0)
     return (
         classifier_case(
             "logistic regression, output",
@@ -138,14 +141,14 @@ def two_epsilons_case(estimator: _Classifier, data: _Neighbours) -> AuditCase:
     )
 
 
-def _one_turns_around(labels: Sequence[int]) -> _Neighbours:
+def _neighbours_with_negated_row(labels: Sequence[int]) -> _Neighbours:
     """Return rows of one feature, of which 2 becomes -2. They exceed the bound and are clipped."""
     rows = np.zeros((len(labels), 1))
     rows[0] = 2.0
     return _Neighbours(rows, -rows, np.array(labels))
 
 
-def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
+def _neighbours_at_stopping_rule(n: int, tol: float) -> _Neighbours:
     """Return rows of one number whose sum decides whether the solver stops at the start.
 
     The hinge is straight near 0: at a sum of `tol` the solver stops, and with 2 more it continues
@@ -166,7 +169,7 @@ def _either_side_of_stopping(n: int, tol: float) -> _Neighbours:
     )
 
 
-def _pulled_far_out(n: int) -> _Neighbours:
+def _neighbours_with_large_weights(n: int) -> _Neighbours:
     """Return rows that pull the weights along the first axis, and one row with the opposite label.
 
     The margin of that row is negative in both data sets. The data sets differ across the first

@@ -60,7 +60,7 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
     """
     budget = PrivacyBudget(epsilon, 0.01)
     moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
-    noisy = partial(_additive, published_sigma(budget, _N_SAMPLES))
+    noisy = partial(_add_noise, published_sigma(budget, _N_SAMPLES))
     return AuditCase(
         name=f"published noise, asked ε = {epsilon:g}",
         **asdict(budget),
@@ -173,7 +173,7 @@ def scaling_by_the_largest_norm() -> AuditCase:
     def draws(last_row: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
         rows = np.vstack([np.tile(short, (_N_SAMPLES - 1, 1)), last_row])
         rows = rows / np.linalg.norm(rows, axis=1).max()
-        return _additive(_sigma(), rows.T @ rows / _N_SAMPLES, rng, n)
+        return _add_noise(_sigma(), rows.T @ rows / _N_SAMPLES, rng, n)
 
     return AuditCase(
         name="scaling by the largest norm",
@@ -190,7 +190,7 @@ def one_budget_for_two_releases() -> AuditCase:
     return AuditCase(
         name="one ε spent on two plots",
         **asdict(BUDGET),
-        **make_samplers(partial(_additive, _sigma()), twice, twice_prime),
+        **make_samplers(partial(_add_noise, _sigma()), twice, twice_prime),
         statistic=lambda pairs: _score(pairs[:, 0] + pairs[:, 1]),
         sees="both releases",
         is_gaussian=True,
@@ -331,7 +331,7 @@ def _sigma() -> float:
     return gaussian_sigma(BUDGET, l2_sensitivity_of_second_moment(_N_SAMPLES))
 
 
-def _additive(sigma: float, moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+def _add_noise(sigma: float, moment: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
     """Add independent noise to a matrix, or to each of a stack of matrices."""
     n_features = moment.shape[-1]
     n_matrices = moment.size // n_features**2

@@ -66,31 +66,31 @@ _ON_SPHERE = replace(
     _SITES_SETTINGS, mean_share=SHARE, intermediate_dim=1, on_sphere=True, bases=DENOISED
 )
 _SUM = "pca.securesum"
-_SEES = {
+_VIEWS_IN_WORDS = {
     (True, True): "the result, and its own masks and noise",
     (False, False): "every site's message, and the masks and noise of those that collude with it",
     (False, True): "the sum of all messages, and the masks and noise of those that collude with it",
 }
 # Three of four sites answer, and one of the three colludes with the adversary.
-_FEWER = replace(_SITES_SETTINGS, dropped_sites=1)
-_FEWER_ON_SPHERE = replace(_ON_SPHERE, dropped_sites=1)
+_ONE_SITE_DROPPED = replace(_SITES_SETTINGS, dropped_sites=1)
+_ONE_DROPPED_ON_SPHERE = replace(_ON_SPHERE, dropped_sites=1)
 
 
 def cape_cases() -> tuple[AuditCase, ...]:
     """Return the cases of the published and wide masks, of secure sum and of CCA."""
     both = Adversary.AGGREGATOR, Adversary.SITE
     cases: tuple[Callable[[Adversary], AuditCase], ...] = (
-        partial(_of_matrices, "compensated masks", _SITES_SETTINGS),
-        partial(_of_matrices, "wide masks, all counted on", _WIDE),
-        partial(_of_matrices, "compensated masks, on the sphere", _ON_SPHERE),
-        _of_pairs,
-        partial(_of_sums, "one site drops out", _FEWER),
-        partial(_of_sums, "on the sphere", _FEWER_ON_SPHERE),
+        partial(_case_of_matrices, "compensated masks", _SITES_SETTINGS),
+        partial(_case_of_matrices, "wide masks, all counted on", _WIDE),
+        partial(_case_of_matrices, "compensated masks, on the sphere", _ON_SPHERE),
+        _case_of_pairs,
+        partial(_case_of_sums, "one site drops out", _ONE_SITE_DROPPED),
+        partial(_case_of_sums, "on the sphere", _ONE_DROPPED_ON_SPHERE),
     )
     return tuple(case(adversary) for case in cases for adversary in both)
 
 
-def _of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
+def _case_of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
     """Return a secure-sum case: the aggregator receives the sum of the sites' messages."""
     n_samples = _neighbours(settings)[0].n_samples.tolist()
     noise = noise_of_summands(settings, n_samples)
@@ -104,7 +104,7 @@ def _of_sums(name: str, settings: ReleaseSettings, adversary: Adversary) -> Audi
     )
 
 
-def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
+def _case_of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> AuditCase:
     n_samples = _neighbours(settings)[0].n_samples.tolist()
     return masked_case(
         f"CAPE, {name}",
@@ -116,8 +116,8 @@ def _of_matrices(name: str, settings: ReleaseSettings, adversary: Adversary) -> 
     )
 
 
-def _of_pairs(adversary: Adversary) -> AuditCase:
-    moments, _ = _at_three_sites()
+def _case_of_pairs(adversary: Adversary) -> AuditCase:
+    moments, _ = _moments_of_three_sites()
     pairs = distributed_cca(moments, 2, _SITES_SETTINGS, protocol="cape", repetition=Repetition(0))
     case = masked_case(
         "CCA, CAPE, compensated masks",
@@ -196,16 +196,16 @@ def masked_case(
         covers=covers,
         n_trials=PROTOCOL_TRIALS,
         **claim(guarantee, adversary),
-        sees=_SEES[is_site, has_result],
+        sees=_VIEWS_IN_WORDS[is_site, has_result],
         sampler_d=sample_one_by_one(lambda repetition: view(pair[0], repetition)),
         sampler_d_prime=sample_one_by_one(lambda repetition: view(pair[1], repetition)),
         statistic=_score(pair, mean_sigma, 1 if has_result else _N_SITES, found),
         is_gaussian=True,
-        **_prepared(settings),
+        **_preparation_fields(settings),
     )
 
 
-def _prepared(settings: ReleaseSettings) -> dict[str, str]:
+def _preparation_fields(settings: ReleaseSettings) -> dict[str, str]:
     """Return the fields of a case that describe its rows."""
     if settings.on_sphere:
         return {"centring": SPHERE, "neighbours": TURN_FROM_MEAN}
@@ -264,10 +264,10 @@ def _score_on_sphere(
 
 
 def _neighbours(settings: ReleaseSettings) -> tuple[SiteData, SiteData]:
-    return worst_on_sphere(_N_SITES) if settings.on_sphere else _at_three_sites()
+    return worst_on_sphere(_N_SITES) if settings.on_sphere else _moments_of_three_sites()
 
 
-def _at_three_sites() -> tuple[SiteMoments, SiteMoments]:
+def _moments_of_three_sites() -> tuple[SiteMoments, SiteMoments]:
     """Return equal sites. The other rows are known to the adversary and lie evenly."""
     others = np.tile(np.eye(_D_OF_SITES) / _D_OF_SITES, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)

@@ -130,15 +130,15 @@ def site_message_case(truncation: str, *, n_features: int = 6) -> AuditCase:
 STATISTICS_FAMILY = "Statistics"
 _N = 50
 # Outside the bounds [0, 1], so that values are clipped.
-_FAR = 7.0
+_OUT_OF_BOUNDS = 7.0
 
 
 def statistics_cases() -> tuple[AuditCase, ...]:
     """Return cases of every statistic under both kinds of noise, and of a mean of columns."""
     all_low, one_high = np.zeros(_N), np.zeros(_N)
-    all_low[0], one_high[0] = -_FAR, _FAR
+    all_low[0], one_high[0] = -_OUT_OF_BOUNDS, _OUT_OF_BOUNDS
     one_high_in_all, low_in_all = np.zeros((_N, 3)), np.zeros((_N, 3))
-    one_high_in_all[0] = _FAR
+    one_high_in_all[0] = _OUT_OF_BOUNDS
     mean = partial(private_mean, bounds=(0.0, 1.0))
     variance = partial(private_variance, bounds=(0.0, 1.0))
     histogram = partial(private_histogram, edges=[0.0, 0.25, 0.5, 1.0])
@@ -201,7 +201,7 @@ COMPOSED_FAMILY = "Composed releases"
 _DATASET = "audit"
 _COMPOSED_D = 3
 _SETTINGS = ReleaseSettings(BUDGET, _COMPOSED_D, _COMPOSED_D, truncation="svd")
-_EVERYTHING = "all results"
+_SEES_ALL_RESULTS = "all results"
 
 
 def composed_cases() -> tuple[AuditCase, ...]:
@@ -239,7 +239,7 @@ def components_case(name: str, epsilons: Sequence[float]) -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         epsilon=_total(guarantees, BUDGET.delta),
         delta=BUDGET.delta,
-        sees=_EVERYTHING,
+        sees=_SEES_ALL_RESULTS,
         sampler_d=sampler(moments),
         sampler_d_prime=sampler(moments_prime),
         statistic=lambda releases: score(np.tensordot(releases, weights, axes=(1, 0))),
@@ -286,7 +286,7 @@ def components_and_mean_case() -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         epsilon=_total((guarantee, released.guarantee), BUDGET.delta),
         delta=BUDGET.delta,
-        sees=_EVERYTHING,
+        sees=_SEES_ALL_RESULTS,
         sampler_d=sampler(moments, rows),
         sampler_d_prime=sampler(moments_prime, rows_prime),
         statistic=likelihood_ratio,
@@ -338,7 +338,7 @@ def mean_and_variance_case(*, n: int = 50) -> AuditCase:
         n_trials=PROTOCOL_TRIALS,
         epsilon=_total([each.guarantee for each in drawn], 0.0),
         delta=0.0,
-        sees=_EVERYTHING,
+        sees=_SEES_ALL_RESULTS,
         sampler_d=sampler(values),
         sampler_d_prime=sampler(values_prime),
         statistic=laplace_ratio(exact, exact_prime, scales),

@@ -83,7 +83,7 @@ def cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
 
 
 def add_participants(
-    entry: Protocol, case: AuditCase, by_participant: Callable[[Adversary], AuditCase]
+    entry: Protocol, case: AuditCase, participant_case: Callable[[Adversary], AuditCase]
 ) -> tuple[AuditCase, ...]:
     """Return the outsider's case and the cases of the other untrusted adversaries."""
     cases = [case]
@@ -93,7 +93,7 @@ def add_participants(
         if entry.where is not Where.EVERY_SITE:
             cases.append(with_site_adversary(case))
         elif not entry.neighbours.has_own_cases:
-            cases.append(by_participant(adversary))
+            cases.append(participant_case(adversary))
     return tuple(cases)
 
 
@@ -187,7 +187,7 @@ def matrix_case(
     entry: Protocol, *, on_sphere: bool = False, bases: tuple[PublicBasis, ...] = ()
 ) -> AuditCase:
     """Return the outsider's case of a protocol with a noisy matrix, starting from raw rows."""
-    neighbours = _turned(entry.neighbours.n_sites, on_sphere=on_sphere)
+    neighbours = _neighbours_by_turn(entry.neighbours.n_sites, on_sphere=on_sphere)
     settings = replace(settings_of(entry), on_sphere=on_sphere, bases=bases)
     return protocol_case(
         entry,
@@ -205,7 +205,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
 
     A view contains the two messages, or the result and the second site's own message.
     """
-    neighbours, by_aggregator = _turned(2), adversary is Adversary.AGGREGATOR
+    neighbours, by_aggregator = _neighbours_by_turn(2), adversary is Adversary.AGGREGATOR
     score = _score_of_turn(entry, settings_of(entry), neighbours)
     share, own = neighbours[0].weights
 
@@ -254,7 +254,7 @@ def direction_case(entry: Protocol, *, epsilon: float = 3.0, on_sphere: bool = F
     )
 
 
-def _turned(n_sites: int, *, on_sphere: bool = False) -> tuple[SiteData, SiteData]:
+def _neighbours_by_turn(n_sites: int, *, on_sphere: bool = False) -> tuple[SiteData, SiteData]:
     sites = _rows_at_sites if on_sphere else prepared_sites
     first, second = (sites(axis, n_sites) for axis in np.eye(_D)[:2])
     return first, second
@@ -330,16 +330,16 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
 
 def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
     """Return moments of sites; the first site holds `row`. Raw rows exceed the norm bound."""
-    rows, sites = _among_others_at_sites(row, n_sites)
+    rows, sites = _rows_and_members(row, n_sites)
     return site_moments(prepare_rows(rows, "bounded"), sites)
 
 
 def _rows_at_sites(row: FloatArray, n_sites: int) -> SiteRows:
-    rows, sites = _among_others_at_sites(row, n_sites)
+    rows, sites = _rows_and_members(row, n_sites)
     return SiteRows.of(prepare_rows(rows, "sphere"), sites)
 
 
-def _among_others_at_sites(row: FloatArray, n_sites: int) -> tuple[FloatArray, list[IntArray]]:
+def _rows_and_members(row: FloatArray, n_sites: int) -> tuple[FloatArray, list[IntArray]]:
     at_sites = [embed_row(row), *[embed_row(np.eye(_D)[0])] * (n_sites - 1)]
     rows = TOO_LONG * np.vstack(at_sites)
     return rows, np.array_split(np.arange(len(rows)), n_sites)
@@ -509,7 +509,7 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
     else:
         case = sphere_case(entry, parts)
 
-    def by_participant(adversary: Adversary) -> AuditCase:
+    def participant_case(adversary: Adversary) -> AuditCase:
         if adversary is Adversary.SITE:
             return second_site_case_on_sphere(entry, parts)
         sees = "every site's message and noisy mean"
@@ -518,7 +518,7 @@ def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase
         # The result of a single site is its message.
         return with_adversary(adversary, sees, case)
 
-    cases = add_participants(entry, case, by_participant)
+    cases = add_participants(entry, case, participant_case)
     if entry.neighbours.message is None or entry.neighbours.step == 0:
         return cases
     return (*cases, coded_message_case_on_sphere(entry, entry.neighbours.message, PICTURES))
@@ -677,7 +677,7 @@ def expected_matrices(
     matrices are the differences at the first site.
     """
     exact = np.array([moments_around(pair[0], centre) for centre in centres])
-    turned = np.array([pair[1].around(centre, 0, threads=1) for centre in centres])
+    turned = np.array([pair[1].moment_around(centre, 0, threads=1) for centre in centres])
     changes = exact[:, 0] - turned
     exact[:, 0] -= changes / 2
     return exact, changes
@@ -685,7 +685,7 @@ def expected_matrices(
 
 def moments_around(rows: SiteRows, centre: FloatArray) -> FloatArray:
     """Return the (S, D, D) second moments of the sites."""
-    return np.stack([rows.around(centre, site, threads=1) for site in range(rows.n_sites)])
+    return np.stack([rows.moment_around(centre, site, threads=1) for site in range(rows.n_sites)])
 
 
 def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteRows]:

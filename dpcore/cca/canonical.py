@@ -131,7 +131,7 @@ def bound_views(
         If the views differ in their number of people, an entry is not finite, or a parameter is
         outside its range.
     """
-    X, Y = _as_views(X, Y)
+    X, Y = _check_views(X, Y)
     if not 0 < x_share < 1:
         raise ParameterError("x_share", "in (0, 1)", x_share)
     weights = math.sqrt(x_share), math.sqrt(1 - x_share)
@@ -139,7 +139,7 @@ def bound_views(
     n_x = X.shape[1]
     parts = (slice(n_x), weights[0]), (slice(n_x, None), weights[1])
     if mode == "published":
-        return _published(X, Y, parts)
+        return _bound_as_published(X, Y, parts)
     require_one_of("mode", mode, MODES)
     for name, bound in (("x_norm_bound", x_norm_bound), ("y_norm_bound", y_norm_bound)):
         check_norm_bound(name, bound)
@@ -147,7 +147,7 @@ def bound_views(
         if not abs(centre) <= 1e15:
             raise ParameterError(name, "in [-1e15, 1e15]", centre)
     x_scale, y_scale = weights[0] / x_norm_bound, weights[1] / y_norm_bound
-    rows = np.hstack([_in_units(X, x_centre, x_scale), _in_units(Y, y_centre, y_scale)])
+    rows = np.hstack([_rescale(X, x_centre, x_scale), _rescale(Y, y_centre, y_scale)])
     bounded, n_clipped = shorten(rows, 1.0)
     treatment = "longer joined rows are clipped"
     if mode == "sphere":
@@ -169,12 +169,12 @@ def bound_views(
     )
 
 
-def _in_units(view: FloatArray, centre: float, scale: float) -> FloatArray:
+def _rescale(view: FloatArray, centre: float, scale: float) -> FloatArray:
     about = view - view.dtype.type(centre)
     return in_units_of_bound(about, 1 / scale, LONGEST_ON_SPHERE, about)[0]
 
 
-def _published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
+def _bound_as_published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
     means = X.mean(axis=0, dtype=np.float64), Y.mean(axis=0, dtype=np.float64)
     views = [view - mean.astype(view.dtype) for view, mean in zip((X, Y), means, strict=True)]
     scales = []
@@ -203,7 +203,7 @@ def _published(X: FloatArray, Y: FloatArray, parts: Parts) -> BoundedViews:
     )
 
 
-def _as_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _check_views(X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
     views = []
     for name, matrix in (("X", X), ("Y", Y)):
         view = np.asarray(matrix)
@@ -320,7 +320,7 @@ def canonical_pairs(
     ParameterError
         If the matrix is not square or not finite, or a number is outside its range.
     """
-    joint = _checked(joint_moment, n_x)
+    joint = _check_moment(joint_moment, n_x)
     n_y = len(joint) - n_x
     if not 1 <= n_components <= min(n_x, n_y):
         raise ParameterError("n_components", f"in [1, min(n_x, n_y)={min(n_x, n_y)}]", n_components)
@@ -328,7 +328,7 @@ def canonical_pairs(
         raise ParameterError("floor", "finite and at least 0", floor)
     # Without a floor the answer does not depend on the columns' units; in units of their own
     # deviation it keeps its digits. A floor is in the units of the matrix.
-    scale = _inverse_deviations(joint) if floor == 0 else np.ones(len(joint))
+    scale = _inverse_standard_deviations(joint) if floor == 0 else np.ones(len(joint))
     joint = _with_eigenvalue_floor(joint * np.outer(scale, scale), floor)
     whiten_x = _whitening(joint[:n_x, :n_x])
     whiten_y = _whitening(joint[n_x:, n_x:])
@@ -368,7 +368,7 @@ def measured_correlations(
         Not private, because the true data is read.
     """
     n_x, n_components = x_rotations.shape
-    joint = _checked(joint_moment, n_x)
+    joint = _check_moment(joint_moment, n_x)
     if y_rotations.shape != (len(joint) - n_x, n_components):
         raise ParameterError(
             "y_rotations", f"of shape {(len(joint) - n_x, n_components)}", y_rotations.shape
@@ -379,14 +379,14 @@ def measured_correlations(
     lengths = np.linalg.norm(rotation, axis=0)
     rotation /= np.where(lengths > 0, lengths, 1.0)
     projected = rotation.T @ joint @ rotation
-    scale = _inverse_deviations(projected)
+    scale = _inverse_standard_deviations(projected)
     correlation_matrix = projected * np.outer(scale, scale)
     _, _, spans = canonical_pairs(correlation_matrix, n_components, n_components)
     pairs = np.minimum(np.abs(correlation_matrix.diagonal(n_components)), 1.0)
     return MeasuredCorrelations(pairs, spans)
 
 
-def _checked(joint_moment: FloatArray, n_x: int) -> FloatArray:
+def _check_moment(joint_moment: FloatArray, n_x: int) -> FloatArray:
     joint = np.asarray(joint_moment, dtype=np.float64)
     if joint.ndim != 2 or joint.shape[0] != joint.shape[1]:
         raise ParameterError("joint_moment", "square", joint.shape)
@@ -397,7 +397,7 @@ def _checked(joint_moment: FloatArray, n_x: int) -> FloatArray:
     return joint
 
 
-def _inverse_deviations(moment: FloatArray) -> FloatArray:
+def _inverse_standard_deviations(moment: FloatArray) -> FloatArray:
     """Return 1 / sqrt of the diagonal, and 0 for entries at rounding level."""
     variances = moment.diagonal()
     varies = variances > len(moment) * np.finfo(float).eps * max(variances.max(), 0.0)
@@ -425,7 +425,7 @@ def _whitening(block: FloatArray) -> FloatArray:
 PROTOCOLS = ("dpdis", "full", "local", "pooled", "cape")
 # The poster's tau starts from the replace-one sensitivity sqrt(2) / N, the DPdisPCA paper from
 # 1 / N; both then use the classic formula at every epsilon.
-_POSTER_OVER_PAPER = math.sqrt(2.0)
+_POSTER_SENSITIVITY_RATIO = math.sqrt(2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -501,7 +501,7 @@ def distributed_cca(
         If a parameter is unknown or outside its range.
     """
     release = noisy_joint_moment(moments, settings, protocol=protocol, repetition=repetition)
-    joint: FloatArray = release.decomposed(settings).matrix.astype(np.float64)
+    joint: FloatArray = release.decompose(settings).matrix.astype(np.float64)
     mean = np.zeros(moments.n_features) if release.centre is None else release.centre
     if floor == "auto":
         floor = _automatic_floor(release, settings)
@@ -517,7 +517,7 @@ def distributed_cca(
         joint,
         mean,
         floor,
-        release.sigma_left,
+        release.remaining_sigma,
         release.guarantee,
         release.sigma,
         release.bytes_sent,
@@ -573,7 +573,7 @@ def joint_moment_sigma(
     sigma = second_moment_sigma(
         budget, n_samples, calibration=calibration, row_norm_bound=row_norm_bound
     )
-    return sigma * _POSTER_OVER_PAPER if calibration == "published" else sigma
+    return sigma * _POSTER_SENSITIVITY_RATIO if calibration == "published" else sigma
 
 
 def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
@@ -581,14 +581,17 @@ def joint_noise(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
     scales = noise_scales(n_samples, settings)
     if settings.calibration != "published":
         return scales
-    moment, mean = _POSTER_OVER_PAPER * scales.moment, _POSTER_OVER_PAPER * scales.mean
+    moment, mean = (
+        _POSTER_SENSITIVITY_RATIO * scales.moment,
+        _POSTER_SENSITIVITY_RATIO * scales.mean,
+    )
     return replace(scales, moment=moment, mean=mean)
 
 
 def _automatic_floor(release: NoisyAverage, settings: ReleaseSettings) -> float:
-    sigma, noise = release.sigma_left, settings.noise
+    sigma, noise = release.remaining_sigma, settings.noise
     noisy: FloatArray = release.spectrum.matrix.astype(np.float64)
-    if release.of_proxies:
+    if release.from_proxies:
         return noise_edge(np.array([sigma]), np.ones(1), len(noisy), noise=noise) / 2
     floor = noise_floor(noisy, sigma, noise=noise)
     for basis in release.bases(settings):

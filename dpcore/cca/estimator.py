@@ -250,7 +250,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             mean_share=0.0 if self.preparation == "none" else self.mean_share,
             on_sphere=on_sphere,
         )
-        everybody = (np.arange(len(x_rows)),)
+        one_site = (np.arange(len(x_rows)),)
         root = self._root_of_release(
             "joint moment",
             noise_of(settings),
@@ -259,9 +259,9 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
             views.joined.dtype.name,
         )
         pairs = distributed_cca(
-            SiteRows.of(views.joined, everybody, parts=views.parts)
+            SiteRows.of(views.joined, one_site, parts=views.parts)
             if on_sphere
-            else site_moments(views.joined, everybody),
+            else site_moments(views.joined, one_site),
             n_x,
             settings,
             protocol="pooled",

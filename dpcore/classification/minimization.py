@@ -86,7 +86,7 @@ def huber_hinge(width: float) -> Loss:
 _MEMORY = 12
 
 
-def dots(a: FloatArray, b: FloatArray) -> FloatArray:
+def row_products(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the products of corresponding rows, shape (n_tasks,)."""
     products: FloatArray = np.einsum("td,td->t", a, b)
     return products
@@ -118,7 +118,7 @@ class History:
 
     def push(self, tasks: IntArray, moves: FloatArray, changes: FloatArray) -> None:
         """Append one step for each of these tasks."""
-        curvature = dots(moves, changes)
+        curvature = row_products(moves, changes)
         # Strong convexity makes the curvature positive; rounding can make it zero.
         useful = curvature > 1e-300
         tasks = tasks[useful]
@@ -139,16 +139,16 @@ class History:
         out = gradient.copy()
         shares = np.empty_like(weights)
         for k in reversed(range(_MEMORY)):
-            shares[k] = weights[k] * dots(moves[k], out)
+            shares[k] = weights[k] * row_products(moves[k], out)
             out -= shares[k][:, None] * changes[k]
         out = metric.apply(out, strength)
         has_history = weights[-1] > 0
-        length = dots(changes[-1], metric.apply(changes[-1], strength))
+        length = row_products(changes[-1], metric.apply(changes[-1], strength))
         scale = np.ones(len(tasks))
         scale[has_history] = 1.0 / (weights[-1, has_history] * length[has_history])
         out *= scale[:, None]
         for k in range(_MEMORY):
-            share = weights[k] * dots(changes[k], out)
+            share = weights[k] * row_products(changes[k], out)
             out += (shares[k] - share)[:, None] * moves[k]
         return out
 
@@ -159,7 +159,7 @@ _NEWTON_ITERATIONS = 1000
 _BLOCK_ELEMENTS = 1 << 17
 # The rounding error of a sum grows with the number of rows in a block.
 _MIN_ROWS, _MAX_ROWS = 64, 2048
-_UNIT = float(np.finfo(np.float64).eps) / 2
+_UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
 
 
 class NotConverged(ArithmeticError):
@@ -190,7 +190,7 @@ def gradient_rounding(
     margins = 4 + (n_features + 4) * norm_bound * length
     slopes = 16 + loss.curvature * margins
     sums = min(n_samples, _MAX_ROWS) + 4
-    return _UNIT * (norm_bound * (slopes + sums) + 4 * (strength * length + tilt_length))
+    return _UNIT_ROUNDOFF * (norm_bound * (slopes + sums) + 4 * (strength * length + tilt_length))
 
 
 def minimize(
@@ -233,7 +233,7 @@ def minimize(
     weights = start.copy()
     value, gradient = tasks.evaluate(weights, np.arange(n_tasks))
     direction, step = np.empty_like(weights), np.ones(n_tasks)
-    active = np.flatnonzero(~tasks.certified(weights, gradient, np.arange(n_tasks)))
+    active = np.flatnonzero(~tasks.are_certified(weights, gradient, np.arange(n_tasks)))
     turn = active
     for _ in range(_LBFGS_ITERATIONS):
         if not active.size:
@@ -243,9 +243,9 @@ def minimize(
 
         trial = weights[active] + step[active, None] * direction[active]
         new_value, new_gradient = tasks.evaluate(trial, active)
-        descent = dots(gradient[active], direction[active])
-        slope = dots(new_gradient, direction[active])
-        done = tasks.certified(trial, new_gradient, active)
+        descent = row_products(gradient[active], direction[active])
+        slope = row_products(new_gradient, direction[active])
+        done = tasks.are_certified(trial, new_gradient, active)
         change = new_value - value[active]
         enough = change <= 1e-4 * step[active] * descent
         # Near the minimum, rounding errors exceed the changes of value, so the slope decides
@@ -284,10 +284,12 @@ class _Tasks:
         """Return the value and the gradient of each task at its point."""
         column, strength, tilt = tasks % self.signs.shape[1], self.strength[tasks], self.tilt[tasks]
         value, slope = _data_term(self.features, self.signs, column, self.loss, points)
-        value += dots(tilt, points) + strength / 2 * dots(points, points)
+        value += row_products(tilt, points) + strength / 2 * row_products(points, points)
         return value, slope + tilt + strength[:, None] * points
 
-    def certified(self, points: FloatArray, gradients: FloatArray, tasks: IntArray) -> BoolArray:
+    def are_certified(
+        self, points: FloatArray, gradients: FloatArray, tasks: IntArray
+    ) -> BoolArray:
         """Return which exact gradients are certainly within their limit."""
         rounding = gradient_rounding(
             self.loss,
@@ -317,7 +319,7 @@ class _Tasks:
             direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
             # Near the minimum, rounding errors exceed the slopes of a line search: try a full step.
             full: FloatArray = w + direction
-            if self.certified(full[None], self.evaluate(full[None], one)[1], one)[0]:
+            if self.are_certified(full[None], self.evaluate(full[None], one)[1], one)[0]:
                 return full
             w = w + self._exact_step(task, sign, w, direction) * direction
         raise NotConverged(

@@ -184,7 +184,7 @@ def _run_figure(
     }
     if isinstance(figure, Figure2012):
         document["published"] = figure.published or None
-        document |= {"note": figure.note, "ran_on": figure.ran_on}
+        document |= {"note": figure.note, "data_in_words": figure.data_in_words}
     else:
         document["published"] = None if comparison is None else asdict(comparison)
     return rows, document, findings + _skipped_rows(name, figure.field, result.skipped)
@@ -192,12 +192,14 @@ def _run_figure(
 
 def _find_figure(name: str, arguments: argparse.Namespace) -> Figure:
     if name in FIGURES_2012:
-        return FIGURES_2012[name].varied(seed=arguments.seed, repetitions=arguments.repetitions)
+        return FIGURES_2012[name].with_changes(
+            seed=arguments.seed, repetitions=arguments.repetitions
+        )
     changes = {"seed": arguments.seed}
     for field in ("repetitions", "truncation"):
         if getattr(arguments, field) is not None:
             changes[field] = getattr(arguments, field)
-    return paper_figure(name).varied(**changes)
+    return paper_figure(name).with_changes(**changes)
 
 
 def _comparison_row(name: str, comparison: Comparison) -> Row:
@@ -205,7 +207,7 @@ def _comparison_row(name: str, comparison: Comparison) -> Row:
     finding = (
         f"Largest difference to {comparison.points} published points: "
         f"{comparison.largest:.4f}, {PROTOCOLS[point.protocol].title} at {point.value:g} "
-        f"(published {point.mean:.4f}, here {comparison.ours:.4f})."
+        f"(published {point.mean:.4f}, here {comparison.live_mean:.4f})."
     )
     if comparison.is_part:
         finding += f" Only a part of {point.dataset} is here: compare only the shape."

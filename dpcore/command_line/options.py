@@ -97,7 +97,7 @@ def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
     for (*cell, name), members in groups.items():
         ratios = [row["energy_ratio"] for row in members]
         spread = stdev(ratios) if len(ratios) > 1 else 0.0
-        first = "".join(f"{_short(value):>18}  " for value in cell)
+        first = "".join(f"{_shorten(value):>18}  " for value in cell)
         if has_floor:
             floor = fmean(row["floor"] for row in members)
             floors = f" {floor:7.4f} {fmean(ratios) - floor:7.4f}"
@@ -107,7 +107,7 @@ def print_summary(rows: Sequence[Row], varying: Sequence[str] = ()) -> None:
         )
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -233,7 +233,7 @@ def add_param_options(
     spec = default if isinstance(default, type) else type(default)
     for name, declared in params(spec).items():
         usual, kind = getattr(default, name), kind_of(spec, name)
-        flag, explanation = f"--{name.replace('_', '-')}", declared.explained.replace("%", "%%")
+        flag, explanation = f"--{name.replace('_', '-')}", declared.full_help.replace("%", "%%")
         if kind is bool:
             parser.add_argument(flag, action="store_true", help=explanation)
             continue
@@ -251,7 +251,7 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
     add = partial(parser.add_argument, required=required, metavar="FILE")
     add(
         "--data",
-        type=place,
+        type=path_or_url,
         help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy; "
         "a folder, glob or URL of Parquet files, which make one table",
     )
@@ -355,7 +355,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
     }
 
 
-def place(text: str) -> Path | str:
+def path_or_url(text: str) -> Path | str:
     """Return a path to a file or folder, or a URL unchanged."""
     if "://" in text:
         return text

@@ -24,7 +24,7 @@ from dpcore.command_line.options import (
     add_table_options,
     input_file,
     path,
-    place,
+    path_or_url,
     print_json,
     spec_from,
     table_file,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 BROKEN = 1
 _MOST_COLUMNS = 8
-_BETWEEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 
 
@@ -202,7 +202,9 @@ def _add_check(commands: Commands) -> None:
         "charged or written. Without a dictionary, print one to fill in from the header; no row is "
         "counted.",
     )
-    parser.add_argument("--data", type=place, required=True, metavar="FILE", help="as for release")
+    parser.add_argument(
+        "--data", type=path_or_url, required=True, metavar="FILE", help="as for release"
+    )
     parser.add_argument("--dictionary", type=input_file, metavar="FILE", help="a TOML file")
     add_layout_options(parser)
     parser.set_defaults(command=_check)
@@ -398,7 +400,7 @@ def _describe_layout(header: Header | None) -> str:
     if header is None:
         return ""
     sheet = f" of sheet {header.sheet}" if header.sheet else ""
-    between = f", {_BETWEEN.get(header.separator, repr(header.separator))} between cells"
+    between = f", {_SEPARATOR_NAMES.get(header.separator, repr(header.separator))} between cells"
     text = f"{between}, {header.encoding.removesuffix('-sig')}" if header.separator else ""
     return f"; names in line {header.line}{sheet}{text}"
 

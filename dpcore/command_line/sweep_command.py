@@ -339,7 +339,7 @@ def _cca(arguments: argparse.Namespace) -> int:
     source = _source(arguments)
     spec = _spec(arguments, source)
     over = arguments.over or "epsilon"
-    values = _values(arguments, spec, over)
+    values = _axis_values(arguments, spec, over)
     sweep = Sweep(spec, ((over, values),))
     for value in values:
         # Refuse infeasible runs before computing.
@@ -385,7 +385,7 @@ def _spec(arguments: argparse.Namespace, source: ViewSource) -> CcaSpec:
     )
 
 
-def _values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[float, ...]:
+def _axis_values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[float, ...]:
     if (arguments.over is None) != (arguments.values is None):
         raise ParameterError("values", "given together with --over", arguments.values)
     if arguments.values is None:

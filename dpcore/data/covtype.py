@@ -67,12 +67,12 @@ def load_covtype(files: tuple[LocalFile, ...], n_samples: int | None = None) -> 
     lines = read_lines(files[0], _ROWS)
     # Only the drawn lines are parsed, because parsing takes most of the time.
     drawn = f"{len(chosen):,} of the 581,012 rows of Covertype, drawn with a fixed seed."
-    return _covtype(files[0], [lines[row] for row in chosen], chosen, drawn)
+    return _make_dataset(files[0], [lines[row] for row in chosen], chosen, drawn)
 
 
 def load_covtype_part(files: tuple[LocalFile, ...], part_of_rows: int) -> Dataset:
     """Load the first `part_of_rows` rows."""
-    return _covtype(
+    return _make_dataset(
         files[0],
         read_lines(files[0], part_of_rows),
         np.arange(part_of_rows),
@@ -88,7 +88,7 @@ def _draw(n_rows: int, n_samples: int | None) -> IntArray:
     return stream(DATA_SEED, Purpose.DATA, _STREAM).permutation(n_rows)[:n_samples]
 
 
-def _covtype(
+def _make_dataset(
     file: LocalFile,
     lines: list[bytes],
     rows: IntArray,

@@ -82,7 +82,7 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
         name, _, ends = part.rpartition("=")
         if name not in found:
             raise ParameterError("limits", "of columns that there are, as in name=0:1", part)
-        lower, upper = _ends(part, ends)
+        lower, upper = _parse_ends(part, ends)
         found[name] = replace(found[name], lower=lower, upper=upper)
     changed = tuple(found.values())
     widths = [each.upper - each.lower for each in changed]
@@ -97,7 +97,7 @@ def written_limits(ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) 
     return "; ".join(str(each) for each, before in pairs if each != before)
 
 
-def _ends(part: str, ends: str) -> tuple[float, float]:
+def _parse_ends(part: str, ends: str) -> tuple[float, float]:
     if not ends:
         return -math.inf, math.inf
     lower, _, upper = ends.partition(":")
@@ -258,9 +258,9 @@ class RowUnit:
 
     def name_in(self, text: str) -> str:
         """Replace "row" and "rows" in a text by this noun."""
-        return _ROW.sub(self._like, text)
+        return _ROW.sub(self._replacement, text)
 
-    def _like(self, found: re.Match[str]) -> str:
+    def _replacement(self, found: re.Match[str]) -> str:
         word = self.many if found[2] else self.one
         return word[0].upper() + word[1:] if found[1] == "R" else word
 
@@ -355,12 +355,12 @@ class HeldTable:
         self.dataset = replace(dataset, name=self.name)
         self.results: dict[Any, Any] = {}
         _tables[self.name] = self
-        _ever.add(True)
+        _registrations.add(True)
 
 
 _tables: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
 # Not empty after the first registration: without tables, the search of keys is skipped.
-_ever: set[bool] = set()
+_registrations: set[bool] = set()
 
 
 def is_held(name: str | None) -> bool:
@@ -391,7 +391,7 @@ def holder_of(key: object) -> HeldTable | None:
 
 def held_name(key: object) -> str | None:
     """Return the name of a table in a key, present or deleted; None without one."""
-    pending = [key] if _ever else []
+    pending = [key] if _registrations else []
     while pending:
         part = pending.pop()
         if isinstance(part, str):

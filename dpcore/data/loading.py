@@ -452,7 +452,7 @@ def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -
 def _status(entry: Entry, home: Path) -> DatasetStatus:
     found = entry.find(home)
     part_of_rows = found[0].part_of_rows if found else None
-    sizes = [file.n_bytes for file in _missing(entry, home)]
+    sizes = [file.n_bytes for file in _missing_files(entry, home)]
     known_sizes = [size for size in sizes if size is not None]
     return DatasetStatus(
         name=entry.name,
@@ -471,12 +471,12 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
     )
 
 
-def _missing(entry: Entry, home: Path) -> list[OfficialFile]:
+def _missing_files(entry: Entry, home: Path) -> list[OfficialFile]:
     return [file for file in entry.sources[0].files if entry.locate(file, home) is None]
 
 
 def _how_to_get(entry: Entry, home: Path) -> str:
-    missing = _missing(entry, home)
+    missing = _missing_files(entry, home)
     names = ", ".join(file.name for file in missing)
     return (
         f"Put {names} into {home / entry.name}, plain or .gz, "
@@ -489,7 +489,7 @@ def _fetch(entry: Entry, home: Path, progress: Progress | None) -> list[Path]:
     base_url = f"{mirror.rstrip('/')}/{entry.name}" if mirror else None
     return [
         download_file(file, home / entry.name, base_url=base_url, progress=progress)
-        for file in _missing(entry, home)
+        for file in _missing_files(entry, home)
     ]
 
 
@@ -523,7 +523,7 @@ def download_file(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = _streamed(url, temporary, official, progress)
+        found = _download(url, temporary, official, progress)
         if official.sha256 is not None and found != official.sha256:
             raise DataUnavailable(
                 f"{url} gave a damaged or different file: its SHA-256 is {found} "
@@ -534,14 +534,14 @@ def download_file(
         raise
     except (OSError, HTTPException, ValueError) as error:
         raise DataUnavailable(
-            f"{url} could not be downloaded ({_reason(error)}): {advice}"
+            f"{url} could not be downloaded ({_describe_error(error)}): {advice}"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
     return target
 
 
-def _streamed(url: str, path: Path, official: OfficialFile, progress: Progress | None) -> str:
+def _download(url: str, path: Path, official: OfficialFile, progress: Progress | None) -> str:
     """Download a URL into a file, up to its maximal size, and return the SHA-256 of the content."""
     digest = hashlib.sha256()
     most_bytes = official.n_bytes or official.most_bytes
@@ -561,7 +561,7 @@ def _streamed(url: str, path: Path, official: OfficialFile, progress: Progress |
     return digest.hexdigest()
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         error.close()  # the error owns the open connection
     elif isinstance(error, urllib.error.URLError):

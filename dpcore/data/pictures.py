@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dpcore.arrays import FloatArray, IntArray, executor, mapped, row_blocks
+from dpcore.arrays import FloatArray, IntArray, executor, map_blocks, row_blocks
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official_files import (
     LocalFile,
@@ -269,7 +269,7 @@ def _unit_range(pixels: IntArray, out: FloatArray) -> FloatArray:
     def divide(rows: slice | IntArray) -> None:
         np.divide(pixels[rows], np.float32(255), out=out[rows], dtype=np.float32)
 
-    list(mapped(divide, row_blocks(np.arange(len(pixels)), _BLOCK_ROWS)))
+    list(map_blocks(divide, row_blocks(np.arange(len(pixels)), _BLOCK_ROWS)))
     return out
 
 
@@ -305,7 +305,7 @@ def load_mnist_small() -> Dataset:
     )
 
 
-def halved(pictures: IntArray) -> IntArray:
+def halve_pictures(pictures: IntArray) -> IntArray:
     """Return the means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w),
     uint8.
     """
@@ -326,7 +326,7 @@ def read_official(home: Path) -> tuple[IntArray, IntArray]:
         names = ", ".join(file.name for file in TEST_FILES["mnist"])
         raise DataUnavailable(f"mnist-small is made from {names}, which are not in {home}")
     pictures, labels = (read_idx(file) for file in found if file is not None)
-    return halved(pictures), labels
+    return halve_pictures(pictures), labels
 
 
 def write_bundle(home: Path, folder: Path = _FOLDER) -> None:

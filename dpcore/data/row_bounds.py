@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import BoolArray, FloatArray, IntArray, mapped
+from dpcore.arrays import BoolArray, FloatArray, IntArray, map_blocks
 from dpcore.data.dataset import Dataset, half_diagonal
 from dpcore.errors import ParameterError, require_one_of
 
@@ -51,7 +51,7 @@ def row_norms(X: FloatArray) -> FloatArray:
     return norms
 
 
-def tame(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
+def scale_down_huge_rows(X: FloatArray, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return rows and norms, with rows of norm above 1e20 scaled to a largest entry of 1e20.
 
     Such rows are longer than any bound and are clipped next, so only their direction matters. X and
@@ -80,7 +80,7 @@ def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
     is exact and not for publication.
     """
     slack = rounding(X)
-    X, norms = tame(X, row_norms(X))
+    X, norms = scale_down_huge_rows(X, row_norms(X))
     limit = (1 - slack) * bound
     if norms.max() <= limit:
         return X, 0
@@ -210,7 +210,7 @@ def prepare(
     limits, n_clipped = None, 0
     if mode == "published":
         out, mean, scale = _centre_and_scale(X, _room_for(X, in_place))
-        statement = _as_published(len(X), scale)
+        statement = _state_published(len(X), scale)
         scale = scale or 1.0
     elif mode in ("sphere", "bounded"):
         mean, scale = dataset.public_ball
@@ -220,7 +220,7 @@ def prepare(
         limits = dataset.limits_in_use
         room = _room_for(X, in_place)
         out, n_clipped = in_units_of_bound(X, scale, longest, room, limits=limits)
-        statement = _within(scale, mode, about_middle=limits is not None)
+        statement = _state_bound(scale, mode, about_middle=limits is not None)
     else:
         out, scale = X, 1.0
         statement = "Rows as they are, without a bound on their norm: no guarantee can be given."
@@ -246,7 +246,7 @@ def _half_widths(limits: FloatArray, scale: float) -> FloatArray | None:
     return widths
 
 
-def _as_published(n_samples: int, largest_norm: float) -> str:
+def _state_published(n_samples: int, largest_norm: float) -> str:
     if largest_norm == 0.0:
         return (
             "All rows are equal, so that nothing is left once their mean is subtracted; "
@@ -259,7 +259,7 @@ def _as_published(n_samples: int, largest_norm: float) -> str:
     )
 
 
-def _within(bound: float, mode: str, *, about_middle: bool) -> str:
+def _state_bound(bound: float, mode: str, *, about_middle: bool) -> str:
     about = "Rows are taken about the middle of their columns' public limits. "
     if mode == "bounded":
         step = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
@@ -288,10 +288,10 @@ def _blocks(X: FloatArray) -> Iterator[slice]:
 
 
 def _refuse_non_finite(X: FloatArray) -> None:
-    def n_bad_of(rows: slice) -> int:
+    def count_non_finite(rows: slice) -> int:
         return int(X[rows].size - np.count_nonzero(np.isfinite(X[rows])))
 
-    if n_bad := sum(mapped(n_bad_of, _blocks(X))):
+    if n_bad := sum(map_blocks(count_non_finite, _blocks(X))):
         raise ParameterError("X", "free of NaN and infinite entries", f"{n_bad:,} of them")
 
 
@@ -301,20 +301,20 @@ def _centre_and_scale(X: FloatArray, out: FloatArray) -> tuple[FloatArray, Float
     mean = pilot + sum((X[rows] - pilot).sum(axis=0) for rows in _blocks(X)) / len(X)
     for rows in _blocks(X):
         np.subtract(X[rows], mean, out=out[rows], casting="same_kind")
-    longest, exponent = _longest(out), 0
+    longest, exponent = _largest_norm(out), 0
     if not math.isfinite(longest):
         raise ParameterError("X", "of rows whose squares are numbers, below 1e154", "a longer one")
     if longest < _TINY and out.any():
         # Changing only the exponent is exact.
         exponent = int(np.frexp(np.abs(out).max())[1])
         np.ldexp(out, -exponent, out=out)
-        longest = _longest(out)
+        longest = _largest_norm(out)
     if longest > 0.0:
         out *= X.dtype.type((1 - rounding(X)) / longest)
     return out, mean, math.ldexp(longest, exponent)
 
 
-def _longest(X: FloatArray) -> float:
+def _largest_norm(X: FloatArray) -> float:
     return max(float(row_norms(X[rows]).max()) for rows in _blocks(X))
 
 
@@ -336,16 +336,18 @@ def in_units_of_bound(
     slack = 0.0 if limits is None else 1e-6
 
     def n_clipped_of(rows: slice) -> int:
-        block, is_outside = (X[rows], False) if limits is None else _about_middle(X[rows], limits)
-        block, norms = tame(block, row_norms(block))
+        block, is_outside = (
+            (X[rows], False) if limits is None else _clip_about_middle(X[rows], limits)
+        )
+        block, norms = scale_down_huge_rows(block, row_norms(block))
         factor = (1 - rounding(X)) / np.maximum(norms / longest, bound)
         np.multiply(block, factor[:, None], out=out[rows], casting="same_kind")
         return int(np.count_nonzero((norms > bound * (1 + slack)) | is_outside))
 
-    return out, sum(mapped(n_clipped_of, _blocks(X)))
+    return out, sum(map_blocks(n_clipped_of, _blocks(X)))
 
 
-def _about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _clip_about_middle(X: FloatArray, limits: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Return rows relative to the centre of the limits, clipped, and the mask of clipped rows."""
     low, high = limits.T
     is_outside: BoolArray = ((low > X) | (high < X)).any(axis=1)

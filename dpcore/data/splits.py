@@ -107,25 +107,25 @@ def split_sites(
             n_sites,
         )
     if how == "given":
-        return _as_given(n_samples, n_sites, labels)
+        return _given_split(n_samples, n_sites, labels)
     if how == "random":
-        return _independent(n_samples, n_sites, rng)
+        return _random_split(n_samples, n_sites, rng)
     if how == "sizes":
-        counts = _given_sizes(n_samples, n_sites, sizes)
+        counts = _check_sizes(n_samples, n_sites, sizes)
     else:
         counts = np.full(n_sites, n_samples // n_sites)
         counts[: n_samples % n_sites] += 1
     if how == "dirichlet":
         return _skewed_by_label(n_samples, counts, labels, concentration, rng)
-    return _cut(rng.permutation(n_samples), counts)
+    return _split_order(rng.permutation(n_samples), counts)
 
 
-def _cut(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
+def _split_order(order: IntArray, counts: IntArray) -> tuple[IntArray, ...]:
     # Increasing positions let a site read its rows in memory order.
     return tuple(np.sort(part) for part in np.split(order, np.cumsum(counts))[: len(counts)])
 
 
-def _as_given(n_samples: int, n_sites: int, labels: IntArray | None) -> tuple[IntArray, ...]:
+def _given_split(n_samples: int, n_sites: int, labels: IntArray | None) -> tuple[IntArray, ...]:
     if labels is None or len(labels) != n_samples:
         raise ParameterError("how", "another split where no column says who is at which", "given")
     counts = np.bincount(labels)
@@ -133,10 +133,10 @@ def _as_given(n_samples: int, n_sites: int, labels: IntArray | None) -> tuple[In
         raise ParameterError("n_sites", f"{len(counts)}, as the table's column says", n_sites)
     if counts.min() < MIN_PEOPLE:
         raise ParameterError("sites", f"of at least {MIN_PEOPLE} people each", int(counts.min()))
-    return _cut(np.argsort(labels, kind="stable"), counts)
+    return _split_order(np.argsort(labels, kind="stable"), counts)
 
 
-def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[IntArray, ...]:
+def _random_split(n_samples: int, n_sites: int, rng: np.random.Generator) -> tuple[IntArray, ...]:
     site = rng.integers(n_sites, size=n_samples)
     counts = np.bincount(site, minlength=n_sites)
     if counts.min() < MIN_PEOPLE:
@@ -146,10 +146,10 @@ def _independent(n_samples: int, n_sites: int, rng: np.random.Generator) -> tupl
             f"{MIN_PEOPLE} at each site (this draw left {counts.min()})",
             n_sites,
         )
-    return _cut(np.argsort(site, kind="stable"), counts)
+    return _split_order(np.argsort(site, kind="stable"), counts)
 
 
-def _given_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> IntArray:
+def _check_sizes(n_samples: int, n_sites: int, sizes: Sequence[int] | None) -> IntArray:
     if sizes is None or len(sizes) != n_sites:
         raise ParameterError("sizes", f"{n_sites} numbers, one for each site", sizes)
     counts = np.asarray(sizes)
@@ -267,13 +267,13 @@ def load_halves(
     if labels is None or label_names is None or n_components is None or len(label_names) < 2:
         constraint = "one with labels of two kinds or more, as digits or mnist"
         raise ParameterError("dataset", constraint, dataset.title)
-    dataset, left_out = _without_label_columns(dataset)
+    dataset, left_out = _drop_label_columns(dataset)
     official = _official_test_half(name, data_home)
     if official is not None:
         test_X, test_labels = official
         test_text = f"the {len(test_X):,} of the official test half, whom no training reads, test."
     else:
-        tested = _drawn(len(dataset.X))
+        tested = _draw_test_mask(len(dataset.X))
         test_X, test_labels = dataset.X[tested], labels[tested]
         labels = labels[~tested]
         dataset = replace(dataset, X=dataset.X[~tested], labels=labels)
@@ -303,7 +303,7 @@ def load_halves(
     )
 
 
-def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
+def _drop_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     columns = dataset.label_columns
     if columns is None:
         return dataset, ""
@@ -327,7 +327,7 @@ def _without_label_columns(dataset: Dataset) -> tuple[Dataset, str]:
     )
 
 
-def _drawn(n_samples: int) -> BoolArray:
+def _draw_test_mask(n_samples: int) -> BoolArray:
     """Return the mask (n_samples,) of the test rows."""
     n_tested = min(round(_TEST_SHARE * n_samples), _MOST_TESTED)
     order = stream(DATA_SEED, Purpose.DATA, _HELD_OUT).permutation(n_samples)

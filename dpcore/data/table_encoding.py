@@ -188,21 +188,21 @@ def read_table(
     X = np.zeros((len(lines), len(feature_names(columns))), dtype=np.float32)
     labels = np.empty(len(lines), dtype=np.intp)
     start = 0
-    for fields in _parsed(lines, (*columns, label), n_fields, path, delimiter):
+    for fields in _parse_blocks(lines, (*columns, label), n_fields, path, delimiter):
         stop = start + len(fields[label.position])
         first = 0
         for column in columns:
             last = first + len(column.feature_names)
-            with _located(column, path, start):
+            with _locate_errors(column, path, start):
                 column.write(fields[column.position], X[start:stop, first:last])
             first = last
-        with _located(label, path, start):
+        with _locate_errors(label, path, start):
             labels[start:stop] = label.codes(fields[label.position])
         start = stop
     return X, labels
 
 
-def _parsed(
+def _parse_blocks(
     lines: Sequence[bytes],
     columns: Sequence[Column],
     n_fields: int,
@@ -241,7 +241,7 @@ def _parsed(
 
 
 @contextmanager
-def _located(column: Column, path: Path, start: int) -> Iterator[None]:
+def _locate_errors(column: Column, path: Path, start: int) -> Iterator[None]:
     try:
         yield
     except _Misfit as misfit:

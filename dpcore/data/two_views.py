@@ -121,7 +121,7 @@ def two_views(
     if len(how) != 2:
         raise ParameterError("how", "a pair of views", how)
     if isinstance(how[0], str):
-        return _named(dataset, *how)
+        return _named_views(dataset, *how)
     groups = [np.asarray(group, dtype=np.intp) for group in how]
     for group in groups:
         if group.ndim != 1 or len(group) == 0:
@@ -135,7 +135,7 @@ def two_views(
         f"{which} view ({len(group)} columns)"
         for which, group in zip(("first", "second"), groups, strict=True)
     )
-    return _cut(
+    return _views_of_columns(
         dataset, *groups, names=(first, second), title=f"{dataset.title}: {first} and {second}"
     )
 
@@ -154,7 +154,7 @@ def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
         parts = (pixels[:, : width // 2], pixels[:, width // 2 :])
     if min(part.size for part in parts) == 0:
         raise ParameterError("how", "halves of a picture at least two pixels long that way", how)
-    return _cut(
+    return _views_of_columns(
         dataset,
         *(part.ravel() for part in parts),
         names=names,
@@ -163,13 +163,13 @@ def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
     )
 
 
-def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
+def _named_views(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
     views = dataset.views or {}
     if x_name == y_name or not {x_name, y_name} <= set(views):
         available = ", ".join(views) or "none: this data set has no views"
         raise ParameterError("how", f"two different views out of {available}", (x_name, y_name))
     columns = np.arange(dataset.n_features)
-    return _cut(
+    return _views_of_columns(
         dataset,
         columns[views[x_name]],
         columns[views[y_name]],
@@ -180,7 +180,7 @@ def _named(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
     )
 
 
-def _cut(
+def _views_of_columns(
     dataset: Dataset,
     x_columns: IntArray,
     y_columns: IntArray,
@@ -194,7 +194,7 @@ def _cut(
     for name, columns in zip(names, (x_columns, y_columns), strict=True):
         share = math.sqrt(len(columns) / dataset.n_features)
         around_zero = 0.0, bound or dataset.public_norm_bound * share
-        balls.append(_ball(dataset.name, name, len(columns)) or around_zero)
+        balls.append(_public_ball(dataset.name, name, len(columns)) or around_zero)
     return TwoViewDataset(
         name=dataset.name,
         title=title,
@@ -217,7 +217,7 @@ def _cut(
     )
 
 
-def _ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None:
+def _public_ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None:
     """Return the public centre of an entry and the norm bound of a row, if the range is known."""
     found = _RANGES.get((dataset, view)) or _RANGES.get((dataset, None))
     if found is None:

@@ -90,11 +90,11 @@ def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedR
 def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
     """Return the exact matrix that the noise was added to, around the released centre."""
     if draw.settings.on_sphere and average.centre is not None:
-        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
+        exact = draw.moment_around(average.centre, 0 if entry.reads_first_site_only else None)
         return exact.astype(np.float64)
     rows = draw.moments
     moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows
-    moments = moments.at((0,)) if entry.is_alone else moments
+    moments = moments.at((0,)) if entry.reads_first_site_only else moments
     mean = moments.weights @ moments.means
     pooled = moments.pooled()
     return pooled if average.centre is None else pooled - np.outer(mean, mean)

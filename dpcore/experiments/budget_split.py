@@ -24,15 +24,15 @@ SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 class Best:
     """PCA share with the smallest mean test error, and shares that are not significantly worse.
 
-    `ties` are the shares whose mean is within two standard errors of the difference.
+    `close_shares` are the shares whose mean is within two standard errors of the difference.
     """
 
     share: float
     error: float
-    ties: tuple[float, ...]
+    close_shares: tuple[float, ...]
 
 
-def along_the_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
+def specs_by_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
     """Return the spec at every share of PCA; the rule chooses the mean's part."""
     return [
         replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=None) for share in SHARES
@@ -46,12 +46,12 @@ def best_split(rows: Iterable[Row]) -> Best:
     )
     means = {share: fmean(found) for share, found in errors.items()}
     best = min(means, key=means.__getitem__)
-    ties = tuple(
+    close_shares = tuple(
         share
         for share in sorted(means)
         if share != best and means[share] - means[best] <= 2 * _standard_error(errors, share, best)
     )
-    return Best(best, means[best], ties)
+    return Best(best, means[best], close_shares)
 
 
 def _standard_error(errors: Mapping[float, Sequence[float]], share: float, best: float) -> float:

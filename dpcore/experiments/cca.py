@@ -32,7 +32,7 @@ from dpcore.experiments.charge_keys import (
 )
 from dpcore.experiments.engine import Row, Spec, join_key, row_from
 from dpcore.experiments.spec import ReleaseRow, ReleaseSpec, release_settings
-from dpcore.params import again, param
+from dpcore.params import param, redeclare
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.privacy import EVERYONE, Charge, Guarantee, PrivacyBudget, Release
@@ -69,8 +69,8 @@ class CcaSpec(ReleaseSpec, Spec):
 
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)
-    sites: int = again(ReleaseSpec, "sites", 1)
-    components: int = again(
+    sites: int = redeclare(ReleaseSpec, "sites", 1)
+    components: int = redeclare(
         ReleaseSpec,
         "components",
         3,
@@ -79,13 +79,13 @@ class CcaSpec(ReleaseSpec, Spec):
         up_to=MOST_PAIRS,
         words=f"a whole number from 1 to {MOST_PAIRS} or to the columns of the smaller view",
     )
-    intermediate_dim: int | None = again(
+    intermediate_dim: int | None = redeclare(
         ReleaseSpec,
         "intermediate_dim",
         note="Default: 4 K, or the number of columns if that is smaller",
         words="a whole number from 1 to the columns of both views",
     )
-    denoise: str = again(
+    denoise: str = redeclare(
         ReleaseSpec,
         "denoise",
         choices=("auto", "columns", "none"),
@@ -161,9 +161,9 @@ class CcaSpec(ReleaseSpec, Spec):
             label=describe_noise(cell, name, matrix),
             dataset=self.source.name,
             partition=join_key("pairs", self.source, *make_people_key(cell))
-            if entry.is_alone
+            if entry.reads_first_site_only
             else EVERYONE,
-            sites=(0,) if entry.is_alone else None,
+            sites=(0,) if entry.reads_first_site_only else None,
         )
         return Charge(
             release,

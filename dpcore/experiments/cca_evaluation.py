@@ -140,15 +140,15 @@ def project_people(
         # Not standardised, because short directions are noisy ones.
         quality = cluster_scores(np.hstack(scores), labels, rng=stream(seed, Purpose.TRAINING))
     return ProjectedPeople(
-        _standard(scores[0]),
-        _standard(scores[1]),
+        _standardize(scores[0]),
+        _standardize(scores[1]),
         labels,
         None if quality is None else quality.nmi,
         None if quality is None else quality.calinski_harabasz_of_labels,
     )
 
 
-def _standard(scores: FloatArray) -> FloatArray:
+def _standardize(scores: FloatArray) -> FloatArray:
     deviations = scores.std(axis=0)
     standard: FloatArray = (scores - scores.mean(axis=0)) / np.where(
         deviations > 0, deviations, 1.0

@@ -70,7 +70,7 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
     return math.inf if reached is None else reached
 
 
-def half_captured(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dict[int, float]:
+def epsilon_by_rows(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dict[int, float]:
     """Return the smallest epsilon that captures the share, by number of rows."""
     mine = [row for row in rows if row["protocol"] == protocol]
     return {
@@ -80,7 +80,7 @@ def half_captured(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dic
 
 
 def half_in_words(reached: Mapping[int, float], least: float, greatest: float) -> str:
-    """Describe the epsilons of `half_captured`; the curve spans `least` to `greatest`."""
+    """Describe the epsilons of `epsilon_by_rows`; the curve spans `least` to `greatest`."""
 
     def say(epsilon: float) -> str:
         if math.isinf(epsilon):

@@ -103,10 +103,10 @@ def running_diagnostics(chains: WatchedChains, n_points: int = 24) -> list[Row]:
     last = chains.n_sweeps
     first = min(FEWEST_SWEEPS, last)
     sweeps = np.unique(np.geomspace(first, last, n_points).round().astype(int))
-    return [_diagnosed(chains.shares[:, : t + 1]) for t in sweeps.tolist()]
+    return [_diagnostics(chains.shares[:, : t + 1]) for t in sweeps.tolist()]
 
 
-def _diagnosed(shares: FloatArray) -> Row:
+def _diagnostics(shares: FloatArray) -> Row:
     half = shares[:, shares.shape[1] // 2 :]
     return {
         "sweeps": shares.shape[1] - 1,

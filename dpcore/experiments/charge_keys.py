@@ -133,7 +133,9 @@ def make_charge(cell: Cell, key: str, guarantee: Guarantee, draws: frozenset[int
     entry = protocol(key)
     # Only a protocol of the first site spares the people of the others, unless the people, or the
     # first site that answers, differ from repetition to repetition.
-    is_first_site = entry.is_alone and not cell["resample"] and not cell["dropped_sites"]
+    is_first_site = (
+        entry.reads_first_site_only and not cell["resample"] and not cell["dropped_sites"]
+    )
     release = Release.of(
         guarantee,
         key=join_key(*noise_key(cell, key)),

@@ -9,7 +9,7 @@ from typing import TypeVar
 from dpcore.errors import ParameterError
 from dpcore.experiments.classification_problem import LearningKey
 from dpcore.experiments.spec import PRIVATE_MEAN_MODES, PUBLISHED, PrivateSpec
-from dpcore.params import again, param
+from dpcore.params import param, redeclare
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 from dpcore.privacy import PrivacyBudget, gaussian_delta, gaussian_mu
@@ -66,8 +66,8 @@ class PipelineSpec(PrivateSpec):
         }.__getitem__,
     )
     protocol: str = "ag"
-    denoise: str = again(PrivateSpec, "denoise", "none")
-    preparation: str = again(
+    denoise: str = redeclare(PrivateSpec, "denoise", "none")
+    preparation: str = redeclare(
         PrivateSpec,
         "preparation",
         help="Sphere scales every row to length 1 around a private mean of all classes together. "
@@ -94,7 +94,7 @@ class PipelineSpec(PrivateSpec):
         steps=SHARE_STEPS,
     )
     model: str = param("svm", "Classifier", choices=tuple(MODELS), label=MODELS.__getitem__)
-    sites: int = again(PrivateSpec, "sites", up_to=20)
+    sites: int = redeclare(PrivateSpec, "sites", up_to=20)
     regularization: float = param(1e-3, "Regularization Λ", steps=(1e-5, 1e-4, 1e-3, 1e-2, 1e-1))
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class PipelineSpec(PrivateSpec):
             raise ParameterError("classes", "at most two different ones", self.classes)
         if protocol(self.protocol).kind is Kind.NONE:
             raise ParameterError("protocol", "one with a guarantee", self.protocol)
-        if protocol(self.protocol).is_alone:
+        if protocol(self.protocol).reads_first_site_only:
             # The classifier and the mean read the rows of all sites.
             raise ParameterError("protocol", "one in which all sites take part", self.protocol)
 

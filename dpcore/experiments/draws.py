@@ -43,7 +43,7 @@ def draw_releases(
         threads=threads,
         checkpoint=checkpoint,
         watch=each_site,
-    ).several(settings)
+    ).draws_with(settings)
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
         found: list[dict[str, Subspace]] = [{} for _ in draws]
         for draw, subspaces in zip(draws, found, strict=True):

@@ -17,7 +17,7 @@ from threading import Lock
 from types import GenericAlias
 from typing import Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
-from dpcore.arrays import threads_start
+from dpcore.arrays import can_start_threads
 from dpcore.errors import ParameterError
 from dpcore.privacy import Charge, Guarantee, Release
 
@@ -218,7 +218,7 @@ def merge_charges(charges: Iterable[Charge]) -> list[Charge]:
     found: dict[tuple[str, str], Charge] = {}
     for charge in charges:
         key = charge.release.identity
-        found[key] = found[key].merged(charge) if key in found else charge
+        found[key] = found[key].merge(charge) if key in found else charge
     return list(found.values())
 
 
@@ -381,7 +381,7 @@ def one_blas_thread() -> Iterator[None]:
     summed in another order, which changes its last digits. Units of a sweep, sites and sessions run
     in parallel instead, which is faster than threads inside small products.
     """
-    if not threads_start():
+    if not can_start_threads():
         yield
         return
     user = object()

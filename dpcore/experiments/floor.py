@@ -26,7 +26,7 @@ from dpcore.pca.protocols.register import protocol
 from dpcore.pca.protocols.wishart import with_pure_share
 from dpcore.pca.settings import with_mean_share
 from dpcore.privacy import PrivacyBudget
-from dpcore.spectra import SiteMoments, SiteRows, captured_energy, of_uncentred
+from dpcore.spectra import SiteMoments, SiteRows, captured_energy, uncentred_bases
 from dpcore.streams import Repetition, root_of_release
 
 # Runs behind the field `floor` of a row.
@@ -121,7 +121,9 @@ def remove_data(moments: SiteMoments | SiteRows) -> SiteMoments | SiteRows:
     """
     means = np.zeros_like(moments.means)
     if isinstance(moments, SiteRows):
-        return replace(moments, read=_refuse_rows, means=means, shelf=_zero_moment, known=[])
+        return replace(
+            moments, read=_refuse_rows, means=means, shelf=_zero_moment, cached_moments=[]
+        )
     n_features = moments.n_features
     zero = np.broadcast_to(
         np.zeros((), moments.second_moments.dtype), (moments.n_sites, n_features, n_features)
@@ -161,7 +163,7 @@ def _with_any_budget(settings: ReleaseSettings, problem: Problem) -> ReleaseSett
     if subtracts_mean or settings.budget.is_noiseless:
         return settings
     share = settings.mean_share
-    if settings.on_sphere and share is None and of_uncentred(settings.bases) != settings.bases:
+    if settings.on_sphere and share is None and uncentred_bases(settings.bases) != settings.bases:
         shares = _mean_shares(settings, problem)
         if all(shares):
             share = _ANY_SHARE

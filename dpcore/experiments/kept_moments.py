@@ -100,8 +100,8 @@ def _pack(data: SiteData) -> dict[str, AnyArray] | None:
     arrays |= {"precision": np.array(moments.dtype.name)}
     arrays |= {"means": moments.means, "n_samples": moments.n_samples}
     if isinstance(moments, SiteRows):
-        whole = moments.as_they_are
-        arrays |= {"everybodys_mean": whole.means, "members": np.concatenate(moments.sites)}
+        whole = moments.unscaled_moments
+        arrays |= {"mean_of_all_rows": whole.means, "members": np.concatenate(moments.sites)}
         if moments.half_widths is not None:
             arrays["half_widths"] = moments.half_widths
         moments = whole
@@ -119,7 +119,7 @@ def _store_arrays(store: Store, identity: list[object], arrays: dict[str, AnyArr
 
 
 def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
-    """Read the result of `_packed`, whose checksum the store has verified."""
+    """Read the result of `_pack`, whose checksum the store has verified."""
     with np.load(BytesIO(content)) as packed:
         arrays = dict(packed)
     found = json.loads(str(arrays["about"]))
@@ -130,7 +130,7 @@ def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
     if "members" not in arrays:
         moments = SiteMoments(second_moments, means, n_samples, precision)
         return SiteData(moments, arrays["centre"], about)
-    whole = SiteMoments(second_moments, arrays["everybodys_mean"], n_samples.sum(keepdims=True))
+    whole = SiteMoments(second_moments, arrays["mean_of_all_rows"], n_samples.sum(keepdims=True))
     members = tuple(np.split(arrays["members"], np.cumsum(n_samples)[:-1]))
     rows = SiteRows(
         read,
@@ -139,7 +139,7 @@ def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
         means,
         n_samples,
         arrays.get("half_widths"),
-        known=[whole],
+        cached_moments=[whole],
     )
     return SiteData(rows, arrays["centre"], about)
 

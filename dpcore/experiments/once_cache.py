@@ -21,18 +21,18 @@ T = TypeVar("T")
 MOST_BYTES = 256 * 1024**2
 # Seconds without use after which `drop_unused` drops a result.
 SECONDS_UNUSED = 600.0
-_HOLDS_NOTHING = frozenset((bool, int, float, str, bytes, type(None)))
+_TYPES_WITHOUT_REFERENCES = frozenset((bool, int, float, str, bytes, type(None)))
 _POLL_SECONDS = 0.5  # between checks whether the thread that computes a result is alive
 
 
 @dataclass(slots=True)
-class _Made(Generic[T]):
+class _FinishedFuture(Generic[T]):
     """Finished future with its result, in a tenth of a future's memory.
 
     A cache may contain thousands of them.
     """
 
-    made: T
+    value: T
 
     def done(self) -> bool:
         return True
@@ -44,7 +44,7 @@ class _Made(Generic[T]):
         return None
 
     def result(self, _: float | None = None) -> T:
-        return self.made
+        return self.value
 
 
 @dataclass(eq=False, slots=True)
@@ -52,7 +52,7 @@ class _Entry(Generic[T]):
     # Set only until the result is finished: an ended thread may still reference its data, such as
     # the session of a visitor.
     maker: Thread | None
-    future: Future[T] | _Made[T]
+    future: Future[T] | _FinishedFuture[T]
     last_use: float
     n_bytes: int = 0
 
@@ -86,7 +86,7 @@ class OnceCache(Generic[T]):
         most_bytes: int = MOST_BYTES,
         seconds_unused: float = SECONDS_UNUSED,
     ):
-        self._make = make or _missing
+        self._make = make or _refuse_call
         self._keep = keep
         self._most_bytes = most_bytes
         self._seconds_unused = seconds_unused
@@ -102,7 +102,7 @@ class OnceCache(Generic[T]):
         Raises `Exception`: the error of the computation, for all waiting callers. Errors are not
             cached.
         """
-        if (own := self._of_holder(key)) is not None:
+        if (own := self._cache_of_table(key)) is not None:
             return own(*key, make=make)
         entry, is_mine = self._claim(key)
         while not is_mine:
@@ -124,14 +124,14 @@ class OnceCache(Generic[T]):
         self._put(key, entry, result)
         return result
 
-    def _of_holder(self, named: tuple[Hashable, ...]) -> OnceCache[T] | None:
+    def _cache_of_table(self, named: tuple[Hashable, ...]) -> OnceCache[T] | None:
         """Return the cache of the table that a key names, or None."""
         table = holder_of(named)
         if table is None:
             return None
         if self not in table.results:
             settings = (self._keep, self._most_bytes, self._seconds_unused)
-            table.results.setdefault(self, _OfOneTable(self._make, *settings))
+            table.results.setdefault(self, _TableCache(self._make, *settings))
         of_table: OnceCache[T] = table.results[self]
         return of_table
 
@@ -161,7 +161,7 @@ class OnceCache(Generic[T]):
         n_bytes = bytes_held(result)
         with self._lock:
             entry.promise.set_result(result)
-            entry.future, entry.maker = _Made(result), None
+            entry.future, entry.maker = _FinishedFuture(result), None
             if self._results.get(key) is entry:
                 entry.n_bytes, entry.last_use = n_bytes, time.monotonic()
                 self._n_bytes += n_bytes
@@ -183,14 +183,14 @@ class OnceCache(Generic[T]):
 
     def __contains__(self, key: tuple[Hashable, ...]) -> bool:
         """Return whether the result of a key is cached or being computed."""
-        if (own := self._of_holder(key)) is not None:
+        if (own := self._cache_of_table(key)) is not None:
             return key in own
         with self._lock:
             return key in self._results
 
     def peek(self, *key: Hashable) -> T | None:
         """Return the result if it is finished, else None."""
-        if (own := self._of_holder(key)) is not None:
+        if (own := self._cache_of_table(key)) is not None:
             return own.peek(*key)
         with self._lock:
             entry = self._results.get(key)
@@ -237,8 +237,8 @@ def drop_unused(now: float) -> int:
     return sum(cache.drop_unused(now) for cache in caches)
 
 
-class _OfOneTable(OnceCache[T]):
-    def _of_holder(self, _: tuple[Hashable, ...]) -> None:
+class _TableCache(OnceCache[T]):
+    def _cache_of_table(self, _: tuple[Hashable, ...]) -> None:
         return None
 
 
@@ -252,7 +252,7 @@ def bytes_held(result: object) -> int:
             continue
         counted.add(id(value))
         total += value.nbytes if isinstance(value, np.ndarray) else getsizeof(value)
-        if type(value) in _HOLDS_NOTHING:  # most values of a row
+        if type(value) in _TYPES_WITHOUT_REFERENCES:  # most values of a row
             continue
         if isinstance(value, dict):
             waiting += value.values()
@@ -263,7 +263,7 @@ def bytes_held(result: object) -> int:
     return total
 
 
-def _missing(*key: Hashable) -> NoReturn:
+def _refuse_call(*key: Hashable) -> NoReturn:
     raise LookupError(f"no function to compute {key}")
 
 

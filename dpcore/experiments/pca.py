@@ -54,7 +54,7 @@ _LARGEST_RATIO = 100_000
 # Seconds of a draw at each site, and of the moments of each row. Measured on one core of 2.8 GHz
 # from digits (D = 64) to MNIST (D = 784), within a factor of two.
 _A_DRAW, _A_DRAW_OF_SQUARED_FEATURES = 5e-4, 4.5e-8
-_A_MOMENT_OF_SQUARED_FEATURES = 3e-11
+_SECONDS_PER_SQUARED_FEATURE = 3e-11
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
     def problem_seconds(cls, key: ProblemKey) -> float:
         status = dataset_status(key.dataset)
         people = status.n_samples if key.samples is None else key.samples
-        return _A_MOMENT_OF_SQUARED_FEATURES * people * status.n_features**2
+        return _SECONDS_PER_SQUARED_FEATURE * people * status.n_features**2
 
     def settings(self, n_features: int, default_components: int | None) -> ReleaseSettings:
         """Return the release settings, with K and R filled in and limited to the public subspace.
@@ -282,7 +282,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
     ) -> list[Charge]:
         """Return one charge for each noise; `what` names the released quantities."""
         number = self.repetitions if draws is None else draws
-        return [replace(charge, what=what) for charge in super().charges(guarantees, number)]
+        return [replace(charge, quantities=what) for charge in super().charges(guarantees, number)]
 
     def charge(self, name: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
         return make_charge(self.charge_cell(), name, guarantee, draws)

@@ -133,7 +133,7 @@ class Problem:
         if not isinstance(self.moments, SiteRows):
             return self.exact_eigenvalues
         centre = self.centre if self.basis is None else self.basis @ self.centre
-        return np.asarray(np.linalg.eigvalsh(self.moments.around(centre))[::-1])
+        return np.asarray(np.linalg.eigvalsh(self.moments.moment_around(centre))[::-1])
 
     @property
     def n_samples(self) -> int:
@@ -194,7 +194,7 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     if key.on_sphere:
         shape = prepared.image_shape
         rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
-        return SiteData(rows, rows.as_they_are.means[0], DataDescription.of(prepared))
+        return SiteData(rows, rows.unscaled_moments.means[0], DataDescription.of(prepared))
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means
     if key.reads_rows_first:
@@ -222,7 +222,7 @@ def build_problem(
 def _problem_on(key: ProblemKey, data: SiteData, whole: Callable[[], FloatArray]) -> Problem:
     if isinstance(data.moments, SiteRows):
         # Energy is measured on the rows before scaling.
-        pooled = data.moments.as_they_are.centred().pooled()
+        pooled = data.moments.unscaled_moments.centred().pooled()
     else:
         pooled = data.moments.pooled()
         if not key.reads_rows_first:

@@ -126,7 +126,7 @@ class StatisticSpec:
         )
         # The noise of typed numbers depends on their count and not on their values.
         stream = "" if dataset else join_key("typed", len(identity), *settings)
-        return Charge(release, what=(self.kind,), seen=(name,), stream=stream)
+        return Charge(release, quantities=(self.kind,), algorithms=(name,), stream=stream)
 
 
 def usual_bounds(dataset: str | None) -> tuple[float, float]:
@@ -402,7 +402,7 @@ class StatisticRow(TypedDict):
     seconds: float
 
 
-def _values(origin: tuple[Any, ...]) -> np.ndarray:
+def _read_values(origin: tuple[Any, ...]) -> np.ndarray:
     first, *rest = origin
     values = np.array(rest) if first == TYPED else load_dataset(first).X[:, rest[0]]
     values = values.astype(np.float64)
@@ -411,7 +411,7 @@ def _values(origin: tuple[Any, ...]) -> np.ndarray:
 
 
 # Values by their origin.
-local_values: OnceCache[np.ndarray] = OnceCache(_values, keep=32)
+local_values: OnceCache[np.ndarray] = OnceCache(_read_values, keep=32)
 
 
 _RELEASE = """\

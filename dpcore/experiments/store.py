@@ -49,7 +49,7 @@ _ABANDONED_SECONDS = 3600
 _SHARE = 0.05
 
 
-class Kept(NamedTuple):
+class StoredFile(NamedTuple):
     """File with the time of its last use and its size in bytes."""
 
     last_used: float
@@ -119,14 +119,14 @@ class BoundedFolder:
             folder.mkdir()
             folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))
 
-    def files(self) -> Iterator[Kept]:
+    def files(self) -> Iterator[StoredFile]:
         """Yield every file under the root."""
         for folder, _, names in os.walk(self.root):
             for name in names:
                 path = os.path.join(folder, name)
                 with suppress(OSError):
                     state = os.lstat(path)
-                    yield Kept(state.st_mtime, state.st_size, path)
+                    yield StoredFile(state.st_mtime, state.st_size, path)
 
     def clear(self) -> None:
         """Delete every file that may be deleted."""
@@ -197,7 +197,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _PACKAGE = Path(dpcore.__file__).parent
 _NUMERICAL = ("numpy", "scipy")
 # Parts of the package that do not affect rows.
-_SHOWING = ("figures", "command_line")
+_DISPLAY_FOLDERS = ("figures", "command_line")
 
 
 @cache
@@ -207,7 +207,7 @@ def software_fingerprint() -> str:
     for name in _NUMERICAL:
         digest.update(f"{name} {version(name)}\n".encode())
     for path in sorted(_PACKAGE.rglob("*.py")):
-        if path.relative_to(_PACKAGE).parts[0] not in _SHOWING:
+        if path.relative_to(_PACKAGE).parts[0] not in _DISPLAY_FOLDERS:
             digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -326,7 +326,7 @@ class Store:
 
     def content(self, identity: Sequence[object]) -> bytes | None:
         """Return the bytes stored under an identity, or None if they are missing or unreadable."""
-        return self._checked(self._path_of(identity, self._contents), self._contents)
+        return self._verified_content(self._path_of(identity, self._contents), self._contents)
 
     def keep_content(self, identity: Sequence[object], content: bytes) -> None:
         """Store bytes under an identity, unless they take a large part of the folder."""
@@ -368,7 +368,7 @@ class Store:
 
     def _path(self, unit: Unit) -> Path:
         dataset = unit.specs[0].dataset_read()
-        here = None if dataset is None else _rows_here(dataset)
+        here = None if dataset is None else _size_on_disk(dataset)
         return self._path_of([_draw_of(unit), unit.repetition, here], self._files)
 
     def _path_of(self, identity: Sequence[object], files: BoundedFolder) -> Path:
@@ -378,7 +378,7 @@ class Store:
 
     def _cells(self, path: Path) -> dict[str, Any]:
         """Return the cells of an entry; an unreadable entry is recorded and gives none."""
-        body = self._checked(path, self._files)
+        body = self._verified_content(path, self._files)
         if body is None:
             return {}
         with suppress(ValueError, RecursionError):
@@ -389,7 +389,7 @@ class Store:
         self._unread.add(path)
         return {}
 
-    def _checked(self, path: Path, files: BoundedFolder) -> bytes | None:
+    def _verified_content(self, path: Path, files: BoundedFolder) -> bytes | None:
         """Return the content of a file after its checksum, or None and record a mismatch."""
         content = files.read(path)
         if content is None:
@@ -418,7 +418,7 @@ def _is_cell(entry: object, spec: Spec) -> bool:
     return spec.are_rows(entry.get("rows"))
 
 
-def _rows_here(dataset: str) -> list[object]:
+def _size_on_disk(dataset: str) -> list[object]:
     # A partial data set has the name of the complete one, but other rows.
     status = dataset_status(dataset)
     return [status.n_samples, status.n_features, status.is_part]

@@ -46,7 +46,7 @@ def bytes_in_words(count: float) -> str:
     return f"{scaled:.{0 if scaled >= 9.95 else 1}f} {units[power - 1]}"
 
 
-# Probability that a difference of equal means exceeds its `luck`.
+# Probability that a difference of equal means exceeds its `chance_limit`.
 _LEVEL = 0.001
 
 
@@ -55,12 +55,12 @@ class Difference:
     """Mean of differences, and the limit that pure chance exceeds with probability 0.001."""
 
     mean: float
-    luck: float
+    chance_limit: float
 
     @property
     def sign(self) -> int:
         """1 or -1 if the mean is beyond the limit, else 0."""
-        return (self.mean > self.luck) - (self.mean < -self.luck)
+        return (self.mean > self.chance_limit) - (self.mean < -self.chance_limit)
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> Difference:
@@ -69,8 +69,8 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Differ
     n = len(differences)
     if n < 2:
         return Difference(fmean(differences), math.inf)
-    luck = float(stdtrit(n - 1, 1 - _LEVEL)) * stdev(differences) / math.sqrt(n)
-    return Difference(fmean(differences), luck)
+    chance_limit = float(stdtrit(n - 1, 1 - _LEVEL)) * stdev(differences) / math.sqrt(n)
+    return Difference(fmean(differences), chance_limit)
 
 
 class Curves:
@@ -108,7 +108,7 @@ class Curves:
         """Return the gain of a protocol from one value to another."""
         return paired_difference(self.at(protocol, stop), self.at(protocol, start))
 
-    def lead(self, first: str, second: str, value: float) -> Difference:
+    def difference(self, first: str, second: str, value: float) -> Difference:
         """Return the difference between two protocols at one value."""
         return paired_difference(self.at(first, value), self.at(second, value))
 

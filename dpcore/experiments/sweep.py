@@ -23,7 +23,7 @@ from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from dpcore.arrays import executor, threads_start
+from dpcore.arrays import can_start_threads, executor
 from dpcore.cluster import results_on_cluster
 from dpcore.data.dataset import held_name
 from dpcore.errors import ParameterError, require_one_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Outcome = tuple[tuple[Finished, ...], bool]
 Computed = Iterator[tuple[Unit, tuple[Finished, ...]]]
 _ASK_EVERY = 0.05  # seconds between calls of `should_stop`
-_END = object()
+_END_OF_RESULTS = object()
 _MOST_WORKERS = 1024
 
 
@@ -75,20 +75,20 @@ def results(
         store = scheduler = None
     stop = Event()
     arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    compute = partial(_in_threads, workers=workers, problems=problems, stop=stop)
+    compute = partial(_compute_in_threads, workers=workers, problems=problems, stop=stop)
     if scheduler is not None:
-        compute = partial(on_cluster, scheduler=scheduler, stop=stop)
+        compute = partial(_compute_on_cluster, scheduler=scheduler, stop=stop)
 
     pool = executor(1)
     work = pool.submit(_compute_all, units, store, compute, stop, arrived.put)
-    work.add_done_callback(lambda _: arrived.put(_END))
+    work.add_done_callback(lambda _: arrived.put(_END_OF_RESULTS))
     try:
         while not should_stop():
             try:
                 item = arrived.get(timeout=_ASK_EVERY)
             except queue.Empty:
                 continue
-            if item is _END:
+            if item is _END_OF_RESULTS:
                 work.result()  # raises what went wrong
                 return
             yield item
@@ -125,7 +125,7 @@ def _compute_missing(
 
     def missing(candidates: list[Unit]) -> Iterator[Unit]:
         for unit in itertools.takewhile(lambda _: not stop.is_set(), candidates):
-            found, claim = _found_or_claimed(store, unit)
+            found, claim = _look_up_or_claim(store, unit)
             if found is not None:
                 deliver((found, True))
             elif claim is None:
@@ -148,7 +148,7 @@ def _compute_missing(
             claim.release()
 
 
-def _found_or_claimed(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | None, Claim | None]:
+def _look_up_or_claim(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | None, Claim | None]:
     """Return the stored rows of a unit, or a claim to compute it.
 
     Both are None while another session holds the claim.
@@ -161,7 +161,7 @@ def _found_or_claimed(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | 
     return found, None
 
 
-def _in_threads(
+def _compute_in_threads(
     units: Iterable[Unit], *, workers: int, problems: ProblemSource | None, stop: Event
 ) -> Computed:
     def checkpoint() -> None:
@@ -176,7 +176,7 @@ def _in_threads(
     # The first unit runs with all threads, because its rows appear first on a page.
     for unit in itertools.islice(units, 1):
         yield task(unit, workers)
-    if not threads_start():
+    if not can_start_threads():
         yield from map(task, units)
         return
     # joblib is slow to import, and pages that compute nothing here must not wait for it.
@@ -192,7 +192,7 @@ def _in_threads(
     yield from pool(delayed(task)(unit) for unit in units)
 
 
-def on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Computed:
+def _compute_on_cluster(units: Iterable[Unit], *, scheduler: str, stop: Event) -> Computed:
     """Yield units as they are finished; the units of a worker that dies are computed by another.
 
     units: Submitted as workers become free. Without units, no connection is made.

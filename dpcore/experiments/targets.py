@@ -34,7 +34,7 @@ from dpcore.params import EPSILONS
 
 # A way whose first draws are this far below the target on average is not drawn again: draws of one
 # setting differ by a few hundredths.
-_OUT_OF_REACH = 0.1
+_LARGEST_GAP = 0.1
 
 
 class Stopped(Exception):
@@ -273,7 +273,7 @@ class _Search:
                     specs[way] = cell.spec
         few = min(FEW_DRAWS, self.base.repetitions)
         first = self.rank(replace(spec, repetitions=few) for spec in specs.values())
-        close = [each.way for each in first if each.mean >= self.target - _OUT_OF_REACH]
+        close = [each.way for each in first if each.mean >= self.target - _LARGEST_GAP]
         found = [*(each for each in first if each.way not in close)]
         found += self.rank(specs[way] for way in close)
         self.results.update({(value, each.way): each for each in found})

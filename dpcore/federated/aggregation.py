@@ -69,7 +69,7 @@ def require_possible_moment(
     n_sites, noise = len(moments), len(moments) * noise_reach(plan, MOMENT)
     count_reach = len(plan.sites) * noise_reach(plan, SUM) / plan.scales.count_weight
     rows = min(n_rows + count_reach, n_sites * MOST_ROWS)
-    (total,) = _readable(plan, list(moments.values()))
+    (total,) = _readable_messages(plan, list(moments.values()))
     moment = _site_message(plan, total).values * LENGTH**2
     diagonal = np.diag(moment)
     if (
@@ -104,16 +104,18 @@ def components(
         the moment P P^T.
     centre, n_rows: Results of `centre_and_count`.
     """
-    received = [_site_message(plan, each) for each in _readable(plan, list(moments.values()))]
+    received = [
+        _site_message(plan, each) for each in _readable_messages(plan, list(moments.values()))
+    ]
     # A message is a sum over rows, so the unknown numbers of rows are not needed as weights.
     box = Inbox(np.ones(len(received)))
     for message in received:
         box.receive(message)
     add_up([box])
     sigma = None if plan.is_cut else _diagonal_sigma(plan, len(moments))
-    on_grid = np.array(centre, dtype=np.float64)
+    clip_to_grid = np.array(centre, dtype=np.float64)
     bases = () if plan.is_cut else plan.bases
-    return leading_of(box.average.matrix, plan.n_components, on_grid, n_rows, sigma, bases)
+    return leading_of(box.average.matrix, plan.n_components, clip_to_grid, n_rows, sigma, bases)
 
 
 def views(
@@ -124,7 +126,7 @@ def views(
     plan: Plan with a `first_view`.
     moments: See `components`.
     """
-    messages = _readable(plan, list(moments.values()))
+    messages = _readable_messages(plan, list(moments.values()))
     joint = np.sum([_site_message(plan, each).values for each in messages], axis=0)
     floor = noise_floor(joint, _diagonal_sigma(plan, len(moments)), noise="isometric")
     return canonical_pairs(joint, int(plan.first_view or 0), plan.n_components, floor=floor)
@@ -192,7 +194,7 @@ def _diagonal_sigma(plan: FederatedPlan, n_sites: int) -> float:
     return math.sqrt(n_sites) * plan.scales.diagonal_sigma / LENGTH**2
 
 
-def _readable(plan: FederatedPlan, moments: list[AnyArray]) -> list[AnyArray]:
+def _readable_messages(plan: FederatedPlan, moments: list[AnyArray]) -> list[AnyArray]:
     """Return the readable messages: the sum if messages are masked, else all of them."""
     return [sum_of_masked(moments)] if plan.is_masked else moments
 

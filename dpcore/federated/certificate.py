@@ -21,9 +21,9 @@ from dpcore.privacy.odometer import counted_epsilon
 from dpcore.release.certificate import (
     ASSUMPTIONS,
     READER_ALONE,
-    how_prepared,
+    describe_person,
+    preparation_entry,
     relation,
-    who_is_one,
 )
 from dpcore.release.certificate_label import NOT_ATTACKED
 from dpcore.release.software import software
@@ -62,7 +62,7 @@ def certificate_of(
         "guarantee": f"An attempt is (ε = {say_number(worst)}, δ = {say_delta(plan.delta)})-"
         "differentially private for every person at a site that took part.",
         "relation": relation(scales.rows_per_person),
-        "person": who_is_one(plan.dictionary.person),
+        "person": describe_person(plan.dictionary.person),
         "protocol": plan.protocol,
         "delta": plan.delta,
         "against": {
@@ -83,7 +83,7 @@ def certificate_of(
         },
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
         "distance": plan.distance,
-        **how_prepared(plan),
+        **preparation_entry(plan),
         "post_processing": {
             "denoised_in": _bases(plan, result),
             "by": "sites" if plan.is_cut else "aggregator",
@@ -131,7 +131,7 @@ def label_for(
         f"{plan.dictionary.title or plan.name}: federated over {len(plan.sites)} sites",
         is_simulation=is_simulation,
         who=f"Every person at the {len(answered)} sites that took part "
-        f"({who_is_one(plan.dictionary.person)})",
+        f"({describe_person(plan.dictionary.person)})",
         unit=("all rows of one person" if m > 1 else "one row", relation(m)),
         not_protected=(f"Attempts: {n_attempts}. The ε of each adversary holds for one attempt.",)
         if n_attempts > 1

@@ -17,7 +17,7 @@ app = ClientApp()
 
 
 @app.query()
-def carry(message: Message, context: Context) -> Message:
+def forward_call(message: Message, context: Context) -> Message:
     """Pass a call to the guard and its reply back."""
     call = message.content.config_records[RECORD]
     kind, body, seconds = call["kind"], call["body"], call["seconds"]

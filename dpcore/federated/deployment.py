@@ -122,7 +122,7 @@ def register_node(folder: Path, public_key: Path) -> int:
     Raises `OSError` if the SuperLink refuses it.
     """
     command = ["flwr", "supernode", "register", str(public_key), _CONNECTION, "--format", "json"]
-    done = _finished(command, folder)
+    done = _run_program(command, folder)
     try:
         return int(json.loads(done.stdout[done.stdout.index("{") :])["node-id"])
     except (ValueError, KeyError) as error:
@@ -215,7 +215,7 @@ def _program(command: Sequence[str]) -> list[str]:
     return [str(Path(sys.executable).parent / command[0]), *command[1:]]
 
 
-def _finished(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def _run_program(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603
         _program(command), env=flower_environment(folder), capture_output=True, text=True,
         check=False,

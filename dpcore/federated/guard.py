@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.federated.masks import is_public_key, masked, public_key_of
+from dpcore.federated.masks import add_masks, is_public_key, public_key_of
 from dpcore.federated.messages import (
     ROUNDS,
     SUM,
@@ -107,11 +107,11 @@ class Guard:
         self._peers = dict(peers or {})
         self._lock = Lock()
         # Charges and messages are stored under the plan's name.
-        stored = _stored(project.folder / f"{plan.name}-{_PLAN}", plan.json().encode())
+        stored = _read_or_create(project.folder / f"{plan.name}-{_PLAN}", plan.json().encode())
         if stored != plan.json().encode():
             raise ParameterError("name", "of one plan per project", plan.name)
         fresh = X25519PrivateKey.generate().private_bytes_raw()
-        key = _stored(project.folder / f"{plan.name}-{_KEY}", fresh)
+        key = _read_or_create(project.folder / f"{plan.name}-{_KEY}", fresh)
         self._private_key = X25519PrivateKey.from_private_bytes(key)
 
     @property
@@ -168,7 +168,7 @@ class Guard:
             return message
         values = self._sum(request) if request.round == SUM else self._moment(request)
         if self.plan.is_masked:
-            values = self._masked(values, request)
+            values = self._add_masks(values, request)
         message = message_of(self.plan, request, self.site, values)
         name = self._name(request.id)
         self.project.publish(name, {_MESSAGE: message, _REQUEST: request.json()})
@@ -211,10 +211,10 @@ class Guard:
             "which is charged"
         )
 
-    def _masked(self, values: IntArray, request: Request) -> IntArray:
+    def _add_masks(self, values: IntArray, request: Request) -> IntArray:
         purpose = f"{self.plan.digest} {request.id}"
         keys, roster = request.public_keys, request.roster
-        return masked(values, self._private_key, self.site, keys, roster, purpose)
+        return add_masks(values, self._private_key, self.site, keys, roster, purpose)
 
     def _sum(self, request: Request) -> IntArray:
         plan = self.plan
@@ -285,7 +285,7 @@ def peers_from(path: Path | str, plan: FederatedPlan) -> dict[str, str]:
     return dict(peers)
 
 
-def _stored(path: Path, content: bytes) -> bytes:
+def _read_or_create(path: Path, content: bytes) -> bytes:
     """Return the content of a file, created with `content` where it is missing.
 
     The file appears complete or not at all, and only its owner can read it.

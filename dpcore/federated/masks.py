@@ -35,7 +35,7 @@ def is_public_key(value: Any) -> bool:
     return is_text and set(value) <= set("0123456789abcdef")
 
 
-def masked(
+def add_masks(
     numbers: IntArray,
     private_key: X25519PrivateKey,
     site: str,

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from dpcore.errors import ParameterError, require_one_of
-from dpcore.params import again, check_params
+from dpcore.params import check_params, redeclare
 from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
 from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.measurement import bases_of
@@ -73,9 +73,9 @@ class FederatedPlan:
     n_components: int
     intermediate_dim: int | None = None
     protocol: str = "securesum"
-    preparation: str = again(PublicationSettings, "preparation")
-    mean_share: float = again(PublicationSettings, "mean_share")
-    denoise: str = again(PublicationSettings, "denoise")
+    preparation: str = redeclare(PublicationSettings, "preparation")
+    mean_share: float = redeclare(PublicationSettings, "mean_share")
+    denoise: str = redeclare(PublicationSettings, "denoise")
     fewest: int | None = None
     honest: int | None = None
     round_seconds: float = 60.0

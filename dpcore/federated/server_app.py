@@ -97,7 +97,7 @@ class Network:
             strangers = set(self._grid.get_node_ids()) - set(self._node_of.values())
             seconds = min(_GREETING_SECONDS, deadline - time.monotonic())
             for node, reply in self._call(GREET, dict.fromkeys(strangers, b""), seconds).items():
-                if reason := self._greeted(node, reply, greetings):
+                if reason := self._accept_greeting(node, reply, greetings):
                     if reasons.get(node) != reason:
                         say(reason)
                     reasons[node] = reason
@@ -116,7 +116,7 @@ class Network:
         replies = self._call(ASK, calls, self._plan.round_seconds)
         return {site_of[node]: reply for node, reply in replies.items()}
 
-    def _greeted(self, node: int, reply: Reply, greetings: dict[str, Greeting]) -> str:
+    def _accept_greeting(self, node: int, reply: Reply, greetings: dict[str, Greeting]) -> str:
         """Add the greeting in a reply; return the reason if it is not accepted."""
         if reply.status != ANSWERED:
             return f"{self._name(node)}: {reply.body[:300].decode(errors='replace')}"

@@ -14,10 +14,10 @@ from dpcore.figures.style import (
     GREY,
     Table,
     base_figure,
-    faded,
     ink,
     named_level,
     small_legend_above,
+    with_opacity,
 )
 
 _VIOLATED, _HOLDS = "#D55E00", "#009E73"
@@ -34,8 +34,9 @@ _NAMES = {
 }
 _HATCH = (
     '<pattern id="trusted" width="8" height="8" patternUnits="userSpaceOnUse" '
-    f'patternTransform="rotate(45)"><rect width="8" height="8" fill="{faded(GREY, 0.12)}"/>'
-    f'<line x1="0" y1="0" x2="0" y2="8" stroke="{faded(GREY, 0.55)}" stroke-width="3"/></pattern>'
+    f'patternTransform="rotate(45)"><rect width="8" height="8" fill="{with_opacity(GREY, 0.12)}"/>'
+    f'<line x1="0" y1="0" x2="0" y2="8" stroke="{with_opacity(GREY, 0.55)}" stroke-width="3"/>'
+    "</pattern>"
     + "".join(
         f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="{size}" '
         f'markerHeight="{size}" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker>'
@@ -94,7 +95,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
     figure = base_figure(360)
     highest = max([claim, *(max(row["epsilon"], row["epsilon_exact"]) for row in rows)])
     figure.add_hrect(
-        y0=claim, y1=1.25 * highest, fillcolor=faded(_VIOLATED, 0.10), line={"width": 0}
+        y0=claim, y1=1.25 * highest, fillcolor=with_opacity(_VIOLATED, 0.10), line={"width": 0}
     )
     line = {"color": ink(dark), "dash": "dash", "width": 2}
     named_level(figure, claim, f"claimed: ε = {claim:.3g}", line=line)
@@ -136,7 +137,7 @@ def score_histogram(
             y=columns[column],
             width=columns["width"],
             name=name,
-            marker={"color": faded(colour, 0.55), "line": {"width": 0}},
+            marker={"color": with_opacity(colour, 0.55), "line": {"width": 0}},
             hovertemplate="%{y:.1%} of releases near %{x:.3g}<extra>" + name + "</extra>",
         )
     figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
@@ -244,9 +245,11 @@ class _Drawing:
     def _swatch(
         self, x: float, y: float, width: float, height: float, state: str, outline: float
     ) -> None:
-        fill = {"visible": faded(_VISIBLE, 0.28), "trusted": "url(#trusted)", "hidden": "none"}[
-            state
-        ]
+        fill = {
+            "visible": with_opacity(_VISIBLE, 0.28),
+            "trusted": "url(#trusted)",
+            "hidden": "none",
+        }[state]
         line = self.ink if outline > 2 else _VISIBLE if state == "visible" else GREY
         self.parts.append(
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{fill}" '

@@ -16,7 +16,6 @@ from dpcore.figures.style import (
     add_line,
     base_figure,
     exact_and_floor,
-    faded,
     ink,
     legend_above,
     log_ticks,
@@ -24,6 +23,7 @@ from dpcore.figures.style import (
     present_setting,
     spread,
     values_by,
+    with_opacity,
 )
 
 _CURVE_HEIGHT = 330
@@ -59,7 +59,10 @@ def correlation_dots(
         y=measured.mean(axis=0),
         width=0.5,
         name=f"{title}, on the true data",
-        marker={"color": faded(look.colour, 0.35), "line": {"color": look.colour, "width": 1.5}},
+        marker={
+            "color": with_opacity(look.colour, 0.35),
+            "line": {"color": look.colour, "width": 1.5},
+        },
         hovertemplate=f"%{{y:.2f}}, mean of {len(measured)} runs<extra>pair %{{x}}</extra>",
     )
     figure.add_scatter(
@@ -174,7 +177,7 @@ def _add_curve(
     values = list(shares)
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
-        spread(figure, shares, faded(look.colour, 0.15))
+        spread(figure, shares, with_opacity(look.colour, 0.15))
     add_line(
         figure,
         values,
@@ -190,7 +193,7 @@ def _add_curve(
     )
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
@@ -227,7 +230,7 @@ def direction_bars(
             customdata=[names[index] for index in strongest],
             hovertemplate="%{customdata}: %{x:.2f}<extra>" + title + "</extra>",
         )
-    figure.update_yaxes(tickvals=places, ticktext=[_short(names[index]) for index in strongest])
+    figure.update_yaxes(tickvals=places, ticktext=[_shorten(names[index]) for index in strongest])
     figure.update_xaxes(range=[-1, 1], title="weight, at length 1")
     figure.update_layout(barmode="group")
     return legend_above(figure, traceorder="reversed")

@@ -17,11 +17,11 @@ from dpcore.figures.style import (
     add_line,
     base_figure,
     exact_and_floor,
-    faded,
     ink,
     legend_above,
     look_of,
     present_setting,
+    with_opacity,
 )
 
 _BOUNDS = {
@@ -128,7 +128,7 @@ def _add_dots(
         x=shares,
         y=[place] * len(shares),
         mode="markers",
-        marker={"color": faded(look.colour, 0.35), "size": 9, "symbol": "circle"},
+        marker={"color": with_opacity(look.colour, 0.35), "size": 9, "symbol": "circle"},
         hovertemplate=f"%{{x:.{digits + 1}%}} in one run<extra>{name}</extra>",
     )
     figure.add_scatter(
@@ -229,8 +229,8 @@ def energy_traces(
     for chain, start in enumerate(starts):
         colour, dash, name = _STARTS[start]
         add_line(
-            figure, sweeps, shares[chain], name, "%{y:.1%}", colour=faded(colour, 0.8), dash=dash,
-            width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
+            figure, sweeps, shares[chain], name, "%{y:.1%}", colour=with_opacity(colour, 0.8),
+            dash=dash, width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
         )  # fmt: skip
     exact_and_floor(figure, random_share, dark=dark)
     present_setting(figure, None if stopped is None else stopped + 1, dark=dark)

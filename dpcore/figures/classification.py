@@ -15,7 +15,6 @@ from dpcore.figures.style import (
     Table,
     base_figure,
     error_range,
-    faded,
     ink,
     legend_above,
     log_axis,
@@ -24,6 +23,7 @@ from dpcore.figures.style import (
     present_setting,
     spread,
     values_by,
+    with_opacity,
 )
 
 # The colour shows the kind of subspace, the dash whether the classifier is private too.
@@ -177,7 +177,7 @@ def _add_line(
 ) -> None:
     draws = max(map(len, errors.values()), default=0)
     if with_spread and draws > 1:
-        spread(figure, errors, faded(line.colour, 0.12))
+        spread(figure, errors, with_opacity(line.colour, 0.12))
     figure.add_scatter(
         x=list(errors),
         y=[fmean(found) for found in errors.values()],

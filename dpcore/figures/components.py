@@ -13,12 +13,12 @@ from dpcore.figures.style import (
     PROTOCOLS,
     add_line,
     base_figure,
-    faded,
     ink,
     legend_above,
     look_of,
     named_level,
     small_legend_above,
+    with_opacity,
 )
 
 _MOST_FEATURES = 15
@@ -77,7 +77,7 @@ def scree(
             hovertemplate="eigenvalue %{x}: %{y:.3g}<extra>" + label + "</extra>",
         )
     if edge > 0:
-        figure.add_hrect(y0=-edge, y1=edge, fillcolor=faded(GREY, 0.18), line={"width": 0})
+        figure.add_hrect(y0=-edge, y1=edge, fillcolor=with_opacity(GREY, 0.18), line={"width": 0})
         named_level(figure, edge, "edge of pure noise", line={"width": 0})
     figure.update_xaxes(title="rank")
     figure.update_yaxes(title="eigenvalue (units of the second moment)", rangemode="tozero")
@@ -126,7 +126,7 @@ def _colours(titles: tuple[str, ...], protocol: str, dark: bool) -> dict[str, st
     return {
         title: look_of(keys[title], dark=dark).colour
         if title in keys
-        else faded(shared, 0.35 + 0.65 * (others.index(title) + 1) / len(others))
+        else with_opacity(shared, 0.35 + 0.65 * (others.index(title) + 1) / len(others))
         for title in titles
     }
 

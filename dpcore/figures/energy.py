@@ -14,14 +14,14 @@ from dpcore.figures.style import (
     GREY,
     LEGEND_ABOVE,
     Table,
-    assembled,
-    faded,
-    horizontal,
+    assemble_figure,
+    horizontal_line,
     ink,
     log_axis,
     look_of,
     values_by,
-    vertical,
+    vertical_line,
+    with_opacity,
 )
 
 _ROOM_BELOW = 0.12
@@ -48,7 +48,10 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         "y": [place for _, place in draws],
         "customdata": [looks[place].label for _, place in draws],
         "mode": "markers",
-        "marker": {"color": [faded(looks[place].colour, 0.35) for _, place in draws], "size": 9},
+        "marker": {
+            "color": [with_opacity(looks[place].colour, 0.35) for _, place in draws],
+            "size": 9,
+        },
         "hovertemplate": "%{x:.1%} in one run<extra>%{customdata}</extra>",
     }
     middle = {
@@ -69,14 +72,14 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
         "hovertemplate": f"%{{x:.1%}} on average over {len(rows) // len(order)} runs"
         "<extra>%{customdata}</extra>",
     }
-    return assembled(
+    return assemble_figure(
         [all_draws, middle],
         height=90 + 46 * len(order),
         axis_width=24 + _LABEL_PIXELS * max(len(look.label) for look in looks),
         dark=dark,
         shapes=[
-            vertical(1, colour=ink(dark), dash="dash"),
-            vertical(floor, colour=GREY, dash="dot", width=2),
+            vertical_line(1, colour=ink(dark), dash="dash"),
+            vertical_line(floor, colour=GREY, dash="dot", width=2),
         ],
         annotations=[_level_name(floor, "floor"), _level_name(1, "exact")],
         xaxis=ENERGY_AXIS,
@@ -119,13 +122,13 @@ def energy_curves(
     traces = []
     for key in dict.fromkeys(row["protocol"] for row in rows):
         traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)
-    shapes = [horizontal(1.0, colour=ink(dark), dash="dash")]
+    shapes = [horizontal_line(1.0, colour=ink(dark), dash="dash")]
     # Curves rise from the floor to the exact level, so these ends of the lines are free.
     annotations = [_line_name(1.0, "exact PCA", 0)]
     floors = {v: fmean(found) for v, found in values_by(rows, field, "random_ratio").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
-        shapes.append(horizontal(floor, colour=GREY, dash="dot"))
+        shapes.append(horizontal_line(floor, colour=GREY, dash="dot"))
         # Curves are at or above the floor, so its name goes below if there is space.
         below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
         annotations.append(_line_name(floor, "floor", 1) | below)
@@ -133,9 +136,9 @@ def energy_curves(
         # The floor depends on K, so a figure over K has one floor per value.
         traces.append(_floor_curve(floors, dark))
     if marker is not None:
-        shapes.append(vertical(marker, colour=ink(dark), width=1))
+        shapes.append(vertical_line(marker, colour=ink(dark), width=1))
     ticks = log_axis([low, high]) if logarithmic else {}
-    return assembled(
+    return assemble_figure(
         traces,
         height=height,
         axis_width=72,
@@ -189,7 +192,7 @@ def _curve(rows: Table, field: str, key: str, dark: bool) -> list[dict[str, Any]
         "x": values + values[::-1],
         "y": [max(ratios[v]) for v in values] + [min(ratios[v]) for v in values[::-1]],
         "fill": "toself",
-        "fillcolor": faded(look.colour, 0.15),
+        "fillcolor": with_opacity(look.colour, 0.15),
         "line": {"width": 0},
         "mode": "lines",
         "hoverinfo": "skip",

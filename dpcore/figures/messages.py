@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import assembled, horizontal, look_of
+from dpcore.figures.style import assemble_figure, horizontal_line, look_of
 
 
 def messages_curve(
@@ -41,7 +41,7 @@ def messages_curve(
         "marker": {"size": 10, "color": look.colour},
         "hovertemplate": "%{y:.0%} after %{x} messages<extra></extra>",
     }
-    figure = assembled(
+    figure = assemble_figure(
         [line],
         height=320,
         axis_width=64,
@@ -49,7 +49,7 @@ def messages_curve(
         xaxis={"title": "messages received", "range": [0.5, n_sites + 0.5], "zeroline": False},
         yaxis={"title": "captured energy", "range": [0, 1.12], "tickformat": ".0%", "dtick": 0.5},
         shapes=[
-            horizontal(level, colour=style.colour, dash=style.dash, width=2)
+            horizontal_line(level, colour=style.colour, dash=style.dash, width=2)
             for level, style, _ in levels
         ],
         annotations=notes,

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import GREY, PERCENT_RANGE, base_figure, faded, ink, look_of
+from dpcore.figures.style import GREY, PERCENT_RANGE, base_figure, ink, look_of, with_opacity
 
 _BAR_HEIGHT, _AXIS_HEIGHT = 56, 60
 _COST = "#D55E00"
@@ -51,7 +51,7 @@ def outcome_bars(outcomes: Sequence[Bar], axis: str, *, dark: bool = False) -> g
         text = f"{100 * mean:.0f} %" if is_share else f"{mean:.3g}"
         figure.add_bar(
             x=[mean], y=[each.label], orientation="h", width=0.6,
-            marker={"color": faded(colour, 0.35), "line": {"color": colour, "width": 2}},
+            marker={"color": with_opacity(colour, 0.35), "line": {"color": colour, "width": 2}},
             hoverinfo="skip",
         )  # fmt: skip
         figure.add_annotation(

@@ -13,11 +13,11 @@ from dpcore.figures.style import (
     Table,
     add_line,
     base_figure,
-    faded,
     ink,
     legend_above,
     look_of,
     small_legend_above,
+    with_opacity,
 )
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
@@ -46,7 +46,7 @@ def two_densities(
             mode="lines",
             line={"width": 0},
             fill="tozeroy",
-            fillcolor=faded(colour, 0.35),
+            fillcolor=with_opacity(colour, 0.35),
             hoverinfo="skip",
         )
     for name, column, colour, dash in (
@@ -128,8 +128,8 @@ def beliefs(
     figure = base_figure(340)
     before = columns["prior"]
     for name, low, high, colour in (
-        (pure_label, "least", "greatest", faded(GREY, 0.22)),
-        ("the noise used: 9 of 10 releases", "low", "high", faded(WITH_YOU, 0.28)),
+        (pure_label, "least", "greatest", with_opacity(GREY, 0.22)),
+        ("the noise used: 9 of 10 releases", "low", "high", with_opacity(WITH_YOU, 0.28)),
     ):
         figure.add_scatter(
             x=np.concatenate((before, before[::-1])),

@@ -13,12 +13,12 @@ from dpcore.figures.style import (
     Table,
     add_line,
     base_figure,
-    faded,
     ink,
     legend_above,
     log_axis,
     named_level,
     present_setting,
+    with_opacity,
 )
 
 PRIVATE_COLOUR = "#D55E00"
@@ -50,7 +50,7 @@ def error_law_figure(
         x=(edges[:-1] + edges[1:]) / 2,
         y=heights,
         width=np.diff(edges),
-        marker={"color": faded(PRIVATE_COLOUR, 0.45), "line": {"width": 0}},
+        marker={"color": with_opacity(PRIVATE_COLOUR, 0.45), "line": {"width": 0}},
         name=f"{len(errors):,} simulated errors",
         hovertemplate="error %{x:.3g}<extra></extra>",
     )
@@ -82,7 +82,7 @@ def histogram_bars(
         y=private,
         width=0.92 * widths,
         name="private",
-        marker={"color": faded(PRIVATE_COLOUR, 0.75), "line": {"width": 0}},
+        marker={"color": with_opacity(PRIVATE_COLOUR, 0.75), "line": {"width": 0}},
         customdata=labels,
         hovertemplate="%{customdata}: %{y:.1f} rows<extra>private</extra>",
     )

@@ -68,7 +68,7 @@ def look_of(key: str, *, dark: bool = False) -> Look:
     return replace(look, label=entry.title, colour=INK_DARK if is_ink else look.colour)
 
 
-def faded(colour: str, opacity: float) -> str:
+def with_opacity(colour: str, opacity: float) -> str:
     """Return a hex colour as rgba with the given opacity."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
@@ -79,7 +79,7 @@ def base_figure(height: int) -> go.Figure:
     return _build_unchecked({"layout": _base_layout(height)})
 
 
-def assembled(
+def assemble_figure(
     traces: list[dict[str, Any]],
     *,
     height: int,
@@ -148,7 +148,9 @@ def _base_layout(height: int) -> dict[str, Any]:
     }
 
 
-def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
+def vertical_line(
+    x: float, *, colour: str, dash: str = "solid", width: float = 1.5
+) -> dict[str, Any]:
     """Return a layout shape: a vertical line across the plot at x.
 
     Plotly's `add_vline` visits every axis of the figure on each call, which takes longer than all
@@ -158,7 +160,9 @@ def vertical(x: float, *, colour: str, dash: str = "solid", width: float = 1.5) 
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
 
 
-def horizontal(y: float, *, colour: str, dash: str = "solid", width: float = 1.5) -> dict[str, Any]:
+def horizontal_line(
+    y: float, *, colour: str, dash: str = "solid", width: float = 1.5
+) -> dict[str, Any]:
     """Return a layout shape: a horizontal line across the plot at y."""
     line = {"color": colour, "dash": dash, "width": width}
     return {"type": "line", "y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain", "line": line}

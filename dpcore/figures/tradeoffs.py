@@ -15,11 +15,11 @@ from dpcore.figures.style import (
     add_line,
     base_figure,
     exact_and_floor,
-    faded,
     ink,
     legend_above,
     log_axis,
     look_of,
+    with_opacity,
 )
 
 _PRECISIONS = {
@@ -52,7 +52,7 @@ def energy_frontier(
         x=[point["bytes_per_site"] for point in best],
         y=[point["energy"] for point in best],
         mode="lines",
-        line={"color": faded(ink(dark), 0.3), "width": 9, "shape": "hv"},
+        line={"color": with_opacity(ink(dark), 0.3), "width": 9, "shape": "hv"},
         name="best per size",
         hoverinfo="skip",
     )
@@ -98,7 +98,7 @@ def _add_line(
             "type": "data",
             "array": [point["greatest"] - point["energy"] for point in points],
             "arrayminus": [point["energy"] - point["least"] for point in points],
-            "color": faded(colour, 0.35),
+            "color": with_opacity(colour, 0.35),
             "thickness": 1,
             "width": 0,
         },

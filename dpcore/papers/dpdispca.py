@@ -76,10 +76,10 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
     whole = curves.step(protocol, first, last)
     sentence = (
         f"{_TITLES[protocol]} goes from {percent(curves.mean(protocol, first))} at "
-        f"{_at(figure.field, first)} to {percent(curves.mean(protocol, last))} at "
-        f"{_at(figure.field, last)}"
+        f"{_say_point(figure.field, first)} to {percent(curves.mean(protocol, last))} at "
+        f"{_say_point(figure.field, last)}"
     )
-    if not math.isfinite(whole.luck):
+    if not math.isfinite(whole.chance_limit):
         return ClaimVerdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
     steps = {s: curves.step(protocol, *s) for s in pairwise(values)}
     against = {s: step for s, step in steps.items() if step.sign == -direction}
@@ -87,8 +87,8 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
         start, stop = max(against, key=lambda s: abs(against[s].mean))
         sentence += (
             f", but {'gains' if direction < 0 else 'loses'} "
-            f"{_points(abs(against[start, stop].mean))} from {_at(figure.field, start)} to "
-            f"{_at(figure.field, stop)}"
+            f"{_points(abs(against[start, stop].mean))} from {_say_point(figure.field, start)} to "
+            f"{_say_point(figure.field, stop)}"
         )
     elif whole.sign == 0:
         return ClaimVerdict(figure.claim, None, f"{sentence}, which is within luck.")
@@ -97,7 +97,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
         level = _level_from(curves, protocol)
         holds = holds and level is not None
         sentence += (
-            f" and stays within a tenth of that change from {_at(figure.field, level)} on"
+            f" and stays within a tenth of that change from {_say_point(figure.field, level)} on"
             if level is not None
             else " and has not levelled off there"
         )
@@ -108,7 +108,7 @@ def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict
     """Check that distributed beats local, full beats DPdisPCA, and pooled beats full."""
     curves = Curves(rows, figure.field)
     return tuple(
-        _order(curves, first, second)
+        _check_order(curves, first, second)
         for first, second in ORDERS
         if first in curves.protocols and second in curves.protocols
     )
@@ -157,27 +157,28 @@ def check_cost_of_sending(
     rows, psd_rows: Rows of the panel as published, and with `truncation="psd"`.
     """
     published, psd = Curves(rows, figure.field), Curves(psd_rows, figure.field)
-    at = max(published.values, key=lambda value: published.lead("full", "dpdis", value).mean)
-    before, after = (curves.lead("full", "dpdis", at).mean for curves in (published, psd))
-    order = _order(psd, "full", "dpdis")
+    at = max(published.values, key=lambda value: published.difference("full", "dpdis", value).mean)
+    before, after = (curves.difference("full", "dpdis", at).mean for curves in (published, psd))
+    order = _check_order(psd, "full", "dpdis")
     return ClaimVerdict(
         order.claim,
         order.holds,
-        f"Where sending P costs most, at {_at(figure.field, at)}, it costs {_points(before)} as "
-        f"published and {_points(after)} with psd truncation. {order.sentence}",
+        f"Where sending P costs most, at {_say_point(figure.field, at)}, it costs "
+        f"{_points(before)} as published and {_points(after)} with psd truncation. "
+        f"{order.sentence}",
     )
 
 
-def _order(curves: Curves, first: str, second: str) -> ClaimVerdict:
+def _check_order(curves: Curves, first: str, second: str) -> ClaimVerdict:
     claim = f"{_TITLES[first]} beats {_TITLES[second]}"
     claim = claim[0].upper() + claim[1:]
-    leads = {value: curves.lead(first, second, value) for value in curves.values}
+    leads = {value: curves.difference(first, second, value) for value in curves.values}
     ahead = [value for value, lead in leads.items() if lead.sign > 0]
     behind = [value for value, lead in leads.items() if lead.sign < 0]
     best = max(leads, key=lambda value: leads[value].mean)
-    if not math.isfinite(leads[best].luck):
+    if not math.isfinite(leads[best].chance_limit):
         return ClaimVerdict(f"{claim}.", None, "One draw cannot tell this from luck.")
-    by = f"{_points(leads[best].mean)} at {_at(curves.field, best)}"
+    by = f"{_points(leads[best].mean)} at {_say_point(curves.field, best)}"
     sentence = (
         f"{claim} at {len(ahead)} of {len(leads)} values, by up to {by}"
         if ahead
@@ -187,7 +188,7 @@ def _order(curves: Curves, first: str, second: str) -> ClaimVerdict:
         worst = min(behind, key=lambda value: leads[value].mean)
         sentence += (
             f", but falls behind at {len(behind)}, by up to {_points(-leads[worst].mean)} "
-            f"at {_at(curves.field, worst)}"
+            f"at {_say_point(curves.field, worst)}"
         )
     elif 0 < len(ahead) < len(leads):
         sentence += "; elsewhere the two are equal within luck"
@@ -206,7 +207,7 @@ def _level_from(curves: Curves, protocol: str) -> float | None:
     return curves.values[far[-1] + 1] if far[-1] + 2 < len(means) else None
 
 
-def _at(field: str, value: float) -> str:
+def _say_point(field: str, value: float) -> str:
     return _AXES[field].format(value)
 
 
@@ -257,7 +258,7 @@ class PaperFigure:
         """Return the verdicts on the paper's claims about the panel."""
         return check_claims(self, rows)
 
-    def varied(self, **changes: Any) -> PaperFigure:
+    def with_changes(self, **changes: Any) -> PaperFigure:
         """Return the panel with other settings, such as another seed or fewer repetitions."""
         return replace(self, base=replace(self.base, **changes))
 
@@ -394,7 +395,7 @@ class Comparison:
     points: int
     largest: float
     at: PublishedPoint
-    ours: float
+    live_mean: float
     is_part: bool
 
 
@@ -450,15 +451,15 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
         ]
         for point in points
     }
-    ours = {point: fmean(found) for point, found in ratios.items() if found}
-    if not ours:
+    live_means = {point: fmean(found) for point, found in ratios.items() if found}
+    if not live_means:
         return None
-    worst = max(ours, key=lambda point: abs(ours[point] - point.mean))
+    worst = max(live_means, key=lambda point: abs(live_means[point] - point.mean))
     return Comparison(
-        points=len(ours),
-        largest=abs(ours[worst] - worst.mean),
+        points=len(live_means),
+        largest=abs(live_means[worst] - worst.mean),
         at=worst,
-        ours=ours[worst],
+        live_mean=live_means[worst],
         is_part=dataset_status(worst.dataset).is_part,
     )
 

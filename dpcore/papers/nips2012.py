@@ -64,18 +64,18 @@ class Figure2012:
         return tuple(dict.fromkeys(spec.dataset for spec in self.specs))
 
     @property
-    def ran_on(self) -> str:
+    def data_in_words(self) -> str:
         """Sentences on the rows and the encoding of each data set on this machine."""
         return " ".join(map(_provenance, self.datasets))
 
-    def varied(self, *, seed: int = 0, repetitions: int | None = None) -> Figure2012:
+    def with_changes(self, *, seed: int = 0, repetitions: int | None = None) -> Figure2012:
         """Return the figure with another seed or number of permutations (Figure 2: of draws)."""
         if repetitions is not None and repetitions < 1:
             raise ParameterError("repetitions", "at least 1", repetitions)
-        return replace(self, specs=tuple(_again(spec, seed, repetitions) for spec in self.specs))
+        return replace(self, specs=tuple(_rerun(spec, seed, repetitions) for spec in self.specs))
 
 
-def _again(spec: DrawsSpec, seed: int, repetitions: int | None) -> DrawsSpec:
+def _rerun(spec: DrawsSpec, seed: int, repetitions: int | None) -> DrawsSpec:
     spec = replace(spec, seed=seed)
     if repetitions is None:
         return spec

@@ -36,8 +36,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
     freedom = sum(parts) ** 2 / sum(
         part**2 / (len(series) - 1) for part, series in zip(parts, (first, second), strict=True)
     )
-    luck = float(stdtrit(freedom, 1 - _LEVEL)) * math.sqrt(sum(parts))
-    return Difference(mean, luck)
+    chance_limit = float(stdtrit(freedom, 1 - _LEVEL)) * math.sqrt(sum(parts))
+    return Difference(mean, chance_limit)
 
 
 def check_sample_curve(
@@ -56,7 +56,7 @@ def check_sample_curve(
     growth = welch(series["ppca", last], series["ppca", values[0]])
     grows = ClaimVerdict(
         "PPCA approaches exact PCA as n grows.",
-        None if not math.isfinite(growth.luck) else growth.sign > 0,
+        None if not math.isfinite(growth.chance_limit) else growth.sign > 0,
         f"PPCA keeps {percent(first)} at {values[0]:,} people and {percent(final)} at {last:,}.",
     )
     gain = {value: _gain(series, "modsulq", value) for value in values}
@@ -73,7 +73,7 @@ def check_sample_curve(
             max(gain.values()) < _NEAR_RANDOM,
             f"From random to exact, {at}, and {percent(max(0, *gain.values()))} at most.",
         )
-    return _order(series, values, "{:,} people"), grows, exception
+    return _check_order(series, values, "{:,} people"), grows, exception
 
 
 def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
@@ -87,7 +87,7 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
         f"At ε = {values[-1]:g} PPCA keeps {percent(right['ppca'])} and MOD-SuLQ "
         f"{percent(right['modsulq'])}.",
     )
-    return _order(series, values, "ε = {:g}"), both
+    return _check_order(series, values, "ε = {:g}"), both
 
 
 def check_accuracies(
@@ -141,14 +141,14 @@ def _gain(series: Mapping[tuple[str, float], list[float]], protocol: str, value:
     return (fmean(series[protocol, value]) - low) / (high - low)
 
 
-def _order(
+def _check_order(
     series: Mapping[tuple[str, float], list[float]], values: Sequence[float], at: str
 ) -> ClaimVerdict:
     claim = "PPCA keeps at least what MOD-SuLQ keeps, everywhere."
     leads = {value: welch(series["ppca", value], series["modsulq", value]) for value in values}
     widest = max(leads, key=lambda value: leads[value].mean)
     narrowest = min(leads, key=lambda value: leads[value].mean)
-    if not math.isfinite(leads[widest].luck):
+    if not math.isfinite(leads[widest].chance_limit):
         return ClaimVerdict(claim, None, "One draw cannot tell this from luck.")
     ahead = [value for value in values if leads[value].sign > 0]
     is_behind = any(lead.sign < 0 for lead in leads.values())

@@ -273,7 +273,7 @@ def _prepare(title: str) -> Prepared:
 
 def _table_problem(key: TaskKey) -> TaskProblem:
     task, whole = key
-    data = _prepared(task)
+    data = _task_sets(task)
     half = replace(whole, samples=len(data.X) // 2)
     others = np.ones(len(data.X), dtype=bool)
     others[sites_of(half, data)[0]] = False
@@ -283,5 +283,5 @@ def _table_problem(key: TaskKey) -> TaskProblem:
 
 
 # Run one after the other: kddcup99 takes a quarter of a gigabyte.
-_prepared: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
+_task_sets: OnceCache[Prepared] = OnceCache(_prepare, keep=1)
 _table_problems = OnceCache(_table_problem, keep=1)

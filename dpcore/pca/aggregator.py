@@ -26,7 +26,7 @@ from dpcore.pca.assessment import (
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
-from dpcore.spectra import PublicBasis, Spectrum, of_uncentred, proxy_aggregates
+from dpcore.spectra import PublicBasis, Spectrum, proxy_aggregates, uncentred_bases
 
 
 class Inbox:
@@ -94,10 +94,10 @@ def add_up(inboxes: Iterable[Inbox]) -> None:
 
 
 def leading_directions(
-    average: Spectrum, n_components: int, *, ranking: str, of_proxies: bool
+    average: Spectrum, n_components: int, *, ranking: str, from_proxies: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the K leading eigenpairs of the average (step 11), as in `aggregate`."""
-    if not of_proxies:
+    if not from_proxies:
         return average.leading(n_components, by=ranking)
     eigenvalues, components = average.leading(n_components)
     # An average of proxies has negative eigenvalues only by rounding.
@@ -145,7 +145,7 @@ def aggregate(
         box.receive(message)
     add_up([box])
     return leading_directions(
-        box.average, n_components, ranking=ranking, of_proxies=not messages[0].whole
+        box.average, n_components, ranking=ranking, from_proxies=not messages[0].whole
     )
 
 
@@ -192,9 +192,9 @@ class NoisyAverage:
     """Noisy second moment of all sites, after their parts were combined.
 
     sigma, bytes_sent: shape (n_sites,). As in `Subspace`.
-    sigma_left: Noise standard deviation in an entry of the average, before any truncation at the
-        sites.
-    of_proxies: Whether sites sent their leading directions only.
+    remaining_sigma: Noise standard deviation in an entry of the average, before any truncation at
+        the sites.
+    from_proxies: Whether sites sent their leading directions only.
     mean_sigma: Noise of the centre, if its outer product was subtracted; 0 on the sphere.
     noise: Shape of the noise, if it differs from that of the settings.
     centre: shape (n_features,) or None. As in `Subspace`.
@@ -205,34 +205,34 @@ class NoisyAverage:
     guarantee: Guarantee
     sigma: FloatArray
     bytes_sent: IntArray
-    sigma_left: float
-    of_proxies: bool = False
+    remaining_sigma: float
+    from_proxies: bool = False
     mean_sigma: float = 0.0
     noise: str | None = None
     n_rounds: int = 1
     centre: FloatArray | None = None
     total: float | None = None
 
-    def decomposed(self, settings: ReleaseSettings) -> Spectrum:
+    def decompose(self, settings: ReleaseSettings) -> Spectrum:
         """Return the spectrum whose leading directions are released.
 
         This is the denoised matrix if the settings denoise, and the average otherwise. Proxies were
         denoised before they were cut.
         """
-        if self.of_proxies:
+        if self.from_proxies:
             return self.spectrum
         noise, bases = self.noise or settings.noise, self.bases(settings)
-        return self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise)
+        return self.spectrum.denoised(self.remaining_sigma, bases=bases, noise=noise)
 
     def bases(self, settings: ReleaseSettings) -> tuple[PublicBasis, ...]:
         """Return the bases in which the noisy second moment is denoised."""
         # The centre of rows on the sphere is exactly zero if no mean was released.
         has_mean = self.centre is not None and self.centre.any()
         is_uncentred = settings.on_sphere and not has_mean
-        bases = of_uncentred(settings.bases) if is_uncentred else settings.bases
+        bases = uncentred_bases(settings.bases) if is_uncentred else settings.bases
         return bases_worth(
             self.spectrum,
-            sigma=self.sigma_left,
+            sigma=self.remaining_sigma,
             bases=bases,
             noise=self.noise or settings.noise,
         )
@@ -240,10 +240,10 @@ class NoisyAverage:
     def subspace(self, settings: ReleaseSettings) -> Subspace:
         """Return the K leading directions."""
         eigenvalues, components = leading_directions(
-            self.decomposed(settings),
+            self.decompose(settings),
             settings.n_components,
             ranking=settings.ranking,
-            of_proxies=self.of_proxies,
+            from_proxies=self.from_proxies,
         )
         return Subspace(
             components,
@@ -274,11 +274,11 @@ class NoisyAverage:
         """
         noise, mean = self.noise or settings.noise, self.subtracted_mean
         bases = self.bases(settings)
-        if not bases or self.sigma_left == 0:
+        if not bases or self.remaining_sigma == 0:
             return assess(
                 self.spectrum,
                 settings.n_components,
-                sigma=self.sigma_left,
+                sigma=self.remaining_sigma,
                 noise=noise,
                 ranking=settings.ranking,
                 mean=mean,
@@ -286,10 +286,10 @@ class NoisyAverage:
         if settings.ranking != "value":
             return None
         return assess_by_probes(
-            self.spectrum.denoised(self.sigma_left, bases=bases, noise=noise),
+            self.spectrum.denoised(self.remaining_sigma, bases=bases, noise=noise),
             settings.n_components,
-            [(NoisyPart(self.spectrum.matrix, self.sigma_left, mean=mean), rng)],
-            sigma=self.sigma_left,
+            [(NoisyPart(self.spectrum.matrix, self.remaining_sigma, mean=mean), rng)],
+            sigma=self.remaining_sigma,
             bases=bases,
             noise=noise,
             known_total=self.total,

@@ -167,7 +167,7 @@ def encode_site(
         values = noisy[np.triu_indices(n_features)]
     else:
         fitted = _Prior.fit(site, bases[0], shape)
-        residual = bases[0].into(noisy - fitted.mean(shape, noisy.dtype))
+        residual = bases[0].to_basis(noisy - fitted.mean(shape, noisy.dtype))
         values, prior = residual[fitted.selection()], fitted.encode()
     key = int(rng.integers(2**64, dtype=np.uint64))
     height, width = shape or (0, 0)
@@ -244,7 +244,7 @@ def _decoded(
     residual = np.zeros((n_features, n_features), dtype=dtype)
     residual[selected] = decode_rounded(body, int(np.count_nonzero(selected)), step, key)
     residual += np.triu(residual, 1).T
-    return prior.mean(shape, dtype) + picture_basis(shape).back(residual)
+    return prior.mean(shape, dtype) + picture_basis(shape).from_basis(residual)
 
 
 def _distances(shape: tuple[int, int]) -> IntArray:

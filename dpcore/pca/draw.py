@@ -22,7 +22,7 @@ from dpcore.arrays import PROCESSORS, FloatArray, executor
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
-from dpcore.pca.messages import sent
+from dpcore.pca.messages import transmit
 from dpcore.pca.settings import (
     ReleaseSettings,
     check_centring,
@@ -32,11 +32,11 @@ from dpcore.pca.settings import (
     with_mean_share,
 )
 from dpcore.pca.site import (
-    Arrived,
     Calibrate,
     MessageKind,
     NoiseScales,
     NoisySite,
+    ReceivedMessages,
     SiteAtWork,
     SiteMessage,
     centre_of_sphere,
@@ -51,7 +51,7 @@ from dpcore.spectra import (
     SiteMoments,
     SiteRows,
     Spectrum,
-    of_uncentred,
+    uncentred_bases,
 )
 from dpcore.streams import Purpose, Repetition
 
@@ -134,7 +134,7 @@ class Draw:
         self._locks: dict[Callable[..., object], Lock] = {}
         self._lock = Lock()
 
-    def several(self, settings: Sequence[ReleaseSettings]) -> list[Draw]:
+    def draws_with(self, settings: Sequence[ReleaseSettings]) -> list[Draw]:
         """Return draws that share their noise and as many decompositions as possible, one per
         setting.
 
@@ -153,7 +153,7 @@ class Draw:
             draw.settings = each
         return draws
 
-    def once(self, make: Callable[[Draw], Made]) -> Made:
+    def compute_once(self, make: Callable[[Draw], Made]) -> Made:
         """Return make(), computed once for all draws that share the noise. Thread-safe.
 
         `make` must not depend on K, R, truncation, encoding or denoising.
@@ -186,7 +186,7 @@ class Draw:
         """Return the noise scales of each site. Lazy, because PPCA has no delta to compute them
         with.
         """
-        return self.once(Draw._scales)
+        return self.compute_once(Draw._scales)
 
     @property
     def sigma(self) -> FloatArray:
@@ -212,32 +212,32 @@ class Draw:
         noisy for the decision, and all sites have to be denoised in the same way.
         """
         if not self.shares_diagonal:
-            return self._around_centre(self.settings.bases)
-        return self.settings.bases if self.once(Draw._columns_differ) else ()
+            return self._bases_about_centre(self.settings.bases)
+        return self.settings.bases if self.compute_once(Draw._columns_differ) else ()
 
     @property
     def diagonal_of_average(self) -> FloatArray | None:
         """Return the average of the sites' noisy diagonals, shape (D,); None if they do not share
         it.
         """
-        return self.once(Draw._average_energy)[0] if self.shares_diagonal else None
+        return self.compute_once(Draw._average_energy)[0] if self.shares_diagonal else None
 
     @property
     def noisy_means(self) -> FloatArray | None:
         """Return the released means of the sites, shape (S, D); None without a mean."""
-        return self.once(Draw._noisy_means)
+        return self.compute_once(Draw._noisy_means)
 
     @property
     def centre(self) -> FloatArray | None:
         """Return the centre of the sphere that the sites share, shape (D,); None if rows keep their
         length.
         """
-        return self.once(Draw._centre)
+        return self.compute_once(Draw._centre)
 
     @property
     def pooled_moment(self) -> FloatArray:
         """Return the exact second moment of all sites, without centring."""
-        return self.once(Draw.moment_around)
+        return self.compute_once(Draw.moment_around)
 
     def moment_around(
         self, centre: FloatArray | None = None, site: int | None = None
@@ -253,7 +253,7 @@ class Draw:
             threads = max(1, (self._threads or PROCESSORS) // at_once)
             middle = np.zeros(self.moments.n_features) if centre is None else centre
             ask = self._checkpoint if site is None else lambda: None
-            return self.moments.around(middle, site, threads=threads, checkpoint=ask)
+            return self.moments.moment_around(middle, site, threads=threads, checkpoint=ask)
         own: FloatArray = self.moments.second_moments
         return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
 
@@ -263,20 +263,20 @@ class Draw:
             return None
         return self.moments.total_around(centre)
 
-    def first(self) -> Spectrum:
+    def first_spectrum(self) -> Spectrum:
         """Return the first site's noisy second moment, around the site's own noisy mean."""
-        return self.once(Draw._gathered)[0]
+        return self.compute_once(Draw._receive_messages)[0]
 
     def proxies(self) -> Inbox:
         """Return what the aggregator receives when every site sends its proxy."""
-        return self.once(Draw._gathered)[1][MessageKind.proxy(self.settings)]
+        return self.compute_once(Draw._receive_messages)[1][MessageKind.proxy(self.settings)]
 
     def whole_matrices(self) -> Inbox:
         """Return what the aggregator receives when every site sends its whole matrix."""
-        return self.once(Draw._gathered)[1][MessageKind(self.settings.encoding)]
+        return self.compute_once(Draw._receive_messages)[1][MessageKind(self.settings.encoding)]
 
     @property
-    def _kinds(self) -> list[MessageKind]:
+    def _needed_kinds(self) -> list[MessageKind]:
         """Return the message kinds that the selected protocols need."""
         proxies, average = self._message_kinds
         kinds = {MessageKind.proxy(each) for each in self._sharing if proxies}
@@ -284,19 +284,23 @@ class Draw:
         # Longest first: shorter proxies are then views of it.
         return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, repr(kind)))
 
-    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], Arrived]]:
+    def _in_order(self, sites: range) -> Iterator[tuple[list[Spectrum], ReceivedMessages]]:
         # Results are consumed in site order, so sums do not depend on which thread was faster,
         # and in chunks, so that fifty sites do not need fifty noisy matrices in memory.
         workers = min(len(sites), self._threads or PROCESSORS)
         if workers > 1 and self.moments.n_features >= THREADED_FROM_FEATURES:
             return self._in_threads(sites, workers)
-        return map(self._sent_by, sites, map(self.noisy_site, sites))
+        return map(self._site_messages, sites, map(self.noisy_site, sites))
 
-    def _in_threads(self, sites: range, workers: int) -> Iterator[tuple[list[Spectrum], Arrived]]:
+    def _in_threads(
+        self, sites: range, workers: int
+    ) -> Iterator[tuple[list[Spectrum], ReceivedMessages]]:
         with executor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
                 chunk = sites[start : start + 4 * workers]
-                yield from pool.map(lambda site: self._sent_by(site, self.noisy_site(site)), chunk)
+                yield from pool.map(
+                    lambda site: self._site_messages(site, self.noisy_site(site)), chunk
+                )
 
     def noisy_site(self, site: int) -> NoisySite:
         """Return a site with its noise, the same at every call."""
@@ -317,18 +321,18 @@ class Draw:
     def for_each_site(self, work: Callable[[int, NoisySite], Made]) -> Iterator[Made]:
         """Yield work(site, noisy site) of all sites in order, computed in several threads."""
 
-        def done(site: int) -> Made:
+        def work_at(site: int) -> Made:
             return work(site, self.noisy_site(site))
 
         sites = range(self.moments.n_sites)
         workers = min(len(sites), self._threads or PROCESSORS)
         if workers == 1 or self.moments.n_features < THREADED_FROM_FEATURES:
-            yield from map(done, sites)
+            yield from map(work_at, sites)
             return
         with executor(workers) as pool:
             # Chunks bound the number of noisy matrices in memory.
             for start in range(0, len(sites), workers):
-                yield from pool.map(done, sites[start : start + workers])
+                yield from pool.map(work_at, sites[start : start + workers])
 
     def centred_site(self, site: int, drawn: NoisySite) -> NoisySite:
         """Return the site around the average noisy mean, if its rows are not centred yet."""
@@ -336,35 +340,37 @@ class Draw:
             return drawn
         return drawn.centred(self.noisy_means[site], self.moments.weights @ self.noisy_means)
 
-    def _sent_by(self, site: int, drawn: NoisySite) -> tuple[list[Spectrum], Arrived]:
+    def _site_messages(
+        self, site: int, drawn: NoisySite
+    ) -> tuple[list[Spectrum], ReceivedMessages]:
         alone, centred = drawn, self.centred_site(site, drawn)
         if self.noisy_means is not None and self.centre is None and site == 0:
             own = self.noisy_means[site]
             alone = drawn.centred(own, own)
-        arrived = {kind: self._sent(centred, kind, site) for kind in self._kinds}
-        self._watch(SiteAtWork(site, drawn, centred, arrived))
-        return [alone.spectrum] if site == 0 else [], arrived
+        received = {kind: self._send(centred, kind, site) for kind in self._needed_kinds}
+        self._watch(SiteAtWork(site, drawn, centred, received))
+        return [alone.spectrum] if site == 0 else [], received
 
-    def _sent(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
+    def _send(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
         message = self._proxy(noisy, kind) if kind.intermediate_dim else noisy.whole()
         dithered = rounding_step(kind.encoding) is not None
         rng = self.repetition.rng(Purpose.ROUNDING, self.sites[site]) if dithered else None
-        return sent(message, kind.encoding, rng=rng)
+        return transmit(message, kind.encoding, rng=rng)
 
     def _proxy(self, noisy: NoisySite, kind: MessageKind) -> SiteMessage:
         if kind.bases != (COLUMNS_WHERE_BETTER,):
-            bases = self._around_centre(kind.bases)
+            bases = self._bases_about_centre(kind.bases)
             return noisy.proxy(kind.intermediate_dim, kind.ranking, bases)
-        bases = kind.bases if self.once(Draw._columns_differ) else ()
-        diagonal = self.once(Draw._average_energy)[0]
+        bases = kind.bases if self.compute_once(Draw._columns_differ) else ()
+        diagonal = self.compute_once(Draw._average_energy)[0]
         return noisy.proxy(kind.intermediate_dim, kind.ranking, bases, diagonal)
 
-    def _around_centre(self, bases: tuple[PublicBasis, ...]) -> tuple[PublicBasis, ...]:
+    def _bases_about_centre(self, bases: tuple[PublicBasis, ...]) -> tuple[PublicBasis, ...]:
         """Return the bases for rows about the released mean, or about the public middle."""
         is_uncentred = self.settings.on_sphere and self.noisy_means is None
-        return of_uncentred(bases) if is_uncentred else bases
+        return uncentred_bases(bases) if is_uncentred else bases
 
-    # Arguments of `once`.
+    # Arguments of `compute_once`.
 
     def _scales(self) -> list[NoiseScales]:
         return noise_of_sites(self.of_sites, self.n_samples, self.calibrate)
@@ -383,7 +389,7 @@ class Draw:
         sigma = self.sigma_of_average
         if sigma == 0:
             return False
-        return columns_differ(*self.once(Draw._average_energy), sigma)
+        return columns_differ(*self.compute_once(Draw._average_energy), sigma)
 
     def _average_energy(self) -> tuple[FloatArray, float]:
         """Return the average noisy diagonal, and the average sum of squares off the diagonal."""
@@ -408,15 +414,15 @@ class Draw:
         rng = partial(self.repetition.rng, Purpose.PREPARATION)
         return np.stack([noisy_mean(mean, own.mean, rng=rng(site)) for site, mean, own in sites])
 
-    def _gathered(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
+    def _receive_messages(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
         """Return the first site's spectrum and the received messages of every required kind."""
-        boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._kinds}
+        boxes = {kind: Inbox(self.moments.weights, self._average_in) for kind in self._needed_kinds}
         if any(kind.bases == (COLUMNS_WHERE_BETTER,) for kind in boxes):
-            self.once(Draw._columns_differ)
+            self.compute_once(Draw._columns_differ)
         first: list[Spectrum] = []
-        for alone, arrived in self._in_order(range(self.moments.n_sites if boxes else 1)):
+        for alone, received in self._in_order(range(self.moments.n_sites if boxes else 1)):
             first += alone
-            for kind, (message, n_bytes) in arrived.items():
+            for kind, (message, n_bytes) in received.items():
                 boxes[kind].receive(message, n_bytes)
         add_up(boxes.values())
         return first[0], boxes

@@ -275,7 +275,7 @@ def decode_message(data: bytes) -> SiteMessage:
     )
 
 
-def sent(
+def transmit(
     message: SiteMessage, encoding: str, *, rng: np.random.Generator | None = None
 ) -> tuple[SiteMessage, int]:
     """Return the message as the aggregator receives it, and its length in bytes.

@@ -260,9 +260,9 @@ def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
 
 
 # Largest error without any centre, in the measure of the module docstring.
-_WITHOUT = 0.25
+_ERROR_WITHOUT_CENTRE = 0.25
 # Share without noise, where the mean costs nothing and any share works.
-_SMALLEST = 1e-6
+_SHARE_WITHOUT_NOISE = 1e-6
 
 
 def with_mean_share(
@@ -277,12 +277,12 @@ def with_mean_share(
     """
     if settings.mean_share is not None:
         return settings
-    return _settled(settings, sum(n_samples), n_noises * n_features)
+    return _with_best_share(settings, sum(n_samples), n_noises * n_features)
 
 
 # Cached, because every protocol of a draw calls it several times.
 @lru_cache(maxsize=256)
-def _settled(settings: ReleaseSettings, n_people: float, n_entries: int) -> ReleaseSettings:
+def _with_best_share(settings: ReleaseSettings, n_people: float, n_entries: int) -> ReleaseSettings:
     unit = _noise_of_unit_change(settings.budget, settings.calibration)
     noise = math.sqrt(n_entries) / n_people * unit
     return replace(settings, mean_share=best_mean_share(noise))
@@ -309,9 +309,9 @@ def best_mean_share(noise: float) -> float:
     mean costs more than the best centre can gain, and the share is 0.
     """
     root = math.sqrt(noise)
-    if 2 * noise * root + noise**2 >= _WITHOUT:
+    if 2 * noise * root + noise**2 >= _ERROR_WITHOUT_CENTRE:
         return 0.0
-    return max(root / (1 + root), _SMALLEST)
+    return max(root / (1 + root), _SHARE_WITHOUT_NOISE)
 
 
 def check_centring(moments: SiteMoments | SiteRows, settings: ReleaseSettings) -> None:

@@ -34,7 +34,7 @@ from dpcore.spectra import (
     Spectrum,
     cosine_basis,
     denoise_mean,
-    of_uncentred,
+    uncentred_bases,
 )
 
 
@@ -290,23 +290,24 @@ class MessageKind(NamedTuple):
         return cls(settings.encoding, settings.intermediate_dim, settings.ranking, settings.bases)
 
 
-Arrived = Mapping[MessageKind, tuple[SiteMessage, int]]
+ReceivedMessages = Mapping[MessageKind, tuple[SiteMessage, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class SiteAtWork:
     """One site in one repetition.
 
-    drawn: Noisy site, around zero.
-    centred: Source of the messages: `drawn`, or its matrix around the average of all noisy means.
-    arrived: mapping of Kind to (SiteMessage, int). Each message as the aggregator receives it, and
+    noisy_site: Noisy site, around zero.
+    centred: Source of the messages: `noisy_site`, or its matrix around the average of all noisy
+        means.
+    received: mapping of Kind to (SiteMessage, int). Each message as the aggregator receives it, and
         its length in bytes.
     """
 
     site: int
-    drawn: NoisySite
+    noisy_site: NoisySite
     centred: NoisySite
-    arrived: Arrived
+    received: ReceivedMessages
 
 
 def site_message(
@@ -365,7 +366,7 @@ def site_message(
     if whole:
         return site.whole()
     is_uncentred = settings.on_sphere and not settings.mean_share
-    bases = of_uncentred(settings.bases) if is_uncentred else settings.bases
+    bases = uncentred_bases(settings.bases) if is_uncentred else settings.bases
     if bases == (COLUMNS_WHERE_BETTER,):
         diagonal: FloatArray = np.diagonal(site.noisy).astype(np.float64)
         off_diagonal, spread = off_diagonal_of_average, sigma

@@ -10,7 +10,7 @@ from dpcore.privacy.budget import (
     Explained,
     Guarantee,
     PrivacyBudget,
-    explained,
+    explanation_of,
 )
 from dpcore.privacy.cap import BeyondCap, BeyondReserve, Cap, delta_of_distance
 from dpcore.privacy.cape import CapeScales, cape_mu, cape_scales, default_honest_sites
@@ -86,7 +86,7 @@ __all__ = [
     "default_honest_sites",
     "delta_of_distance",
     "describe",
-    "explained",
+    "explanation_of",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",

@@ -93,7 +93,7 @@ class Accountant:
         BeyondCap
             If the charges together would exceed the cap; then none is entered.
         """
-        entries, is_new = self._with(charges)
+        entries, is_new = self._with_charges(charges)
         if is_new:
             self._require(entries)
             self._composed = None
@@ -102,11 +102,11 @@ class Accountant:
 
     def require(self, *charges: Charge) -> None:
         """Raise the errors of `charge` without entering anything."""
-        entries, is_new = self._with(charges)
+        entries, is_new = self._with_charges(charges)
         if is_new:
             self._require(entries)
 
-    def _with(self, charges: Iterable[Charge]) -> tuple[dict[str, Charge], bool]:
+    def _with_charges(self, charges: Iterable[Charge]) -> tuple[dict[str, Charge], bool]:
         entries = dict(self.charges)
         for charge in charges:
             release = charge.release
@@ -115,7 +115,7 @@ class Accountant:
                     "dataset", f"the accountant's, {self.dataset}", release.dataset
                 )
             earlier = entries.get(release.key)
-            entries[release.key] = charge if earlier is None else earlier.merged(charge)
+            entries[release.key] = charge if earlier is None else earlier.merge(charge)
         return entries, bool(new_charges(entries, self.charges))
 
     def _require(self, entries: dict[str, Charge]) -> None:
@@ -228,12 +228,12 @@ class Accountant:
         mixed, and never above the last.
         """
         rows: list[dict[str, Any]] = []
-        added_up = 0.0
+        basic_bound = 0.0
         # Composing every prefix from scratch takes seconds for a long ledger.
         for_everyone, by_some = Composition(), Accountant(self.dataset)
         for key, charge in self.charges.items():
             release = charge.release
-            added_up += charge.draws * release.epsilon
+            basic_bound += charge.draws * release.epsilon
             if release.partition == EVERYONE:
                 for_everyone = for_everyone.and_then(compose(charge.releases()))
             else:
@@ -241,18 +241,18 @@ class Accountant:
             so_far = for_everyone.and_then(by_some.composed())
             rows.append(
                 {
-                    "released": ", ".join(charge.what),
+                    "released": ", ".join(charge.quantities),
                     "noise_on": release.label,
-                    "seen_as": ", ".join(charge.seen),
+                    "seen_as": ", ".join(charge.algorithms),
                     "who_pays": charge.who_pays(),
                     "mechanism": release.mechanism,
                     "draws": charge.draws,
                     "epsilon": release.epsilon,
                     "delta": release.delta,
                     "mu": release.mu,
-                    "total_epsilon": so_far.added_up(delta),
+                    "total_epsilon": so_far.basic_bound(delta),
                     "total_delta": delta,
-                    "sum_of_epsilons": added_up,
+                    "sum_of_epsilons": basic_bound,
                 }
             )
         if rows:

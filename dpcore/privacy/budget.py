@@ -115,7 +115,7 @@ ASSUMED = {each: _READ.pop(each.name) for each in Assumption}
 STATED = _READ
 
 
-def explained(key: str) -> Explained:
+def explanation_of(key: str) -> Explained:
     """Return the explanation of a card's row, by its key, or of an assumption."""
     return ASSUMED[key] if isinstance(key, Assumption) else STATED[key]
 

@@ -113,9 +113,9 @@ class Cap:
 
     def admits(self, spent: Bound) -> bool:
         """Return whether the cap admits a total charge."""
-        return self.share(spent) <= _ROUNDING and self._reserved(spent) <= self.reserve
+        return self.share(spent) <= _ROUNDING and self._reserve_for(spent) <= self.reserve
 
-    def _reserved(self, spent: Bound) -> float:
+    def _reserve_for(self, spent: Bound) -> float:
         return spent.delta + delta_of_distance(spent.distance, self.epsilon)
 
     def share(self, spent: Bound) -> float:
@@ -158,11 +158,11 @@ class Cap:
         if self.admits(after):
             return
         cap = f"the cap of ε = {say_delta(self.epsilon)} at δ = {say_delta(self.delta)}"
-        if self._reserved(after) > self.reserve and after.distance > 0:
+        if self._reserve_for(after) > self.reserve and after.distance > 0:
             raise BeyondReserve(
-                f"The sampler's distance would take δ = {say_number(self._reserved(after))}, and "
-                f"the cap keeps {say_number(self.reserve)} for that: a cap of larger δ, or smaller "
-                "ε, keeps more."
+                f"The sampler's distance would take δ = {say_number(self._reserve_for(after))}, "
+                f"and the cap keeps {say_number(self.reserve)} for that: a cap of larger δ, or "
+                "smaller ε, keeps more."
             )
         if after.delta > self.reserve:
             raise BeyondReserve(
@@ -170,11 +170,11 @@ class Cap:
                 f"keeps {say_number(self.reserve)} for that."
             )
         counted = say_number(self.epsilon_of(new.mu))
-        gaussian = spoken_down(self.remaining(before))
+        gaussian = say_rounded_down(self.remaining(before))
         if math.isinf(new.epsilon):
             raise BeyondCap(f"This asks for ε = {counted}, and ε = {gaussian} is left of {cap}.")
         pure = self.remaining_pure(before)
-        remaining = f"{gaussian} of such" if pure == 0 else spoken_down(pure)
+        remaining = f"{gaussian} of such" if pure == 0 else say_rounded_down(pure)
         raise BeyondCap(
             f"This asks for a pure ε = {say_number(new.epsilon)}, which counts as ε = {counted} "
             f"next to Gaussian noise, and ε = {remaining} is left of {cap}."
@@ -189,7 +189,7 @@ def delta_of_distance(distance: float, epsilon: float) -> float:
     return (1 + math.exp(min(epsilon, 700))) * distance * (1 + 1e-12)
 
 
-def spoken_down(epsilon: float) -> str:
+def say_rounded_down(epsilon: float) -> str:
     """Format an epsilon with three significant digits, rounded down."""
     if epsilon == 0:
         return "0"

@@ -98,9 +98,9 @@ class Charge:
         Entry of one draw: who pays, and how much.
     numbers : frozenset of int
         Repetitions that were drawn. The same repetition of two charges is one draw.
-    what : tuple of str
+    quantities : tuple of str
         Released quantities: components, eigenvalues, a mean.
-    seen : tuple of str
+    algorithms : tuple of str
         Algorithms that used the draws.
     by_sites : bool
         Whether each site added the noise to its own message.
@@ -111,8 +111,8 @@ class Charge:
 
     release: Release
     numbers: frozenset[int] = frozenset({0})
-    what: tuple[str, ...] = ()
-    seen: tuple[str, ...] = ()
+    quantities: tuple[str, ...] = ()
+    algorithms: tuple[str, ...] = ()
     by_sites: bool = False
     stream: str = ""
 
@@ -121,7 +121,7 @@ class Charge:
         """Return the number of draws."""
         return len(self.numbers)
 
-    def merged(self, other: Charge) -> Charge:
+    def merge(self, other: Charge) -> Charge:
         """Return one charge for the draws of two charges with the same key.
 
         People who pay for either charge pay for the merged one. Sites of None are all sites.
@@ -146,8 +146,8 @@ class Charge:
         return Charge(
             dearer,
             self.numbers | other.numbers,
-            tuple(dict.fromkeys((*self.what, *other.what))),
-            tuple(dict.fromkeys((*self.seen, *other.seen))),
+            tuple(dict.fromkeys((*self.quantities, *other.quantities))),
+            tuple(dict.fromkeys((*self.algorithms, *other.algorithms))),
             self.by_sites,
             self.stream,
         )

@@ -58,9 +58,9 @@ class Composition:
             return gaussian
         if self.mu == 0 and len(self.others) == 1:
             return _epsilon_of_one(*self.others[0], delta)
-        return min(self.added_up(delta), _epsilon_by_pld(self.mu, self.others, delta))
+        return min(self.basic_bound(delta), _epsilon_by_pld(self.mu, self.others, delta))
 
-    def added_up(self, delta: float) -> float:
+    def basic_bound(self, delta: float) -> float:
         """Return a fast bound by basic composition; the Gaussian part gets the remaining delta.
 
         It is never below `epsilon`, and equal to it if all releases are Gaussian.

@@ -78,7 +78,7 @@ def certificate_of(
         "asked": {"epsilon": settings.epsilon, "delta": settings.delta},
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
-        **how_prepared(settings),
+        **preparation_entry(settings),
         "post_processing": {"denoised_in": [basis.name for basis in measured.bases]},
         "result": {
             "components": len(measured.components),
@@ -86,7 +86,7 @@ def certificate_of(
             "eigenvalues": measured.eigenvalues.tolist(),
             "trace": measured.trace,
             **noise_of(scales),
-            **explained({name: estimate_of(measured, name) for name in ESTIMATES}),
+            **estimates_entry({name: estimate_of(measured, name) for name in ESTIMATES}),
             **_of_subspace(measured),
         },
         "total": asdict(total),
@@ -97,7 +97,7 @@ def certificate_of(
     }
 
 
-def how_prepared(settings: Any) -> dict[str, Any]:
+def preparation_entry(settings: Any) -> dict[str, Any]:
     """Return the entry about centring and bounding rows.
 
     settings: `PublicationSettings`, or `FederatedPlan`, which has the same fields.
@@ -136,7 +136,7 @@ def noise_of(scales: Scales) -> dict[str, float]:
     }
 
 
-def explained(estimates: Mapping[str, FloatArray]) -> dict[str, Any]:
+def estimates_entry(estimates: Mapping[str, FloatArray]) -> dict[str, Any]:
     """Return the estimates of each component with both ends of their intervals, or null.
 
     estimates: One array for each of `ESTIMATES`, shape (3, n_components).
@@ -187,7 +187,7 @@ def relation(rows_per_person: int) -> str:
     )
 
 
-def who_is_one(person: str | None) -> str:
+def describe_person(person: str | None) -> str:
     """Describe a protected person, which depends on the dictionary's person column.
 
     person: Column that names people.

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.privacy import Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import Label, Sight, label_of
-from dpcore.release.certificate import FORM_OF_PLANS, who_is_one
+from dpcore.release.certificate import FORM_OF_PLANS, describe_person
 
 NOT_ATTACKED = (
     "No attack was run on this release; python -m dpcore audit attacks mechanisms of its kind."
@@ -52,7 +52,7 @@ def label_of_certificate(certificate: dict[str, Any]) -> Label:
 
 
 def name_person(certificate: dict[str, Any]) -> str:
-    return who_is_one(certificate["dictionary"]["rows"].get("person"))
+    return describe_person(certificate["dictionary"]["rows"].get("person"))
 
 
 def say_total(form: str, total: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dpcore.errors import ParameterError
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading
 from dpcore.release.exact_sums import Watch, moment_of_rows, sum_rows
-from dpcore.release.integer_moments import counted
+from dpcore.release.integer_moments import add_row_counts
 from dpcore.release.scales import Scales
 from dpcore.release.tables import Table
 
@@ -49,7 +49,7 @@ def sum_rows_on_cluster(
     for _, (part_sum, n_part_rows, part_reading) in _run_on_workers(
         _sum_part, parts, watch, scheduler, dictionary, scales
     ):
-        n_rows = counted(n_part_rows, n_rows)
+        n_rows = add_row_counts(n_part_rows, n_rows)
         total += part_sum
         reading.add(part_reading)
     return total, n_rows

@@ -23,8 +23,8 @@ from dpcore.errors import ParameterError
 from dpcore.release.table_file import (
     BUFFER,
     DAMAGED,
+    REQUIREMENTS,
     SEPARATORS,
-    SOUND,
     Block,
     Header,
     TableFile,
@@ -68,7 +68,7 @@ class DelimitedText:
             except ParameterError:
                 raise
             except DAMAGED as error:
-                raise self._fault(error) from error
+                raise self._explain_failure(error) from error
 
     def _open_rows(self, rows: _LineCounter) -> Any:
         from pyarrow import csv as arrow_csv
@@ -99,7 +99,7 @@ class DelimitedText:
         if self.file.footer_lines or header.encoding not in ("utf-8", "utf-8-sig"):
             rows = _rows_in_utf8(stream, header, self.file.footer_lines)
             return io.BufferedReader(_Chunks(rows), BUFFER)
-        beginning = _beginning(self.file, header.encoding, header.length)[0][: header.length]
+        beginning = _read_beginning(self.file, header.encoding, header.length)[0][: header.length]
         skipped = len(beginning.encode()) + (len(codecs.BOM_UTF8) if header.has_mark else 0)
         stream.read(skipped)
         return stream
@@ -113,7 +113,7 @@ class DelimitedText:
         block.is_decimal_open = not is_point and self.file.decimal is None
         return block
 
-    def _fault(self, error: Exception) -> ParameterError:
+    def _explain_failure(self, error: Exception) -> ParameterError:
         """Return why the text is not a table, with the line if it is known."""
         if ragged := _RAGGED.search(str(error)):
             (number, found), expected = ragged.groups(), len(self.header.names)
@@ -130,7 +130,7 @@ class DelimitedText:
             return ParameterError("data", "a table with rows", below)
         if (line := self._line_not_decoded()) is not None:
             return _wrong_encoding(self.header.encoding, line)
-        return ParameterError("data", SOUND[self.file.ending], self.file.name)
+        return ParameterError("data", REQUIREMENTS[self.file.ending], self.file.name)
 
     def _line_of_ragged(self) -> int | None:
         """Return the first line whose number of cells differs from the header; None if unknown."""
@@ -266,7 +266,7 @@ def _encoding_of(file: TableFile) -> tuple[str, bool]:
     return without_mark.get(zeros, "utf-8"), False
 
 
-def _beginning(
+def _read_beginning(
     file: TableFile, encoding: str, n_characters: int
 ) -> tuple[str, ParameterError | None]:
     """Return at least the first n_characters of a text, or all, and a decoding error if any."""
@@ -311,7 +311,7 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
     _refuse_other_kinds(file)
     encoding, has_mark = _encoding_of(file)
     for n_characters in (_FIRST_LOOK, _LONGEST_LINE):
-        text, fault = _beginning(file, encoding, n_characters)
+        text, fault = _read_beginning(file, encoding, n_characters)
         is_whole = len(text) < n_characters
         found = [
             Header(
@@ -320,16 +320,16 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
             for separator in _separators(file, _separator_line(text, file))
             for line, cells, length in _first_records(text, separator, file, is_whole)
         ]
-        if is_whole or (found and not keys) or _with_all_keys(found, keys):
+        if is_whole or (found and not keys) or _headers_with_all_keys(found, keys):
             break
-    if fault is not None and not _with_all_keys(found, keys):
+    if fault is not None and not _headers_with_all_keys(found, keys):
         raise fault
     if not found:
-        raise ParameterError("data", SOUND[file.ending], file.name)
-    return _with_keys(found, keys, file) if keys else _most_likely(found, file)
+        raise ParameterError("data", REQUIREMENTS[file.ending], file.name)
+    return _header_with_keys(found, keys, file) if keys else _likeliest_header(found, file)
 
 
-def _with_all_keys(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
+def _headers_with_all_keys(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
     return [each for each in found if set(keys) <= set(each.names)]
 
 
@@ -339,7 +339,9 @@ def _refuse_other_kinds(file: TableFile) -> None:
         first = stream.read(4)
     for beginning, kind in _KINDS.items():
         if first.startswith(beginning) and not (kind == "gzip" and file.ending.endswith(".gz")):
-            raise ParameterError("data", SOUND[file.ending], f"a file of {kind}, {file.name}")
+            raise ParameterError(
+                "data", REQUIREMENTS[file.ending], f"a file of {kind}, {file.name}"
+            )
 
 
 def _separators(file: TableFile, named: str | None) -> tuple[str, ...]:
@@ -374,7 +376,7 @@ def _first_records(
         return
 
 
-def _most_likely(found: Sequence[Header], file: TableFile) -> Header:
+def _likeliest_header(found: Sequence[Header], file: TableFile) -> Header:
     """Return the first line, split by the separator that gives most names."""
     first = min(each.line for each in found)
     names = {file.separator} if file.separator is not None else set(SEPARATORS)
@@ -384,12 +386,12 @@ def _most_likely(found: Sequence[Header], file: TableFile) -> Header:
     return header
 
 
-def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
+def _header_with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
     """Return the first line that has all keys.
 
     Raises `ParameterError` with the key that the most similar line lacks.
     """
-    names, whole = set(keys), _with_all_keys(found, keys)
+    names, whole = set(keys), _headers_with_all_keys(found, keys)
     mine = [each for each in whole if file.separator in (None, each.separator)]
     if whole and not mine:
         found_separator = SEPARATORS.get(whole[0].separator, whole[0].separator)
@@ -409,6 +411,6 @@ def _with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) ->
         return header
     likeliest = max(found, key=lambda each: len(names & set(each.names)))
     if not names & set(likeliest.names):
-        likeliest = _most_likely(found, replace(file, separator=None))
+        likeliest = _likeliest_header(found, replace(file, separator=None))
     require_columns(keys, likeliest.names, f" in line {likeliest.line}")
     return likeliest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.privacy.guarantee_in_words import say_delta
-from dpcore.release.certificate import FORM, post_processing, who_is_one
+from dpcore.release.certificate import FORM, describe_person, post_processing
 
 FOR_THE_CURATOR = "(for the curator to say)"
 
@@ -34,7 +34,7 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             "privacy_loss": {
                 "privacy_unit": "User-level",
                 "privacy_unit_description": f"{certificate['relation']} A person: "
-                f"{who_is_one(certificate['dictionary']['rows'].get('person'))}.",
+                f"{describe_person(certificate['dictionary']['rows'].get('person'))}.",
                 "privacy_parameters": {
                     "epsilon": certificate["epsilon"],
                     "delta": certificate["delta"],

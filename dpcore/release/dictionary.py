@@ -297,9 +297,9 @@ class Dictionary:
         plain = Column("", 0, 1) if column is None else column
         return Marks(
             decimal=plain.decimal or decimal or self.decimal or ".",
-            thousands=_first(plain.thousands, thousands, self.thousands, ""),
+            thousands=_first_given(plain.thousands, thousands, self.thousands, ""),
             unit=plain.unit,
-            missing=_first(plain.missing, self.missing, ()),
+            missing=_first_given(plain.missing, self.missing, ()),
             days_since=plain.days_since,
             date_order=plain.date_order or self.date_order or "ymd",
         )
@@ -360,7 +360,7 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
         title=content.get("title", ""),
         image=content.get("image"),
         **rows,
-        **_with_codes("cells", cells),
+        **_codes_as_texts("cells", cells),
     )
 
 
@@ -441,11 +441,11 @@ def _column(name: str, values: Any) -> Column:
     if not isinstance(levels, list) or not all(isinstance(each, str | int) for each in levels):
         raise ParameterError(f"levels of {name!r}", "a list of texts", levels)
     others = {key: value for key, value in values.items() if key != "levels"}
-    others = _with_codes(f"column {name!r}", others)
+    others = _codes_as_texts(f"column {name!r}", others)
     return Column(name, levels=tuple(str(each) for each in levels), **others)
 
 
-def _with_codes(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _codes_as_texts(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values, with codes of missing cells as texts: files may contain numbers."""
     if "missing" not in values:
         return dict(values)
@@ -478,7 +478,7 @@ def _marks_of_file(settings: Column | Dictionary) -> dict[str, Any]:
     return marks | ({"missing": list(marks["missing"])} if "missing" in marks else {})
 
 
-def _first(*values: Any) -> Any:
+def _first_given(*values: Any) -> Any:
     """Return the first value that is not None."""
     return next(value for value in values if value is not None)
 

@@ -36,7 +36,7 @@ from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.integer_moments import (
     exact_sum,
 )
-from dpcore.release.integer_rows import are_within, on_grid
+from dpcore.release.integer_rows import are_within, clip_to_grid
 from dpcore.release.table_file import Block
 from dpcore.release.tables import Table
 
@@ -215,7 +215,7 @@ def _encode(
     for start in range(0, len(values), step):
         some = values[start : start + step]
         out = buffer[: len(some)] if rows is None else rows[start : start + step]
-        done = then(on_grid(some, lower, upper, middle, out))
+        done = then(clip_to_grid(some, lower, upper, middle, out))
         if done is not out:
             out[:] = done
         yield out

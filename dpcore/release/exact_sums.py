@@ -11,8 +11,8 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading, RowFunction, grid_blocks, grid_sums
-from dpcore.release.integer_moments import counted, exact_second_moment
-from dpcore.release.integer_rows import GRID, LENGTH, of_length
+from dpcore.release.integer_moments import add_row_counts, exact_second_moment
+from dpcore.release.integer_rows import GRID, LENGTH, scale_to_length
 from dpcore.release.scales import Scales
 from dpcore.release.tables import Table
 
@@ -39,7 +39,7 @@ def sum_rows(
     total, n_rows = np.zeros(dictionary.n_features, dtype=np.int64), 0
     sums = grid_sums(table, dictionary, reading, then=_bound_rows(dictionary, scales))
     for block_sum, n_block_rows in _watch_blocks(sums, table, watch):
-        n_rows = counted(n_block_rows, n_rows)
+        n_rows = add_row_counts(n_block_rows, n_rows)
         total += block_sum
     return total, n_rows
 
@@ -65,7 +65,7 @@ def moment_of_rows(
     def prepare(rows: FloatArray) -> FloatArray:
         centred = bound(rows)
         centred -= centre
-        return of_length(centred, LENGTH, reach, out=centred)
+        return scale_to_length(centred, LENGTH, reach, out=centred)
 
     rows = grid_blocks(table, dictionary, then=prepare)
     return exact_second_moment(_watch_blocks(rows, table, watch), dictionary.n_features)
@@ -85,4 +85,4 @@ def _bound_rows(dictionary: Dictionary, scales: Scales) -> RowFunction:
     bound = math.isqrt(scales.squared_norm)
     if scales.squared_norm == len(dictionary.columns) * GRID**2:
         return lambda rows: rows
-    return lambda rows: of_length(rows, bound, bound, out=rows)
+    return lambda rows: scale_to_length(rows, bound, bound, out=rows)

@@ -33,7 +33,7 @@ def exact_sum(blocks: Iterable[FloatArray], n_features: int) -> tuple[IntArray, 
     """
     total, n_rows = np.zeros(n_features, dtype=np.int64), 0
     for rows in blocks:
-        n_rows = counted(len(rows), n_rows)
+        n_rows = add_row_counts(len(rows), n_rows)
         total += rows.sum(axis=0).astype(np.int64)
     return total, n_rows
 
@@ -51,8 +51,8 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     moment, n_rows = np.zeros((n_features, n_features), dtype=np.int64), 0
     # Small moments are accumulated in doubles, and added to integers before doubles get inexact.
     doubles, n_in_doubles = np.zeros(moment.shape if n_features <= _PANEL else (0, 0)), 0
-    for rows in _cut(blocks):
-        n_rows = counted(len(rows), n_rows)
+    for rows in _limit_rows(blocks):
+        n_rows = add_row_counts(len(rows), n_rows)
         if np.vecdot(rows, rows).max() > LENGTH**2:
             raise ParameterError("rows", f"of length at most {LENGTH}", "a longer one")
         if not doubles.size:
@@ -69,7 +69,7 @@ def exact_second_moment(blocks: Iterable[FloatArray], n_features: int) -> IntArr
     return moment
 
 
-def _cut(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
+def _limit_rows(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
     for block in blocks:
         for start in range(0, len(block), _ROWS_AT_ONCE):
             yield block[start : start + _ROWS_AT_ONCE]
@@ -137,7 +137,7 @@ def diagonal_sigma(sigma: int) -> int:
     return math.isqrt(2 * sigma**2) + 1
 
 
-def counted(n_more: int, n_rows: int) -> int:
+def add_row_counts(n_more: int, n_rows: int) -> int:
     """Return n_rows + n_more.
 
     Raises `ParameterError` if that is more than `MOST_ROWS`.

@@ -18,7 +18,7 @@ GRID = 1 << 18
 LENGTH = 1 << 17
 
 
-def on_grid(
+def clip_to_grid(
     values: FloatArray,
     lower: FloatArray | float,
     upper: FloatArray | float,
@@ -67,7 +67,7 @@ def _to_grid(values: FloatArray, middle: FloatArray | float, factor: FloatArray)
     return np.rint(values, out=values)
 
 
-def of_length(
+def scale_to_length(
     rows: FloatArray, length: int, reach: int = 0, out: FloatArray | None = None
 ) -> FloatArray:
     """Scale rows by length / max(norm, reach), truncated: no longer than `length`, exactly.

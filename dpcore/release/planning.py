@@ -147,12 +147,12 @@ def plan(
     n_made = min(n_rows, _ROWS_MADE)
     rows = look_alike(dictionary, n_made, n_factors=min(_N_FACTORS, dictionary.n_features))
     table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
-    total = _times(sum_and_count(table, dictionary, scales, Reading()), copies)
+    total = _multiply_rounded(sum_and_count(table, dictionary, scales, Reading()), copies)
     drawn, bases = [], bases_of(settings.denoise, dictionary.n_features, n_components)
     for _ in range(n_draws):
         centre, _ = noisy_centre(total, scales)
         exact = moment_around(table, dictionary, scales, centre, on_sphere=settings.on_sphere)
-        noisy = noisy_second_moment(_times(exact, copies), scales.moment_sigma)
+        noisy = noisy_second_moment(_multiply_rounded(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
         chosen = bases_worth(spectrum, sigma=sigma, bases=bases)
@@ -164,6 +164,6 @@ def plan(
     return Plan(captured, best)
 
 
-def _times(exact: IntArray, copies: float) -> IntArray:
+def _multiply_rounded(exact: IntArray, copies: float) -> IntArray:
     counted: IntArray = np.rint(exact * copies).astype(np.int64)
     return counted

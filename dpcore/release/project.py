@@ -36,7 +36,7 @@ from dpcore.privacy import (
     Release,
     gaussian_epsilon,
 )
-from dpcore.privacy.cap import spoken_down
+from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.release.scales import SAMPLER_SHARE, for_gaussian
 
@@ -369,7 +369,7 @@ class Project:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Open a transaction, so that no other process writes between a check and a charge."""
         try:
-            with closing(self._connected()) as ledger:
+            with closing(self._connect()) as ledger:
                 ledger.execute("BEGIN IMMEDIATE")
                 yield ledger
                 ledger.execute("COMMIT")
@@ -379,7 +379,7 @@ class Project:
                 str(self.folder),
             ) from error  # fmt: skip
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         ledger = sqlite3.connect(
             self.folder / LEDGER, timeout=_SECONDS_TO_WAIT, isolation_level=None
         )
@@ -483,7 +483,7 @@ def _say_largest_epsilon(cap: Cap, spent: Bound, delta: float) -> str:
     )
     if remaining == 0 or largest == 0:
         return "No release passes any more."
-    return f"At δ = {say_delta(delta)} the largest ε that passes is {spoken_down(largest)}."
+    return f"At δ = {say_delta(delta)} the largest ε that passes is {say_rounded_down(largest)}."
 
 
 def cap_of_project(epsilon: float, delta: float) -> Cap:

@@ -148,8 +148,8 @@ def calibrated(
         )
     squared_mu = Fraction(gaussian_mu(for_gaussian(budget))) ** 2
     share = Fraction(mean_share)
-    sum_sigma = _above_root(4 * m**2 * squared_norm / (squared_mu * share))
-    moment_sigma = _above_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))
+    sum_sigma = _next_root(4 * m**2 * squared_norm / (squared_mu * share))
+    moment_sigma = _next_root(m**2 * LENGTH**4 / (squared_mu * (1 - share)))
     if max(sum_sigma, diagonal_sigma(moment_sigma)).bit_length() > MOST_SIGMA_BITS:
         raise ParameterError(
             "epsilon", "large enough for noise of 57 bits with this many rows a person", epsilon
@@ -164,5 +164,5 @@ def bound_of(dictionary: Dictionary) -> int:
     return len(dictionary.columns) * GRID**2
 
 
-def _above_root(value: Fraction) -> int:
+def _next_root(value: Fraction) -> int:
     return math.isqrt(math.floor(value)) + 1

@@ -27,11 +27,13 @@ DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, Mem
            SyntaxError, TokenError, zipfile.BadZipFile, csv.Error)  # fmt: skip
 BUFFER = 1 << 16
 _MOST_FOOTER = 1000
-TEXTS = (".csv", ".tsv", ".txt")
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 WORKBOOK = ".xlsx"
-_A_TEXT = "a table as text: a header, as many cells in every row, no line above 4 MB"
-SOUND = {
-    **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
+_TEXT_REQUIREMENT = "a table as text: a header, as many cells in every row, no line above 4 MB"
+REQUIREMENTS = {
+    **dict.fromkeys(
+        (*TEXT_ENDINGS, *(f"{ending}.gz" for ending in TEXT_ENDINGS)), _TEXT_REQUIREMENT
+    ),
     WORKBOOK: "a sound workbook of at most 256 MB unpacked, with a header",
     ".parquet": "a sound Parquet file",
     ".npz": "an NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
@@ -64,7 +66,7 @@ class Block(dict[str, Cells]):
     is_decimal_open: bool = False
     n_joined_lines: int = 0
 
-    def like(self, columns: Mapping[str, Cells]) -> Block:
+    def copy_with(self, columns: Mapping[str, Cells]) -> Block:
         """Return other columns or rows of the same source."""
         block = Block(columns)
         block.are_texts, block.is_decimal_open = self.are_texts, self.is_decimal_open
@@ -114,8 +116,8 @@ class TableFile:
     thousands: str | None = None
 
     def __post_init__(self) -> None:
-        if self.ending not in SOUND:
-            raise ParameterError("data", f"a file named {', '.join(SOUND)}", self.name)
+        if self.ending not in REQUIREMENTS:
+            raise ParameterError("data", f"a file named {', '.join(REQUIREMENTS)}", self.name)
         if self.separator is not None and (
             len(self.separator) != 1 or self.separator in '"\r\n' or ord(self.separator) > 127
         ):
@@ -141,7 +143,7 @@ class TableFile:
     @property
     def is_text(self) -> bool:
         """Whether the ending is that of a delimited text."""
-        return self.ending.removesuffix(".gz") in TEXTS
+        return self.ending.removesuffix(".gz") in TEXT_ENDINGS
 
     def open(self) -> Any:
         """Open the file as an Arrow stream of its bytes."""
@@ -194,7 +196,7 @@ def refuse_damaged(ending: str, name: str) -> Iterator[None]:
     except (ParameterError, FileNotFoundError, PermissionError, DataUnavailable):
         raise
     except DAMAGED as error:
-        raise ParameterError("data", SOUND[ending], name) from error
+        raise ParameterError("data", REQUIREMENTS[ending], name) from error
 
 
 @dataclass(frozen=True)

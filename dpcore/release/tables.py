@@ -124,9 +124,9 @@ class Table:
         """
         self.share_read = 0.0
         if self._parquet is not None:
-            yield from self._in_parquet(self._parquet)
+            yield from self._parquet_blocks(self._parquet)
         elif self._parts or self._file is None:
-            yield from self._in_parts()
+            yield from self._blocks_of_parts()
         else:
             file = self._file
             if self._text is not None:
@@ -137,18 +137,18 @@ class Table:
                 read = partial(read_row_groups, file, self._keys, self._rows)
             with refuse_damaged(file.ending, file.name):
                 for block, share in read():
-                    yield from self._cut(block)
+                    yield from self._limit_rows(block)
                     self.share_read = share
             if self._text is not None:
                 self.n_joined_lines = self._text.n_joined_lines
         self.share_read = 1.0
 
-    def _in_parquet(self, parts: Sequence[ParquetPart]) -> Iterator[Block]:
+    def _parquet_blocks(self, parts: Sequence[ParquetPart]) -> Iterator[Block]:
         n_all, n_before = max(1, sum(part.n_rows for part in parts)), 0
         for part in parts:
             with refuse_damaged(part.ending, part.name):
                 for block, share in read_row_groups(part, self._keys, self._rows, part.groups):
-                    yield from self._cut(block)
+                    yield from self._limit_rows(block)
                     self.share_read = (n_before + share * part.n_rows) / n_all
             n_before += part.n_rows
 
@@ -176,20 +176,20 @@ class Table:
             file.name if isinstance(file, TableFile) else type(self._data).__name__,
         )  # fmt: skip
 
-    def _cut(self, block: Block) -> Iterator[Block]:
+    def _limit_rows(self, block: Block) -> Iterator[Block]:
         """Yield blocks of at most `self._rows` rows."""
         for start in range(0, len(block[self._keys[0]]), self._rows):
             rows = slice(start, start + self._rows)
-            yield block.like({key: cells[rows] for key, cells in block.items()})
+            yield block.copy_with({key: cells[rows] for key, cells in block.items()})
 
-    def _in_parts(self) -> Iterator[Block]:
+    def _blocks_of_parts(self) -> Iterator[Block]:
         for number, part in enumerate(self._parts):
             columns = part()
             self.n_joined_lines = columns.n_joined_lines
             n_rows = len(columns[self._keys[0]])
             for start in range(0, n_rows, self._rows):
                 rows = slice(start, start + self._rows)
-                block = columns.like({key: column[rows] for key, column in columns.items()})
+                block = columns.copy_with({key: column[rows] for key, column in columns.items()})
                 block.matrix = None if columns.matrix is None else columns.matrix[rows]
                 yield block
                 self.share_read = (number + min(1, rows.stop / n_rows)) / len(self._parts)
@@ -203,13 +203,13 @@ class Table:
         elif hasattr(data, "columns"):
             require_columns(self._keys, [str(name) for name in data.columns])
             for part in data[self._keys].partitions:
-                yield partial(self._computed, part)
+                yield partial(self._compute_part, part)
         else:
             whole_rows = data.rechunk({1: -1})
             for number in range(whole_rows.numblocks[0]):
-                yield partial(self._computed, whole_rows.blocks[number])
+                yield partial(self._compute_part, whole_rows.blocks[number])
 
-    def _computed(self, part: Any) -> Block:
+    def _compute_part(self, part: Any) -> Block:
         try:
             computed = part.compute()
         except UnicodeEncodeError as error:  # Dask stores texts in UTF-8
@@ -232,7 +232,7 @@ class Table:
         try:
             require_columns(self._keys, [str(name) for name in data])
             source = data if isinstance(data, Block) else Block()
-            columns = source.like({key: _cells(data[key]) for key in self._keys})
+            columns = source.copy_with({key: _cells(data[key]) for key in self._keys})
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:

@@ -21,16 +21,18 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.release.cells import Cells, Marks, is_date, names_of, numbers_of
 from dpcore.release.dictionary import MOST_FEATURES
 from dpcore.release.numpy_files import unpack_npz
-from dpcore.release.table_file import DAMAGED, TEXTS, WORKBOOK, Block, Header, TableFile
+from dpcore.release.table_file import DAMAGED, TEXT_ENDINGS, WORKBOOK, Block, Header, TableFile
 from dpcore.release.tables import Table, header_of
 
 LARGEST_UPLOAD = 50_000_000
 LARGEST_UNPACKED = 500_000_000
 _FIRST_ROWS = 1_000
 _ANY_DATES = Marks(days_since=date(1970, 1, 1))
-_A_TEXT = "a table as text with a header and as many cells in every row"
+_TEXT_REQUIREMENT = "a table as text with a header and as many cells in every row"
 _READABLE = {
-    **dict.fromkeys((*TEXTS, *(f"{ending}.gz" for ending in TEXTS)), _A_TEXT),
+    **dict.fromkeys(
+        (*TEXT_ENDINGS, *(f"{ending}.gz" for ending in TEXT_ENDINGS)), _TEXT_REQUIREMENT
+    ),
     WORKBOOK: "a sound workbook with a header",
     ".parquet": "a sound Parquet file of numbers and texts",
     ".npz": "a sound NPZ file with a matrix X or an array a column",
@@ -80,7 +82,7 @@ class Upload:
         return "dates" if np.isfinite(days)[are_there].all() else "texts"
 
 
-def uploaded(name: str, columns: Mapping[str, Any]) -> Upload:
+def make_upload(name: str, columns: Mapping[str, Any]) -> Upload:
     """Return a table that is in memory already, under the name of a file."""
     return Upload(TableFile(name), Block(columns))
 
@@ -141,7 +143,7 @@ def _read_rows(file: TableFile) -> Upload:
             size += int(cells.nbytes)
         _check_size(size)
     columns = {name: _join(cells) for name, cells in parts.items()}
-    block = like.like(columns)
+    block = like.copy_with(columns)
     block.n_joined_lines = table.n_joined_lines
     return Upload(file, block, left_out, header)
 

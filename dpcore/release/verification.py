@@ -31,7 +31,7 @@ from dpcore.release.certificate import (
     FORM_OF_PLANS,
     FORM_OF_TOTALS,
     as_json,
-    explained,
+    estimates_entry,
     mean_share_of,
     mechanism_of,
     noise_of,
@@ -276,7 +276,7 @@ def _wrong_words(
     except ValueError:
         yield "it was made at no time"
     result = certificate["result"]
-    found = {"eigenvalues": arrays["eigenvalues"].tolist(), **explained(arrays)}
+    found = {"eigenvalues": arrays["eigenvalues"].tolist(), **estimates_entry(arrays)}
     for name, values in found.items():
         if result[name] != values:
             yield f"its {name} are not those of {COMPONENTS}"

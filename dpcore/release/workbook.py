@@ -16,7 +16,7 @@ from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.release.cells import Cells
 from dpcore.release.delimited_text import MOST_PREAMBLE
 from dpcore.release.table_file import (
-    SOUND,
+    REQUIREMENTS,
     WORKBOOK,
     Block,
     Header,
@@ -91,7 +91,7 @@ class Workbook:
     def _choose_header(self, found: Mapping[str, list[Header]]) -> Header:
         """Return the header of the only sheet that has the columns."""
         if not found:
-            raise ParameterError("data", SOUND[WORKBOOK], self.file.name)
+            raise ParameterError("data", REQUIREMENTS[WORKBOOK], self.file.name)
         if not self.keys:
             if len(found) > 1:
                 wish = f"given, as there are several: {', '.join(found)}"

@@ -23,8 +23,8 @@ from dpcore.spectra.public_bases import (
     PublicBasis,
     cosine_basis,
     cosine_basis_of_views,
-    of_uncentred,
     picture_basis,
+    uncentred_bases,
     uncentred_picture_basis,
 )
 from dpcore.spectra.subspaces import (
@@ -56,7 +56,6 @@ __all__ = [
     "leading_eigenpairs",
     "leading_eigenpairs_of_many",
     "noise_edge_left",
-    "of_uncentred",
     "picture_basis",
     "principal_angles",
     "projector_distance",
@@ -64,5 +63,6 @@ __all__ = [
     "random_subspace_energy",
     "second_moment",
     "site_moments",
+    "uncentred_bases",
     "uncentred_picture_basis",
 ]

@@ -129,21 +129,21 @@ def denoise(
         about = _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
         if bases[0].is_centred:
             return about
-        return (about + _in_sequence(noisy, bases, sigma, noise)) / 2
+        return (about + _denoise_in_sequence(noisy, bases, sigma, noise)) / 2
     if diagonal_of_average is not None and tuple(bases) in ((COLUMNS,), (COLUMNS_WHERE_BETTER,)):
         average = sigma if sigma_of_average is None else sigma_of_average
-        return _in_shared_columns(noisy, sigma, noise, average, diagonal_of_average)
-    return _in_sequence(noisy, bases, sigma, noise)
+        return _denoise_in_shared_columns(noisy, sigma, noise, average, diagonal_of_average)
+    return _denoise_in_sequence(noisy, bases, sigma, noise)
 
 
-def _in_sequence(
+def _denoise_in_sequence(
     noisy: FloatArray, bases: Sequence[PublicBasis], sigma: float, noise: str
 ) -> FloatArray:
     """Return the noisy matrix, reduced in one basis after the other without a prior mean."""
-    entries = _after_first(noisy, bases[0], sigma, noise)
+    entries = _fit_first_basis(noisy, bases[0], sigma, noise)
     for basis in bases[1:]:
-        entries = _after_next(entries, noisy, basis, sigma, noise)
-    return entries.answer(entries.beyond())
+        entries = _fit_next_basis(entries, noisy, basis, sigma, noise)
+    return entries.estimate(entries.inverse_weights())
 
 
 def _check_settings(
@@ -181,9 +181,9 @@ def noise_edge_left(
     """
     if sigma == 0:
         return 1.0
-    entries = _after_first(noisy, basis, float(sigma), noise)
-    beyond = entries.beyond()
-    weights = np.reciprocal(beyond, out=beyond)
+    entries = _fit_first_basis(noisy, basis, float(sigma), noise)
+    inverse_weights = entries.inverse_weights()
+    weights = np.reciprocal(inverse_weights, out=inverse_weights)
     return math.sqrt(float(np.einsum("ij,ij->i", weights, weights).max()) / len(weights))
 
 
@@ -201,72 +201,72 @@ class _Entries(NamedTuple):
     coupling: FloatArray
     noise_variance: float
 
-    def answer(self, beyond: FloatArray) -> FloatArray:
-        """Return the estimate, computed in the memory of `beyond`."""
-        answer = np.divide(self.noisy, beyond, out=beyond)
-        np.fill_diagonal(answer, self.variances)
-        return self.basis.back(answer)
+    def estimate(self, inverse_weights: FloatArray) -> FloatArray:
+        """Return the estimate, computed in the memory of `inverse_weights`."""
+        estimate = np.divide(self.noisy, inverse_weights, out=inverse_weights)
+        np.fill_diagonal(estimate, self.variances)
+        return self.basis.from_basis(estimate)
 
-    def noise_left(self, beyond: FloatArray) -> float:
+    def remaining_variance(self, inverse_weights: FloatArray) -> float:
         """Return s^2 mean(W^2) over the entries of the estimate off the diagonal."""
-        weights = np.reciprocal(beyond)
+        weights = np.reciprocal(inverse_weights)
         np.fill_diagonal(weights, 0)
         n_features = self.basis.n_features or len(weights)
         entries = max(n_features * (n_features - 1), 1)
         return self.noise_variance * float(np.vdot(weights, weights)) / entries
 
-    def beyond(self) -> FloatArray:
+    def inverse_weights(self) -> FloatArray:
         """Return 1 / W = 1 + s^2 / (c_gh a_i a_j), infinite if a_i or a_j is 0."""
         dtype = self.noisy.dtype
         with np.errstate(divide="ignore", over="ignore"):
             if len(self.coupling) == 1:
                 scale = math.sqrt(self.noise_variance / max(self.coupling.item(), _TINY))
                 each = (scale / self.variances).astype(dtype)
-                beyond: FloatArray = np.outer(each, each)
+                inverse_weights: FloatArray = np.outer(each, each)
             else:
                 scaled = self.variances / math.sqrt(self.noise_variance)
                 grouped = (self.basis.grouping * scaled).astype(dtype)
-                beyond = grouped.T @ (self.coupling.astype(dtype) @ grouped)
-                np.reciprocal(beyond, out=beyond)
-        beyond += 1
-        return beyond
+                inverse_weights = grouped.T @ (self.coupling.astype(dtype) @ grouped)
+                np.reciprocal(inverse_weights, out=inverse_weights)
+        inverse_weights += 1
+        return inverse_weights
 
 
-def _after_first(noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str) -> _Entries:
-    if basis.coarse is not None:
-        fit, entries, overall = _fitted(noisy, basis.coarse, sigma, noise)
+def _fit_first_basis(noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str) -> _Entries:
+    if basis.coarse_basis is not None:
+        fit, entries, overall = _fit_entries(noisy, basis.coarse_basis, sigma, noise)
         levels = fit.height * basis.curves.of_groups[fit.curve]
         if not _is_too_coarse(entries, basis, levels, overall):
             return entries
-    return _fitted(noisy, basis, sigma, noise)[1]
+    return _fit_entries(noisy, basis, sigma, noise)[1]
 
 
-def _fitted(
+def _fit_entries(
     noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str
 ) -> tuple[_Fit, _Entries, float]:
-    turned = basis.into(noisy)
+    turned = basis.to_basis(noisy)
     diagonal = np.diagonal(turned).astype(np.float64)
     fit = _fit_variances(basis, diagonal, basis.diagonal_noise(sigma, noise, len(turned)))
-    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
-    overall, coupling = _fit_coupling(basis, turned, diagonal, fit.variances, beside)
-    return fit, _Entries(basis, turned, fit.variances, coupling, beside), overall
+    noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
+    overall, coupling = _fit_coupling(basis, turned, diagonal, fit.variances, noise_variance)
+    return fit, _Entries(basis, turned, fit.variances, coupling, noise_variance), overall
 
 
-def _after_next(
+def _fit_next_basis(
     before: _Entries, noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str
 ) -> _Entries:
-    beyond = before.beyond()
-    beside = before.noise_left(beyond)
-    turned = basis.into(before.answer(beyond))
+    inverse_weights = before.inverse_weights()
+    noise_variance = before.remaining_variance(inverse_weights)
+    turned = basis.to_basis(before.estimate(inverse_weights))
     diagonal = np.diagonal(turned).astype(np.float64)
-    own = np.diagonal(basis.into(noisy)).astype(np.float64)
+    own = np.diagonal(basis.to_basis(noisy)).astype(np.float64)
     on_diagonal = basis.diagonal_noise(sigma, noise, len(turned))
-    variances = _scattered_about(diagonal, own, on_diagonal)
-    coupling = _fit_coupling(basis, turned, diagonal, variances, beside)[1]
-    return _Entries(basis, turned, variances, coupling, beside)
+    variances = _posterior_variances(diagonal, own, on_diagonal)
+    coupling = _fit_coupling(basis, turned, diagonal, variances, noise_variance)[1]
+    return _Entries(basis, turned, variances, coupling, noise_variance)
 
 
-def _in_shared_columns(
+def _denoise_in_shared_columns(
     noisy: FloatArray,
     sigma: float,
     noise: str,
@@ -277,12 +277,12 @@ def _in_shared_columns(
     n_features = len(noisy)
     on_diagonal = COLUMNS.diagonal_noise(sigma_of_average, noise, n_features)
     variances = _fit_variances(COLUMNS, diagonal_of_average, on_diagonal).variances
-    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     diagonal = np.diagonal(noisy).astype(np.float64)
-    coupling = _fit_coupling(COLUMNS, noisy, diagonal, variances, beside)[1]
+    coupling = _fit_coupling(COLUMNS, noisy, diagonal, variances, noise_variance)[1]
     of_average = (sigma_of_average / sigma) ** 2
-    entries = _Entries(COLUMNS, noisy, variances, coupling, of_average * beside)
-    return entries.answer(entries.beyond())
+    entries = _Entries(COLUMNS, noisy, variances, coupling, of_average * noise_variance)
+    return entries.estimate(entries.inverse_weights())
 
 
 def _about_prior_mean(
@@ -300,15 +300,15 @@ def _about_prior_mean(
     average of all sites: to filter each site's matrix is then to filter their average.
     """
     first = bases[0]
-    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     of_average = (sigma_of_average / sigma) ** 2
-    prior = PriorMean.fit(noisy, beside, sigma**2, first, image_shape)
+    prior = PriorMean.fit(noisy, noise_variance, sigma**2, first, image_shape)
     mean = prior.matrix(noisy.dtype)
     residual = noisy - mean
     expected = prior.variances(mean, first)
     basis, inside = first, expected
-    if first.coarse is not None:
-        basis, inside = first.coarse, first.coarse.of_full(expected, first)
+    if first.coarse_basis is not None:
+        basis, inside = first.coarse_basis, first.coarse_basis.from_full(expected, first)
     entries, overall = _residual_entries(residual, basis, inside, sigma, noise)
     if basis is not first:
         groups = first.curves
@@ -316,26 +316,26 @@ def _about_prior_mean(
         if _is_too_coarse(entries, first, levels, overall):
             entries, _ = _residual_entries(residual, first, expected, sigma, noise)
             inside = expected
-    beyond = entries._replace(noise_variance=of_average * beside).beyond()
-    left = entries.noise_left(beyond)
-    answer = np.divide(entries.noisy, beyond, out=beyond)
-    np.fill_diagonal(answer, entries.variances - inside)
-    answer = entries.basis.back(answer)
+    inverse_weights = entries._replace(noise_variance=of_average * noise_variance).inverse_weights()
+    remaining = entries.remaining_variance(inverse_weights)
+    estimate = np.divide(entries.noisy, inverse_weights, out=inverse_weights)
+    np.fill_diagonal(estimate, entries.variances - inside)
+    estimate = entries.basis.from_basis(estimate)
     for following in bases[1:]:
-        turned = following.into(answer)
-        own = np.diagonal(following.into(noisy)).astype(np.float64)
-        prior_diagonal = np.diagonal(following.into(mean)).astype(np.float64)
+        turned = following.to_basis(estimate)
+        own = np.diagonal(following.to_basis(noisy)).astype(np.float64)
+        prior_diagonal = np.diagonal(following.to_basis(mean)).astype(np.float64)
         diagonal = np.diagonal(turned).astype(np.float64)
         on_diagonal = following.diagonal_noise(sigma, noise, len(turned))
-        variances = _scattered_about(prior_diagonal + diagonal, own, on_diagonal)
-        coupling = _fit_coupling(following, turned, diagonal, variances, left)[1]
-        entries = _Entries(following, turned, variances, coupling, of_average * left)
-        beyond = entries.beyond()
-        left = entries._replace(noise_variance=left).noise_left(beyond)
-        answer = np.divide(turned, beyond, out=beyond)
-        np.fill_diagonal(answer, variances - prior_diagonal)
-        answer = following.back(answer)
-    return mean + answer
+        variances = _posterior_variances(prior_diagonal + diagonal, own, on_diagonal)
+        coupling = _fit_coupling(following, turned, diagonal, variances, remaining)[1]
+        entries = _Entries(following, turned, variances, coupling, of_average * remaining)
+        inverse_weights = entries.inverse_weights()
+        remaining = entries._replace(noise_variance=remaining).remaining_variance(inverse_weights)
+        estimate = np.divide(turned, inverse_weights, out=inverse_weights)
+        np.fill_diagonal(estimate, variances - prior_diagonal)
+        estimate = following.from_basis(estimate)
+    return mean + estimate
 
 
 def _residual_entries(
@@ -345,19 +345,21 @@ def _residual_entries(
 
     expected: shape (n_vectors,). Diagonal of the prior mean in the basis.
     """
-    turned = basis.into(residual)
+    turned = basis.to_basis(residual)
     diagonal = np.diagonal(turned).astype(np.float64)
     on_diagonal = basis.diagonal_noise(sigma, noise, len(turned))
-    beside = sigma**2 / 2 if noise == "isometric" else sigma**2
+    noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     shares = expected**2 / (on_diagonal + expected**2)
     excess = (diagonal**2 - on_diagonal) * expected**2 / (on_diagonal + expected**2) ** 2
     scatter = float(np.clip(excess.sum() / (shares**2).sum(), *_SCATTER)) * expected**2
     variances = np.maximum(expected + scatter / (scatter + on_diagonal) * diagonal, 0)
-    overall, coupling = _fit_coupling(basis, turned, diagonal, variances, beside)
-    return _Entries(basis, turned, variances, coupling, beside), overall
+    overall, coupling = _fit_coupling(basis, turned, diagonal, variances, noise_variance)
+    return _Entries(basis, turned, variances, coupling, noise_variance), overall
 
 
-def _scattered_about(centre: FloatArray, own: FloatArray, on_diagonal: FloatArray) -> FloatArray:
+def _posterior_variances(
+    centre: FloatArray, own: FloatArray, on_diagonal: FloatArray
+) -> FloatArray:
     """Return posterior means of non-negative variances that scatter about a centre by N(0, t)."""
     centre = np.maximum(centre, 0)
     scatter = max(float(np.mean((own - centre) ** 2 - on_diagonal)), 0.0)
@@ -403,8 +405,8 @@ def _fit_curve(
         height = np.maximum(height, least)
         curve = height[:, None] * shapes
         misfit = square - 2 * curve * mean + curve**2
-        beyond = ((misfit - noise) * curve**2 * count).sum(axis=1)
-        scatter = np.clip(beyond / (curve**4 * count).sum(axis=1), *_SCATTER)[:, None]
+        excess = ((misfit - noise) * curve**2 * count).sum(axis=1)
+        scatter = np.clip(excess / (curve**4 * count).sum(axis=1), *_SCATTER)[:, None]
     total = noise + scatter * curve**2
     best = int(np.argmin((count * (np.log(total) + misfit / total)).sum(axis=1)))
     return best, float(height[best]), float(scatter[best, 0])
@@ -427,8 +429,8 @@ def _fit_coupling(
     # Block sums of (P^2 - s^2) w, of w^2, and of the parts of the variance of the first.
     rows = _squares_weighted(weights.astype(turned.dtype), turned)
     sums, own = weights.sum(axis=1), (diagonal**2 - noise_variance) * variances**2
-    beyond = rows.astype(np.float64) @ weights.T - noise_variance * np.outer(sums, sums)
-    beyond[np.diag_indices_from(beyond)] -= grouping @ own
+    excess = rows.astype(np.float64) @ weights.T - noise_variance * np.outer(sums, sums)
+    excess[np.diag_indices_from(excess)] -= grouping @ own
     second, third, fourth = (_without_diagonal(grouping, variances**k) for k in (2, 3, 4))
     # A square of N(0, t) has variance 2 t^2. Blocks of one band contain each pair twice.
     twice = 2 * (1 + np.eye(len(grouping)))
@@ -439,12 +441,12 @@ def _fit_coupling(
 
     overall = _COUPLING
     for _ in range(2):
-        total = [np.full((1, 1), each.sum()) for each in (beyond, second, spread(overall))]
+        total = [np.full((1, 1), each.sum()) for each in (excess, second, spread(overall))]
         posterior = posterior_at_least_zero(total[0], total[1], 4 * total[2], 0.0, _COUPLING)
         overall = max(posterior.item(), _TINY)
     if basis.bands is None:
         return overall, np.full((1, 1), overall)
-    blocks = posterior_at_least_zero(beyond, second, twice * spread(overall), overall, overall)
+    blocks = posterior_at_least_zero(excess, second, twice * spread(overall), overall, overall)
     return overall, blocks
 
 
@@ -477,7 +479,7 @@ def _is_too_coarse(
     within[: len(inside)] = inside
     signal, noise = overall * np.outer(levels, levels), entries.noise_variance
     error = signal * noise / (signal + noise)
-    lost = signal**2 / (signal + noise)
+    noise_share = signal**2 / (signal + noise)
     of_all, of_within = np.outer(everything, everything), np.outer(within, within)
-    beyond = float((lost * (of_all - of_within)).sum())
-    return beyond > _COARSE_LOSS * float((error * of_within).sum())
+    excess = float((noise_share * (of_all - of_within)).sum())
+    return excess > _COARSE_LOSS * float((error * of_within).sum())

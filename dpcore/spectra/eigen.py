@@ -119,7 +119,7 @@ class Spectrum:
                 blocks = self._blocks_by(by)
                 if blocks is not None and blocks.extend_to(n_components):
                     return _read_only(blocks.values[:n_components], blocks.vectors[:n_components])
-            values, vectors = self._all_sorted_by(by)
+            values, vectors = self._sorted_eigenpairs(by)
         return _read_only(values[:n_components], vectors[:n_components])
 
     def denoised(
@@ -176,7 +176,7 @@ class Spectrum:
                 self._blocks[by] = None
         return self._blocks[by]
 
-    def _all_sorted_by(self, by: str) -> tuple[FloatArray, FloatArray]:
+    def _sorted_eigenpairs(self, by: str) -> tuple[FloatArray, FloatArray]:
         if self._all is None:
             if len(self.matrix) < _MIN_LAPACK_SIZE:
                 spectrum, columns = np.linalg.eigh(self.matrix)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import PROCESSORS, FloatArray, IntArray, mapped, row_blocks
+from dpcore.arrays import PROCESSORS, FloatArray, IntArray, map_blocks, row_blocks
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
 
@@ -194,7 +194,7 @@ def site_moments(
     for site, members in enumerate(sites):
         running = RunningMoments(n_features, dtype, products)
         products_of = partial(_products_of, running, X)
-        for block in mapped(products_of, row_blocks(np.sort(members), block_rows), threads):
+        for block in map_blocks(products_of, row_blocks(np.sort(members), block_rows), threads):
             running.add_products(*block)
         second_moments[site], means[site] = running.averages(f" (site {site})")
     n_samples = np.array([len(members) for members in sites], dtype=np.int64)
@@ -347,8 +347,8 @@ class SiteRows(AtSites):
         Public shape of pictures whose pixels are the columns.
     shelf : Shelf
         Cache of moments around a centre.
-    known : list of SiteMoments
-        Cached value of `as_they_are`.
+    cached_moments : list of SiteMoments
+        Cached value of `unscaled_moments`.
     """
 
     read: Callable[[], FloatArray]
@@ -360,7 +360,7 @@ class SiteRows(AtSites):
     parts: Parts = WHOLE
     image_shape: tuple[int, int] | None = None
     shelf: Shelf = field(default_factory=lambda: _no_shelf)
-    known: list[SiteMoments] = field(default_factory=list)
+    cached_moments: list[SiteMoments] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -398,26 +398,28 @@ class SiteRows(AtSites):
         chosen = list(sites)
         members = tuple(self.sites[site] for site in chosen)
         counts = self.n_samples[chosen]
-        return replace(self, sites=members, means=self.means[chosen], n_samples=counts, known=[])
+        return replace(
+            self, sites=members, means=self.means[chosen], n_samples=counts, cached_moments=[]
+        )
 
     @property
-    def as_they_are(self) -> SiteMoments:
+    def unscaled_moments(self) -> SiteMoments:
         """Moments of all rows as one site, neither shortened nor normalised, in their data type.
 
         No guarantee covers these moments.
         """
         # Not a cached_property: in Python 3.11 its lock is shared by all instances, so a session
         # with a small table would wait for another session's MNIST.
-        if not self.known:
+        if not self.cached_moments:
             members = (np.concatenate(self.sites),)
             moments = site_moments(self.rows, members, threads=PROCESSORS, products=self.dtype)
-            self.known.append(moments)
-        return self.known[0]
+            self.cached_moments.append(moments)
+        return self.cached_moments[0]
 
     def around_public_middle(self) -> SiteMoments:
         """Return the moments of the rows at length 1 around zero, without a private mean."""
         centre = np.zeros(self.n_features)
-        moments = [self.around(centre, site) for site in range(self.n_sites)]
+        moments = [self.moment_around(centre, site) for site in range(self.n_sites)]
         rows = self.rows
         means = [
             sum(
@@ -429,7 +431,7 @@ class SiteRows(AtSites):
         ]
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples, self.dtype)
 
-    def around(
+    def moment_around(
         self,
         centre: FloatArray,
         site: int | None = None,
@@ -462,7 +464,7 @@ class SiteRows(AtSites):
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         centre = centre.astype(self.dtype if self._use_integers else np.float64)
-        make = partial(self._around, sites, centre, threads, checkpoint)
+        make = partial(self._compute_moment_around, sites, centre, threads, checkpoint)
         return self.shelf(sites, centre, make)
 
     def total_around(self, centre: FloatArray) -> float | None:
@@ -475,7 +477,7 @@ class SiteRows(AtSites):
         carries_noise = (centre != 0) & (np.abs(centre) < widths)
         return 1.0 if self.parts == WHOLE and bool(carries_noise.any()) else None
 
-    def _around(
+    def _compute_moment_around(
         self,
         sites: tuple[IntArray, ...],
         centre: FloatArray,
@@ -492,7 +494,7 @@ class SiteRows(AtSites):
         blocks = chain.from_iterable(row_blocks(own, BLOCK_ROWS) for own in sites)
         total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        for each in mapped(product, blocks, _workers(n_rows, threads)):
+        for each in map_blocks(product, blocks, _workers(n_rows, threads)):
             total += each
         total /= n_rows * (_INTEGER_LENGTH**2 if self._use_integers else 1)
         return total
@@ -575,7 +577,7 @@ def _sums_within_bound(
     """Return the sums of each site's rows, shortened to 1 and clipped to the box."""
     blocks = [list(row_blocks(own, BLOCK_ROWS)) for own in sites]
     sum_of = partial(_sum_within_bound, rows, box)
-    block_sums = mapped(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
+    block_sums = map_blocks(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
     sums = np.zeros((len(sites), rows.shape[1]))
     for site, own in enumerate(blocks):
         for each in islice(block_sums, len(own)):

@@ -120,13 +120,13 @@ class PriorMean(NamedTuple):
         """Return the diagonal of Q A_0 Q^T, at least a tiny part of its mean."""
         factors = [factor.astype(mean.dtype) for factor in basis.factors]
         turned = rows_rotated(mean, factors)
-        diagonal = np.einsum("ij,ij->i", turned, _dense(basis).astype(mean.dtype))
+        diagonal = np.einsum("ij,ij->i", turned, _dense_basis(basis).astype(mean.dtype))
         values: FloatArray = diagonal.astype(np.float64)
         return np.maximum(values, 1e-9 * float(np.trace(mean)) / len(mean))
 
 
 @lru_cache(maxsize=16)
-def _dense(basis: PublicBasis) -> FloatArray:
+def _dense_basis(basis: PublicBasis) -> FloatArray:
     return np.kron(*basis.factors)
 
 

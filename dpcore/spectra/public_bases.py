@@ -40,7 +40,7 @@ class PublicBasis:
     bands : integer ndarray of shape (n_vectors,), optional
         Public groups 0, 1, ... of vectors. Each pair of groups has a coupling of its own. Default:
         one group.
-    where_better : bool
+    only_if_better : bool
         Whether `dpcore.pca.assessment.bases_worth` may drop the basis. `denoise` ignores it.
     image_shape : (height, width), optional
         Shape of the pictures to which a prior mean is fitted (`dpcore.spectra.prior_mean`). None
@@ -60,7 +60,7 @@ class PublicBasis:
     factors: tuple[FloatArray, ...] = field(default=(), repr=False)
     frequencies: FloatArray | None = field(default=None, repr=False)
     bands: IntArray | None = field(default=None, repr=False)
-    where_better: bool = False
+    only_if_better: bool = False
     image_shape: tuple[int, int] | None = None
     is_centred: bool = True
 
@@ -86,13 +86,13 @@ class PublicBasis:
         """Number of entries of a vector, D; 0 if the vectors are the columns."""
         return math.prod(factor.shape[1] for factor in self.factors) if self.factors else 0
 
-    def into(self, matrix: FloatArray) -> FloatArray:
+    def to_basis(self, matrix: FloatArray) -> FloatArray:
         """Return Q M Q^T for a symmetric M, in the precision of M."""
         if not self.factors:
             return matrix
         return _rotated(matrix, [factor.astype(matrix.dtype) for factor in self.factors])
 
-    def back(self, matrix: FloatArray) -> FloatArray:
+    def from_basis(self, matrix: FloatArray) -> FloatArray:
         """Return Q^T P Q for a symmetric P, in the precision of P."""
         if not self.factors:
             return matrix
@@ -132,15 +132,15 @@ class PublicBasis:
 
         return Curves(grouping, count, curves(centres), curves(frequencies))
 
-    def of_full(self, values: FloatArray, full: PublicBasis) -> FloatArray:
-        """Return the values of these vectors from those of the basis of which this is `coarse`."""
+    def from_full(self, values: FloatArray, full: PublicBasis) -> FloatArray:
+        """Return the values at these vectors from those of `full`, whose `coarse_basis` this is."""
         sizes = [len(factor) for factor in full.factors]
         positions = [np.arange(len(factor)) for factor in self.factors]
         inside: FloatArray = np.reshape(values, sizes)[np.ix_(*positions)].ravel()
         return inside
 
     @cached_property
-    def coarse(self) -> PublicBasis | None:
+    def coarse_basis(self) -> PublicBasis | None:
         """Basis of the lower frequencies down and across; None for small pictures."""
         if self.frequencies is None or not self.factors:
             return None
@@ -186,7 +186,7 @@ def rows_rotated(matrix: FloatArray, factors: Sequence[FloatArray]) -> FloatArra
 
 
 COLUMNS = PublicBasis("columns")
-COLUMNS_WHERE_BETTER = PublicBasis("columns", where_better=True)
+COLUMNS_WHERE_BETTER = PublicBasis("columns", only_if_better=True)
 
 
 @lru_cache(maxsize=16)
@@ -232,7 +232,7 @@ def uncentred_picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
     return replace(basis, name="pictures without a released mean", is_centred=False)
 
 
-def of_uncentred(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
+def uncentred_bases(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
     """Return the bases for rows about a public point instead of a released mean."""
     return tuple(
         uncentred_picture_basis(each.image_shape) if each.image_shape else each for each in bases

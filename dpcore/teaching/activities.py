@@ -18,9 +18,9 @@ from dpcore.pca import SiteMessage
 from dpcore.streams import Purpose, stream
 from dpcore.teaching.algorithm1 import (
     ClassOfHospitals,
+    combine,
+    combine_by_noise,
     message_of,
-    together,
-    weighed_together,
 )
 from dpcore.teaching.quiz import Phase, Question, check_answer, shuffled_quiz
 
@@ -63,7 +63,7 @@ class Hospitals:
 
     def __init__(self, n_joined: int) -> None:
         n_needed = max(_FEWEST_HOSPITALS, math.ceil(_LATE_SHARE * n_joined) + 2)
-        self.hospitals = ClassOfHospitals.dealt(min(n_needed, MOST_STUDENTS))
+        self.hospitals = ClassOfHospitals.deal(min(n_needed, MOST_STUDENTS))
         self.messages: dict[int, SiteMessage] = {}
         self.epsilons: dict[int, float] = {}
         self.n_bytes: dict[int, int] = {}
@@ -92,7 +92,7 @@ class Hospitals:
         message, self.n_bytes[seat] = self.preview(seat, sent)
         self.epsilons[seat] = sent
         self.messages[seat] = message
-        self._weighed, self._plain = weighed_together(self.messages), together(self.messages)
+        self._weighed, self._plain = combine_by_noise(self.messages), combine(self.messages)
         self.energies_weighed.append(self.hospitals.energy(self._weighed))
         self.energies_plain.append(self.hospitals.energy(self._plain))
 
@@ -186,7 +186,7 @@ class QuizAnswers:
             raise Refused("You have begun the second time: the first one is over.")
         own[name, phase] = choice
 
-    def free(self, seat: int) -> None:
+    def free_seat(self, seat: int) -> None:
         """Separate the answers of a phone that lost its seat from those of the next phone."""
         if (own := self._by_seat.pop(seat, None)) is not None:
             self._former.append(own)

@@ -195,7 +195,7 @@ class Turn:
         return float(np.trapezoid(gap, ANGLES) / 2)
 
 
-def turned(degrees: float, guarantee: Guarantee) -> Turn:
+def turn_person(degrees: float, guarantee: Guarantee) -> Turn:
     """Move the last person from the horizontal axis to this angle.
 
     guarantee: Guarantee of the noise; its sigma is rescaled to this number of people.
@@ -414,13 +414,13 @@ class Rounds:
         drawing and 1 with it. It is a sufficient statistic, so the best attacker answers "with"
         above 1/2.
     pictures: shape (n_pictures, 196). (release - moment without) x n of the first rounds.
-    best_here: Probability that the best attacker is right, for this drawing and a blank sheet.
+    best_rate: Probability that the best attacker is right, for this drawing and a blank sheet.
     """
 
     is_in: BoolArray
     leanings: FloatArray
     pictures: FloatArray
-    best_here: float
+    best_rate: float
 
 
 def play_rounds(

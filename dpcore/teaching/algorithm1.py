@@ -19,7 +19,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.problem import Problem, local_problem
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, site_message
 from dpcore.pca.aggregator import Inbox, add_up, leading_directions
-from dpcore.pca.messages import sent
+from dpcore.pca.messages import transmit
 from dpcore.pca.protocols.distributed import average_of_sites
 from dpcore.pca.protocols.protocol import EVERY_SITE, noise_guarantee
 from dpcore.pca.settings import ReleaseSettings
@@ -131,21 +131,24 @@ class _SiteInView:
     n_bytes: int
 
     def steps(
-        self, exact_vectors: FloatArray, n_components: int, kept_by: Callable[[FloatArray], float]
+        self,
+        exact_vectors: FloatArray,
+        n_components: int,
+        energy_of: Callable[[FloatArray], float],
     ) -> Steps:
         moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
         denoised, noisy_vectors = self.denoised, leading_eigenpairs(noisy, len(noisy))[1]
         eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
-        scale, denoised_ratio = _strength(moment), kept_by(vectors)
+        scale, denoised_ratio = _strength(moment), energy_of(vectors)
         removed = float(np.linalg.norm(noisy - denoised) / np.linalg.norm(self.noise))
         # The cut changes the top K directions of a single site only if R is below K.
-        cut_ratio, cut = kept_by(vectors[:n_kept]), vectors[: min(n_kept, n_components)]
+        cut_ratio, cut = energy_of(vectors[:n_kept]), vectors[: min(n_kept, n_components)]
         return (
             Step(
                 "moment",
                 AT_SITE,
                 (Panel(r"A_s", moment, scale, False),),
-                kept_by(exact_vectors),
+                energy_of(exact_vectors),
                 exact_vectors[:n_components],
                 {"people": message.n_samples, "features": len(moment)},
             ),
@@ -157,7 +160,7 @@ class _SiteInView:
                     Panel(r"E_s", self.noise, scale, False),
                     Panel(r"\hat A_s", noisy, scale, True),
                 ),
-                kept_by(noisy_vectors),
+                energy_of(noisy_vectors),
                 noisy_vectors[:n_components],
                 {
                     "sigma": message.sigma,
@@ -232,10 +235,10 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     moments, n_components, n_kept = draw.moments, settings.n_components, settings.intermediate_dim
     released = average_of_sites(draw, draw.proxies())
     subspace = released.subspace(settings)
-    arrived = [sites[s].arrived[MessageKind.proxy(settings)] for s in range(moments.n_sites)]
+    arrived = [sites[s].received[MessageKind.proxy(settings)] for s in range(moments.n_sites)]
     moment, at_work = draw.moment_around(draw.centre, site), sites[site]
     centred = at_work.centred
-    noise, noisy = at_work.drawn.noisy - moment, centred.noisy
+    noise, noisy = at_work.noisy_site.noisy - moment, centred.noisy
     spectrum = centred.denoised(draw.bases_at_sites, draw.diagonal_of_average)
     eigenpairs = spectrum.leading(len(moment), by=settings.ranking)
     in_view = _SiteInView(
@@ -243,15 +246,15 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     )
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
 
-    def kept_by(directions: FloatArray) -> float:
+    def energy_of(directions: FloatArray) -> float:
         optimum = float(problem.optimum[n_components - 1])
         return captured_energy(directions[:n_components], problem.reference) / optimum
 
     messages, average = [message for message, _ in arrived], released.spectrum.matrix
-    ratio, scale = kept_by(subspace.components), _strength(moment)
+    ratio, scale = energy_of(subspace.components), _strength(moment)
     return Walk(
         (
-            *in_view.steps(exact_vectors, n_components, kept_by),
+            *in_view.steps(exact_vectors, n_components, energy_of),
             *_aggregator_steps(messages, average, subspace, ratio, scale),
         ),
         in_view.eigenvalues,
@@ -330,7 +333,7 @@ class ClassOfHospitals:
 
     @classmethod
     @lru_cache(maxsize=2)  # of 60 hospitals, 18 MB
-    def dealt(cls, n_hospitals: int) -> ClassOfHospitals:
+    def deal(cls, n_hospitals: int) -> ClassOfHospitals:
         """Deal the digits to a number of hospitals.
 
         Raises `ParameterError` if there are fewer than two people for each.
@@ -343,7 +346,7 @@ class ClassOfHospitals:
         # The pictures are float32; a single site's message is computed in float64.
         return cls(replace(problem.moments, precision=None), exact, problem.reference)
 
-    def rebuilt(self, components: FloatArray) -> FloatArray:
+    def rebuild(self, components: FloatArray) -> FloatArray:
         """Return (10, 196) ink of ten pictures rebuilt from components, one picture of each
         numeral.
         """
@@ -360,7 +363,7 @@ class ClassOfHospitals:
         return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
 
     @property
-    def chance(self) -> float:
+    def random_energy(self) -> float:
         """Mean captured energy of a random subspace, relative to `exact`."""
         kept = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
         return float(kept / captured_energy(self.exact, self.reference))
@@ -400,7 +403,7 @@ def message_of(
         settings_of(epsilon),
         rng=Repetition(seed).rng(Purpose.SITE_NOISE, hospital),
     )
-    return sent(message, "native")
+    return transmit(message, "native")
 
 
 def components_of(message: SiteMessage) -> FloatArray:
@@ -408,7 +411,7 @@ def components_of(message: SiteMessage) -> FloatArray:
     return aggregate([message], N_COMPONENTS)[1]
 
 
-def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
+def combine(messages: Mapping[int, SiteMessage]) -> FloatArray:
     """Return (n_components, n_features) of all messages.
 
     They are added in the order of the hospitals, so that the order of arrival does not matter.
@@ -416,7 +419,7 @@ def together(messages: Mapping[int, SiteMessage]) -> FloatArray:
     return aggregate([messages[hospital] for hospital in sorted(messages)], N_COMPONENTS)[1]
 
 
-def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
+def combine_by_noise(messages: Mapping[int, SiteMessage]) -> FloatArray:
     """Return the components of all messages, weighted by 1 / sigma^2 instead of people.
 
     Every sigma is public, so this is post-processing. In a plain average one hospital with a small
@@ -428,7 +431,7 @@ def weighed_together(messages: Mapping[int, SiteMessage]) -> FloatArray:
     for message in ordered:
         inbox.receive(message)
     add_up([inbox])
-    return leading_directions(inbox.average, N_COMPONENTS, ranking="value", of_proxies=True)[1]
+    return leading_directions(inbox.average, N_COMPONENTS, ranking="value", from_proxies=True)[1]
 
 
 def hospital_guarantee(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:

@@ -94,10 +94,10 @@ class Room:
             seat = self._free_seat()
             token = secrets.token_urlsafe(18)
             self._students[token] = Student(seat, clean_name(name), self._clock())
-            self._changed(phones=False)
+            self._announce_change(phones=False)
             return token
 
-    def look(self, token: str = "") -> None:
+    def note_presence(self, token: str = "") -> None:
         """Record that a page asked for news: the student is present and the room is in use."""
         self.touched = self._clock()
         if (student := self._students.get(token)) is not None:
@@ -121,19 +121,19 @@ class Room:
 
     def start(self, key: str, activity: Activity) -> None:
         """Start an activity; it replaces the present one."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.activity, self.round = activity, self.round + 1
             self.is_revealed = self.is_paused = False
             self.ends_at = None
 
     def reveal(self, key: str) -> None:
         """Show the result; the activity accepts nothing more."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.is_revealed, self.ends_at = True, None
 
     def close_round(self, key: str) -> None:
         """End the activity and delete what was sent for it."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.activity, self.is_revealed, self.is_paused = None, False, False
             self.ends_at = None
 
@@ -142,7 +142,7 @@ class Room:
 
         Its end changes nothing: answers are taken until the teacher reveals or locks.
         """
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.ends_at = None if seconds is None else self._clock() + seconds
 
     @property
@@ -153,19 +153,19 @@ class Room:
 
     def pause(self, key: str, paused: bool) -> None:
         """Lock or unlock the controls of all phones."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.is_paused = paused
 
     def reset(self, key: str) -> None:
         """Remove all students and answers; the code stays valid."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             self.close_round(key)
             self._students.clear()
             self.quiz = QuizAnswers()
 
     def show(self, key: str, change: Callable[[], None]) -> None:
         """Change what the activity shows, from the teacher's console."""
-        with self._as_teacher(key):
+        with self._lock_for_teacher(key):
             change()
 
     def send(self, token: str, round_: int, sent: Any) -> Any:
@@ -184,9 +184,9 @@ class Room:
                 raise Refused("This round is over.")
             if self.is_paused:
                 raise Refused("The teacher has paused the class.")
-            self.look(token)
+            self.note_presence(token)
             answer = self.activity.take(student.seat, sent)
-            self._changed(phones=False)
+            self._announce_change(phones=False)
             return answer
 
     def end(self) -> None:
@@ -195,7 +195,7 @@ class Room:
             self.has_ended, self.activity = True, None
             self._students.clear()
             self.quiz = QuizAnswers()
-            self._changed()
+            self._announce_change()
 
     def _free_seat(self) -> int:
         if len(self._students) >= MOST_STUDENTS:
@@ -203,20 +203,20 @@ class Room:
             if self._clock() - longest.last_request < GONE_SECONDS:
                 raise Refused(f"This room is full: {MOST_STUDENTS} have joined.")
             del self._students[token]
-            self.quiz.free(longest.seat)
+            self.quiz.free_seat(longest.seat)
         occupied = {student.seat for student in self._students.values()}
         return next(seat for seat in range(MOST_STUDENTS) if seat not in occupied)
 
     @contextmanager
-    def _as_teacher(self, key: str) -> Iterator[None]:
+    def _lock_for_teacher(self, key: str) -> Iterator[None]:
         """Check the teacher's key, lock the room, and announce the change to all pages."""
         if not self.is_key(key) or self.has_ended:
             raise Refused("Only the teacher's console can do this.")
         with self._lock:
             yield
-            self._changed()
+            self._announce_change()
 
-    def _changed(self, phones: bool = True) -> None:
+    def _announce_change(self, phones: bool = True) -> None:
         self.touched = self._clock()
         self.news += 1
         self.version += phones

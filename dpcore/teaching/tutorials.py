@@ -19,7 +19,7 @@ from dpcore.privacy import Guarantee
 TEXT, CODE = "markdown", "code"
 _CELL = re.compile(r"^ *# %%(.*)\n", re.MULTILINE)
 # End of a cell in the source, removed from the shown code.
-_END = re.compile(r"^yield (?:None)?", re.MULTILINE)
+_YIELD_NONE = re.compile(r"^yield (?:None)?", re.MULTILINE)
 _SOURCE = Path(__file__).with_name("tutorial_cells.py")
 
 Print = Callable[..., None]
@@ -41,7 +41,7 @@ class Tutorial:
     imports: str
     cells: tuple[tuple[str, str], ...]
 
-    def filled(self, epsilon: float) -> list[tuple[str, str]]:
+    def cells_at(self, epsilon: float) -> list[tuple[str, str]]:
         """Return the cells of the notebook, whose first code cell sets epsilon."""
         cells = list(self.cells)
         first = [kind for kind, _ in cells].index(CODE)
@@ -94,7 +94,7 @@ def tutorial_notebook(key: str, epsilon: float) -> str:
         f"# {chosen.title}\n\n{chosen.about}\n\nRun it from the folder that holds `dpcore`, with "
         "its `requirements.txt` installed."
     )
-    return notebook([(TEXT, intro), *chosen.filled(epsilon)])
+    return notebook([(TEXT, intro), *chosen.cells_at(epsilon)])
 
 
 def tutorial(key: str) -> Tutorial:
@@ -138,7 +138,7 @@ def _imports_for(function: ast.FunctionDef, tree: ast.Module) -> Iterator[str]:
 def _cell(marker: str, source: str) -> tuple[str, str]:
     source = dedent(source).strip()
     if "[markdown]" not in marker:
-        return CODE, _END.sub("", source).strip()
+        return CODE, _YIELD_NONE.sub("", source).strip()
     return TEXT, " ".join(line.removeprefix("#").strip() for line in source.splitlines())
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from dpcore.privacy import EXPLANATIONS, Guarantee, describe, explained
+from dpcore.privacy import EXPLANATIONS, Guarantee, describe, explanation_of
 from pages.navigation import link
 
 _COLOURS = {"good": "green", "bad": "red", "neutral": "gray"}
@@ -37,7 +37,7 @@ def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
         )
         if card.assumptions:
             with st.expander("Assumptions"):
-                lines = [f"- **{explained(each).title}**: {each}" for each in card.assumptions]
+                lines = [f"- **{explanation_of(each).title}**: {each}" for each in card.assumptions]
                 st.markdown("\n".join(lines + [f"- {sight}" for sight in card.sights]))
 
 

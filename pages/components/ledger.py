@@ -164,7 +164,7 @@ def total_sentence(dataset: str, title: str, delta: float) -> str:
     if not account.charges:
         return f"Nothing private has been shown of {title} yet."
     total = account.composed()
-    epsilon = total.added_up(delta) if total.is_mixed else total.epsilon(delta)
+    epsilon = total.basic_bound(delta) if total.is_mixed else total.epsilon(delta)
     most = "at most " if total.is_mixed else ""
     releases = counted(account.n_releases, "release")
     return f"On real data, {releases} so far would cost {most}ε = {say_number(epsilon)}."

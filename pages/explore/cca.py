@@ -27,7 +27,7 @@ from dpcore.experiments.cca_summaries import (
     cca_comparison,
     cca_headline,
     cca_recipe,
-    half_captured,
+    epsilon_by_rows,
     half_in_words,
     mean_captured,
 )
@@ -397,7 +397,7 @@ def _draw_curve(
         return
     sentence = f"Share of the exact total correlation, requested ε = {plain(spec.epsilon)} marked."
     if len(rows) == cost_of_sweeps((points,)).rows:
-        reached = half_captured(rows, spec.protocols[0])
+        reached = epsilon_by_rows(rows, spec.protocols[0])
         sentence = half_in_words(reached, CURVE_EPSILONS[0], CURVE_EPSILONS[-1])
     st.markdown(f"### {sentence}")
     figure = correlation_curves(

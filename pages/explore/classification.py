@@ -14,7 +14,7 @@ import streamlit as st
 from dpcore.data import unit_of
 from dpcore.data.splits import Halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.budget_split import along_the_share, best_split
+from dpcore.experiments.budget_split import best_split, specs_by_share
 from dpcore.experiments.classification import (
     ClassificationSpec,
     Outcome,
@@ -270,7 +270,7 @@ def _different(specs: Iterable[ClassificationSpec]) -> tuple[ClassificationSpec,
 
 def _show_split(spec: ClassificationSpec) -> None:
     if ledger.may_show_curves(spec.dataset):
-        specs = _different(along_the_share(spec))
+        specs = _different(specs_by_share(spec))
         sweeps.watch((Points(specs),), partial(_draw_split, spec))
         notices.mark_not_private("The best share", "was found with the help of test errors.")
 
@@ -286,7 +286,7 @@ def _draw_split(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) -
         f"the smallest error: {percent(best.error)}"
     )
     st.markdown(f"### {sentence}")
-    ties = ", ".join(f"{share:.0%}" for share in best.ties)
+    ties = ", ".join(f"{share:.0%}" for share in best.close_shares)
     st.caption(f"Indistinguishable from it: {ties}." if ties else "No other share comes close.")
     figure = share_curve(
         rows,

@@ -215,12 +215,12 @@ def _poll(room: Room, version: Callable[[], int], token: str = "") -> None:
     drawn = version()
 
     @st.fragment(run_every=_POLL_SECONDS)
-    def look() -> None:
-        room.look(token)
+    def note_presence() -> None:
+        room.note_presence(token)
         if version() != drawn or room.has_ended or (token and room.seat_of(token) is None):
             st.rerun()
 
-    look()
+    note_presence()
 
 
 # ---- console
@@ -515,7 +515,7 @@ def _hospitals_on_wall(room: Room, activity: Hospitals) -> None:
             _show_numerals(activity, {"Without noise": activity.hospitals.exact})
         curve = messages_curve(
             activity.energies,
-            activity.hospitals.chance,
+            activity.hospitals.random_energy,
             activity.hospitals.moments.n_sites,
             dark=charts.is_dark(),
         )
@@ -597,7 +597,7 @@ def _show_numerals(activity: Hospitals, rows: Mapping[str, FloatArray]) -> None:
     """Draw the same ten digits rebuilt from each of several sets of components."""
     figures = []
     for title, components in rows.items():
-        ink = activity.hospitals.rebuilt(components)
+        ink = activity.hospitals.rebuild(components)
         halves = (ink[:5], ink[5:])
         images = "".join(
             '<img src="data:image/png;base64,'

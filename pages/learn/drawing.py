@@ -123,7 +123,7 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
         "isIn": rounds.is_in.tolist(),
         "leanings": rounds.leanings.round(3).tolist(),
         "pictures": rounds.pictures.round(3).tolist(),
-        "best": f"{100 * rounds.best_here:.0f}",
+        "best": f"{100 * rounds.best_rate:.0f}",
         "bound": best_guess(promised),
         "boundText": icon_counts(promised)[0],
         "epsilon": plain(budget.epsilon),

@@ -116,7 +116,7 @@ def _circle_of(budget: PrivacyBudget) -> dict[str, Any]:
     """Return what the circle shows at every angle, so that dragging needs no server."""
     promised = adversary_test.guarantee_of_noise(budget)
     allowed = math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)
-    turns = [adversary_test.turned(degrees, promised) for degrees in _ANGLES]
+    turns = [adversary_test.turn_person(degrees, promised) for degrees in _ANGLES]
     frames = [
         {
             "degrees": degrees,

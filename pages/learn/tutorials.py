@@ -47,7 +47,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         ledger.record_uncovered("digits", "The PCA tutorial", "examples are not charged")
     outputs = _outputs(key, epsilon)
     remaining = iter(outputs)
-    for number, (kind, source) in enumerate(tutorial.filled(epsilon)):
+    for number, (kind, source) in enumerate(tutorial.cells_at(epsilon)):
         if kind != CODE:
             st.markdown(source)
             continue

@@ -18,7 +18,7 @@ from dpcore.privacy import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from dpcore.privacy.cap import spoken_down
+from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from pages import cached
 from pages.components import ledger, notices
@@ -153,10 +153,10 @@ def _draw_cap(accountant: Accountant | None, delta: float) -> None:
         return
     bound = accountant.bound_under_cap()
     share = cap.share(bound)
-    gaussian = spoken_down(cap.remaining(bound))
+    gaussian = say_rounded_down(cap.remaining(bound))
     remaining = f"One more Gaussian release may have ε = {gaussian} at most"
     if 0 < bound.epsilon < math.inf:
-        remaining += f", a pure one ε = {spoken_down(cap.remaining_pure(bound))}"
+        remaining += f", a pure one ε = {say_rounded_down(cap.remaining_pure(bound))}"
     st.progress(
         min(1.0, share),
         f"{percent(share)} of the cap ε = {plain(cap.epsilon)}, δ = {say_delta(cap.delta)}, is "

@@ -32,8 +32,8 @@ from dpcore.release.encoding import Reading
 from dpcore.release.examples import EXAMPLES, example
 from dpcore.release.inspection import inspect_table
 from dpcore.release.simulation import simulation_data
-from dpcore.release.table_file import SEPARATORS, TEXTS, WORKBOOK
-from dpcore.release.uploads import LARGEST_UPLOAD, UPLOADS, Upload, read_upload, uploaded
+from dpcore.release.table_file import SEPARATORS, TEXT_ENDINGS, WORKBOOK
+from dpcore.release.uploads import LARGEST_UPLOAD, UPLOADS, Upload, make_upload, read_upload
 from dpcore.spectra import align_signs
 from pages import cached, controls
 from pages.components import ledger, notices
@@ -130,7 +130,7 @@ def current() -> OwnTable:
 def take_example(name: str) -> OwnTable:
     """Use an example, with the dictionary that comes with it, as the table of this session."""
     columns, dictionary = example(name)
-    own = OwnTable(uploaded(f"{name}.csv", columns), _EXAMPLE_TITLES[name], is_example=True)
+    own = OwnTable(make_upload(f"{name}.csv", columns), _EXAMPLE_TITLES[name], is_example=True)
     _replace_table(own)
     apply_dictionary(own, dictionary)
     return own
@@ -358,7 +358,7 @@ def _read(name: str, content: bytes, **layout: Any) -> None:
         upload = read_upload(name, content, **layout)
     except (ParameterError, OSError) as error:
         st.session_state[_TROUBLE] = str(error)
-        may_have_another_layout = name.lower().endswith((*TEXTS, ".gz", WORKBOOK))
+        may_have_another_layout = name.lower().endswith((*TEXT_ENDINGS, ".gz", WORKBOOK))
         if may_have_another_layout and len(content) <= LARGEST_UPLOAD:
             st.session_state[_PENDING] = name, content
     else:

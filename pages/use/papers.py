@@ -73,10 +73,10 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         bind="query-params",
     )
     if name in FIGURES:
-        _show_panel(FIGURES[name].varied(repetitions=RUNS[runs]))
+        _show_panel(FIGURES[name].with_changes(repetitions=RUNS[runs]))
     else:
         quick = _QUICK_2012[name] if runs == "quick" else None
-        _show_figure_2012(FIGURES_2012[name].varied(repetitions=quick))
+        _show_figure_2012(FIGURES_2012[name].with_changes(repetitions=quick))
 
 
 def _figure_title(name: str) -> str:
@@ -99,7 +99,7 @@ def _show_overview() -> None:
     charts.show_figure(figure, key="papers_overview", alt=summarize_panels(states))
     st.caption("Lines: runs on this machine. Hollow markers: the authors' ten runs.")
     figures = [each for each in FIGURES.values() if dataset_status(each.base.dataset).ready]
-    missing = tuple(figure.varied(repetitions=RUNS["quick"]).sweep for figure in figures)
+    missing = tuple(figure.with_changes(repetitions=RUNS["quick"]).sweep for figure in figures)
     with st.expander(f"Run all {len(missing)} panels whose data are on this machine"):
         sweeps.watch(missing, lambda _: None, by_button="Run all")
 
@@ -161,7 +161,7 @@ def _sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
     if not repaired:
         return (figure.sweep,)
     truncations = (("truncation", ("svd", "psd")), *figure.sweep.vary)
-    return replace(figure.sweep, vary=truncations), figure.varied(**_REPAIRED).sweep
+    return replace(figure.sweep, vary=truncations), figure.with_changes(**_REPAIRED).sweep
 
 
 def _draw_panel(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> None:
@@ -200,7 +200,7 @@ def _comparison(figure: PaperFigure, rows: Sequence[Row]) -> str:
     part = " Only a part of this data set is on this machine." if compared.is_part else ""
     return (
         f"{compared.largest:.3f} is the largest difference from {compared.points} published means: "
-        f"{compared.ours:.3f} against {at.mean:.3f} ({PROTOCOLS[at.protocol].title}, "
+        f"{compared.live_mean:.3f} against {at.mean:.3f} ({PROTOCOLS[at.protocol].title}, "
         f"{figure.axis.partition(',')[0]} {at.value:g}).{part}"
     )
 
@@ -229,7 +229,7 @@ def _show_figure_2012(figure: Figure2012) -> None:
         ledger.charge_specs(figure.specs)
     sweeps.watch((figure.sweep,), partial(_draw_figure_2012, figure))
     notices.mark_not_private("Captured energy and accuracy", "are measured without noise.")
-    st.caption(f"{figure.note} {figure.ran_on} Source: {CITATION}")
+    st.caption(f"{figure.note} {figure.data_in_words} Source: {CITATION}")
     st.code(f"python -m dpcore reproduce {figure.name} --json", language="bash", wrap_lines=True)
 
 

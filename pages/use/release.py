@@ -23,7 +23,7 @@ from dpcore.figures.components import loading_bars, people_scatter, released_var
 from dpcore.figures.energy import energy_curves
 from dpcore.figures.images import component_strip
 from dpcore.privacy import composed_mu
-from dpcore.privacy.cap import spoken_down
+from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.release.certificate_label import share_in_words
 from dpcore.release.dictionary import Dictionary
@@ -227,7 +227,7 @@ def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> None:
             remaining = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
             st.markdown(
                 f"With this release: **{share_in_words(after)}**. The next one could then have "
-                f"ε = {spoken_down(cap.epsilon_of(remaining))} at most."
+                f"ε = {say_rounded_down(cap.epsilon_of(remaining))} at most."
             )
     others = _count_others(own, request.project)
     if others:

@@ -56,12 +56,12 @@ class _SharingMeans(Repetition):
 class _RememberedRows(SiteRows):
     """Rows whose moments around the last centre are kept."""
 
-    def around(self, centre: FloatArray, site: int | None = None, **how: int) -> FloatArray:
+    def moment_around(self, centre: FloatArray, site: int | None = None, **how: int) -> FloatArray:
         last, found = self.__dict__.setdefault("kept", (b"", {}))
         if last != centre.tobytes():
             last, found = self.__dict__["kept"] = centre.tobytes(), {}
         if site not in found:
-            found[site] = super().around(centre, site, **how)
+            found[site] = super().moment_around(centre, site, **how)
         return found[site]
 
 

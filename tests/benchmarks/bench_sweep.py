@@ -129,7 +129,7 @@ def memory(name: str) -> None:
 
 def _measured_memory(name: str) -> None:
     before = _peak()
-    figure = paper_figure(name).varied(repetitions=2)
+    figure = paper_figure(name).with_changes(repetitions=2)
     collect(figure.sweep, workers=2)
     peak = _peak() - before
     problem = local_problem(next(figure.cells()).problem_key())
@@ -164,8 +164,8 @@ def best_of(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
 def main() -> None:
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     for name in ("fig1-b", "fig1-k"):
-        panel(paper_figure(name).varied(repetitions=draws))
-    workers(paper_figure("fig1-b").varied(repetitions=max(2, draws)))
+        panel(paper_figure(name).with_changes(repetitions=draws))
+    workers(paper_figure("fig1-b").with_changes(repetitions=max(2, draws)))
     for name in ("fig1-b", "fig1-h", "fig1-e"):
         memory(name)
 

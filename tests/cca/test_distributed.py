@@ -80,7 +80,7 @@ def test_on_the_sphere_every_protocol_is_cca_of_directions(protocol, mean_share)
     pairs = pairs_at(replace(settings, budget=PrivacyBudget(math.inf, 0.01)))
     alone = rows.at([0]) if protocol == "local" else rows
     centre = alone.weights @ alone.means if mean_share != 0 else np.zeros(N_X + N_Y)
-    expected = canonical_pairs(alone.around(centre), N_X, 3)[2]
+    expected = canonical_pairs(alone.moment_around(centre), N_X, 3)[2]
     assert_allclose(pairs.mean, centre, atol=1e-12)
     assert_allclose(pairs.correlations, expected, atol=1e-9)
     guarantee = pairs_at(settings).guarantee

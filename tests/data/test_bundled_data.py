@@ -100,7 +100,7 @@ def test_mnist_small_has_every_numeral_and_a_bound_that_no_picture_can_exceed():
 
 def test_means_of_blocks_are_rounded_half_up():
     pictures = np.array([[[0, 1, 255, 255], [0, 1, 255, 254], [0, 0, 1, 1], [0, 1, 0, 0]]])
-    assert mnist_small.halved(pictures.astype(np.uint8)).tolist() == [[[1, 255], [0, 1]]]
+    assert mnist_small.halve_pictures(pictures.astype(np.uint8)).tolist() == [[[1, 255], [0, 1]]]
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -24,7 +24,7 @@ from dpcore.teaching.adversary_test import (
     first_direction,
     guarantee_of_noise,
     trade_off_rows,
-    turned,
+    turn_person,
 )
 
 budgets = st.builds(PrivacyBudget, st.sampled_from(EPSILONS), st.sampled_from(DELTAS))
@@ -76,7 +76,7 @@ def test_beliefs_start_from_the_prior_and_stay_ordered():
 @given(st.floats(-90, 90), budgets)
 def test_laws_of_the_direction_are_densities_and_keep_the_promise(degrees, budget):
     guarantee = guarantee_of_noise(budget)
-    turn = turned(degrees, guarantee)
+    turn = turn_person(degrees, guarantee)
     for law in (turn.law_before, turn.law_after):
         assert (law >= 0).all()
         # The trapezoid rule on a period; the sharpest law here is about 10 degrees wide.
@@ -86,7 +86,7 @@ def test_laws_of_the_direction_are_densities_and_keep_the_promise(degrees, budge
 
 
 def test_the_exact_direction_swings():
-    turn = turned(70, guarantee_of_noise(PrivacyBudget(1.0, 0.01)))
+    turn = turn_person(70, guarantee_of_noise(PrivacyBudget(1.0, 0.01)))
     assert turn.exact_turn > 60
     assert turn.private_shift < 0.25
     assert np.linalg.norm(np.vstack((turn.people, turn.after)), axis=1).max() <= 1 + 1e-12

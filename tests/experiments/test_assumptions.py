@@ -22,7 +22,7 @@ from dpcore.statistics import MECHANISMS, private_histogram, private_mean
 
 TRUSTED = {Assumption.TRUSTED_HOLDER}
 MASKED = {Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS}
-SUMMED = {Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS}
+TRUST_IN_SUM = {Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS}
 
 
 def assumed(guarantee: Guarantee) -> set[Assumption]:
@@ -45,7 +45,7 @@ def test_components(key):
     assert (Assumption.HONEST_SITES in found) == PROTOCOLS[key].is_distributed
     assert (Assumption.DISJOINT_SITES in found) == (PROTOCOLS[key].where is Where.EVERY_SITE)
     assert (found >= MASKED) == (key == "cape")
-    assert (found >= SUMMED) == (key == "securesum")
+    assert (found >= TRUST_IN_SUM) == (key == "securesum")
     assert (Assumption.EXACT_DRAWS in found) == (key == "ppca")
     assert (Assumption.VERDICT_WITH_HOLDER in found) == (key == "ppca")
 

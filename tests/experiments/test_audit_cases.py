@@ -259,11 +259,11 @@ def test_a_denoiser_that_reads_what_it_may_not_is_caught(bug, monkeypatch):
     """And the one that stands there is not: false alarm FALSE_ALARM at most, for each. What is
     exact tells the two data sets apart at every trial, which no bound misses."""
     plant, case = BUGS_OF_DENOISERS[bug]
-    judged = partial(audit, n_trials=400, confidence=1 - FALSE_ALARM)
-    sound = judged(case(), rng=np.random.default_rng())
+    judge_first = partial(audit, n_trials=400, confidence=1 - FALSE_ALARM)
+    sound = judge_first(case(), rng=np.random.default_rng())
     assert not sound.breaks_claim, sound.row()
     plant(monkeypatch)
-    assert judged(case(), rng=np.random.default_rng()).breaks_claim
+    assert judge_first(case(), rng=np.random.default_rng()).breaks_claim
 
 
 CODED = [
@@ -282,8 +282,8 @@ def test_half_the_noise_in_coded_matrices_is_caught(case, monkeypatch):
     def planted(draw: Draw, number: int) -> NoisySite:
         found = sound(draw, number)
         exact = draw.moment_around(draw.centre, number)
-        halved = (found.noisy + exact) / 2
-        return NoisySite(halved, found.n_samples, found.sigma / 2, found.noise)
+        halve_pictures = (found.noisy + exact) / 2
+        return NoisySite(halve_pictures, found.n_samples, found.sigma / 2, found.noise)
 
     monkeypatch.setattr(Draw, "noisy_site", planted)
     n_trials = 1_500 if case.centring == "sphere" else 1_000

@@ -392,11 +392,11 @@ def part_of(partition: str, sites: tuple[int, ...] | None) -> Charge:
 
 
 def test_merging_with_a_charge_of_all_sites_charges_all_sites():
-    assert part_of("five", None).merged(part_of("five", (0,))).release.sites is None
-    assert part_of("five", (0,)).merged(part_of("five", None)).release.sites is None
-    assert part_of("five", (1,)).merged(part_of("five", (0,))).release.sites == (0, 1)
+    assert part_of("five", None).merge(part_of("five", (0,))).release.sites is None
+    assert part_of("five", (0,)).merge(part_of("five", None)).release.sites is None
+    assert part_of("five", (1,)).merge(part_of("five", (0,))).release.sites == (0, 1)
 
 
 def test_charges_of_two_partitions_are_not_merged():
     with pytest.raises(ParameterError, match="partition"):
-        part_of("five", (0,)).merged(part_of("four", (0,)))
+        part_of("five", (0,)).merge(part_of("four", (0,)))

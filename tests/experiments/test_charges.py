@@ -78,10 +78,10 @@ def test_rows_cost_what_the_run_behind_them_costs(change):
     assert by_rows.keys() == by_run.keys()
     for key, charge in by_rows.items():
         theirs = by_run[key]
-        assert (charge.numbers, charge.seen, charge.what) == (
+        assert (charge.numbers, charge.algorithms, charge.quantities) == (
             theirs.numbers,
-            theirs.seen,
-            theirs.what,
+            theirs.algorithms,
+            theirs.quantities,
         )
         assert charge.release.mu == pytest.approx(theirs.release.mu, rel=1e-12)
         assert charge.release.partition == theirs.release.partition
@@ -175,7 +175,7 @@ def statistic(spec: StatisticSpec = MEAN, dataset: str | None = "digits", column
 def test_a_laplace_mean_is_one_pure_release():
     charge = statistic()
     assert (charge.release.epsilon, charge.release.delta) == (1.0, 0.0)
-    assert (charge.release.mechanism, charge.what, charge.draws) == ("laplace", ("mean",), 1)
+    assert (charge.release.mechanism, charge.quantities, charge.draws) == ("laplace", ("mean",), 1)
     book = account(charge, statistic())
     assert book.n_releases == 1
     # Kairouz, Oh & Viswanath's worst release at delta = 0.01.
@@ -216,7 +216,7 @@ def pipeline(spec: ClassificationSpec):
 
 def test_both_stages_of_a_private_classifier_are_paid():
     pca, training = pipeline(PIPELINE)
-    assert (pca.what, training.what) == (("components",), ("classifier",))
+    assert (pca.quantities, training.quantities) == (("components",), ("classifier",))
     assert pca.release.epsilon == pytest.approx(0.3, rel=1e-6)
     assert pca.release.mu is not None
     assert (training.release.epsilon, training.release.delta) == (0.7, 0.0)
@@ -271,12 +271,12 @@ def pairs(spec: CcaSpec = PAIRS, source=SOURCE):
 def test_protocols_that_read_the_same_joint_moments_share_a_payment():
     charges = pairs(replace(PAIRS, preparation="bounded"))
     assert [charge.draws for charge in charges] == [2, 2, 2]
-    assert charges[1].seen == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
+    assert charges[1].algorithms == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
     # On the sphere a site alone centres by a mean of its own: another moment.
     alone = pairs()[2]
-    assert pairs()[1].seen == ("CCA: Proxies", "CCA: Full moments")
-    assert alone.seen == ("CCA: One site alone",)
-    assert all(charge.what == ("canonical pairs",) for charge in charges)
+    assert pairs()[1].algorithms == ("CCA: Proxies", "CCA: Full moments")
+    assert alone.algorithms == ("CCA: One site alone",)
+    assert all(charge.quantities == ("canonical pairs",) for charge in charges)
     assert all(charge.release.dataset == "digits" for charge in charges)
 
 

@@ -55,9 +55,9 @@ def test_the_best_attacker_stays_at_its_law_and_below_the_bound():
     noise = np.sqrt(2) / guarantee_mu(guarantee)
     assert kstest((rounds.leanings - rounds.is_in) / noise, "norm").pvalue > FALSE_ALARM
     right = int(((rounds.leanings > 0.5) == rounds.is_in).sum())
-    low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], n_rounds, rounds.best_here)
+    low, high = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], n_rounds, rounds.best_rate)
     assert low <= right <= high
-    assert 0.5 < rounds.best_here < best_guess(guarantee)
+    assert 0.5 < rounds.best_rate < best_guess(guarantee)
     assert rounds.pictures @ row == pytest.approx(rounds.leanings[:2])
 
 

@@ -33,7 +33,7 @@ FAMILIES: dict[str, Grid] = {
         ComplexitySpec(epsilon=2.0, correlation=0.5, repetitions=20),
         (("n_features", (5, 10)), ("mechanism", ("ppca", "modsulq"))),
     ),
-    "2012 figures": FIGURES_2012["2012-fig2"].varied(repetitions=2).sweep,
+    "2012 figures": FIGURES_2012["2012-fig2"].with_changes(repetitions=2).sweep,
     "central": Sweep(
         replace(VARIANTS["modsulq"].of(central_spec(RunSpec())), repetitions=2),
         (("epsilon", (0.5, 1.0)), ("components", (2, 4))),

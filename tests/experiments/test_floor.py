@@ -114,7 +114,7 @@ def test_no_row_is_read_for_a_floor(preparation):
     empty = remove_data(problem.moments)
     assert not empty.means.any()
     if preparation == "sphere":
-        assert not empty.around(np.ones(empty.n_features), 0).any()
+        assert not empty.moment_around(np.ones(empty.n_features), 0).any()
         with pytest.raises(RuntimeError, match="reads no rows"):
             _ = empty.rows
     else:

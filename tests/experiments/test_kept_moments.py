@@ -52,7 +52,7 @@ def assert_same(one: Problem, other: Problem) -> None:
             if isinstance(left, SiteRows):
                 assert all(map(np.array_equal, left.sites, right.sites))
                 assert_same_arrays(left, right, "means", "n_samples")
-                left, right = left.as_they_are, right.as_they_are
+                left, right = left.unscaled_moments, right.unscaled_moments
             assert_same_arrays(left, right, "second_moments", "means", "n_samples")
         elif isinstance(left, np.ndarray):
             assert left.dtype == right.dtype and np.array_equal(left, right)

@@ -46,7 +46,7 @@ def test_a_panel_is_what_its_rows_say(store):
 
 
 def test_only_draws_that_are_there_for_every_value_count(store):
-    collect(PANEL.varied(repetitions=2).sweep, store=store)
+    collect(PANEL.with_changes(repetitions=2).sweep, store=store)
     one_value = Sweep(PANEL.base, (("epsilon", (0.1,)),))
     collect(one_value, store=store)
     assert stored_draws(one_value, store)[0] == 4

@@ -23,7 +23,7 @@ from dpcore.papers.dpdispca import (
 )
 
 
-def rows_of(figure, curves, draws=4, luck=0.001, random_ratio=0.1):
+def rows_of(figure, curves, draws=4, chance_limit=0.001, random_ratio=0.1):
     """Rows of a panel with given means; draws share most of their luck."""
     return [
         {
@@ -31,7 +31,7 @@ def rows_of(figure, curves, draws=4, luck=0.001, random_ratio=0.1):
             "protocol": protocol,
             figure.field: value,
             "repetition": draw,
-            "energy_ratio": mean + 0.05 * draw + luck * ((-1) ** (draw + i)),
+            "energy_ratio": mean + 0.05 * draw + chance_limit * ((-1) ** (draw + i)),
             "random_ratio": random_ratio,
         }
         for i, (protocol, means) in enumerate(curves.items())
@@ -116,7 +116,7 @@ def test_the_largest_difference_is_found():
 @pytest.mark.parametrize("name", ["fig1-a", "fig1-d", "fig1-g", "fig1-j", "fig2-synthetic"])
 def test_synthetic_lands_on_the_published_curves(name):
     """Means of three draws against means of ten: within 0.03."""
-    figure = paper_figure(name).varied(repetitions=3)
+    figure = paper_figure(name).with_changes(repetitions=3)
     found = compare_with_published(name, collect(figure.sweep, workers=2).rows)
     assert found.points == len(published_points_of(name))
     assert found.largest < 0.03
@@ -127,7 +127,7 @@ def test_synthetic_lands_on_the_published_curves(name):
 def test_mnist_lands_on_the_published_curves(name, datasets_home, monkeypatch):
     """Means of a few draws against means of ten: within 0.02."""
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
-    figure = paper_figure(name).varied(repetitions=4 if name == "fig2-mnist" else 1)
+    figure = paper_figure(name).with_changes(repetitions=4 if name == "fig2-mnist" else 1)
     found = compare_with_published(name, collect(figure.sweep, workers=2).rows)
     assert found.points == len(published_points_of(name))
     assert found.largest < 0.02
@@ -135,7 +135,7 @@ def test_mnist_lands_on_the_published_curves(name, datasets_home, monkeypatch):
 
 def test_a_part_of_covtype_says_so(datasets_home, monkeypatch):
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
-    figure = paper_figure("fig1-f").varied(repetitions=1)
+    figure = paper_figure("fig1-f").with_changes(repetitions=1)
     result = collect(figure.sweep)
     if not result.skipped:
         pytest.skip("the whole of covtype is here")
@@ -216,7 +216,7 @@ def test_a_lower_dimension_needs_less_epsilon():
     for name, shift in (("fig1-c", 0.0), ("fig1-a", 0.1), ("fig1-b", 0.2)):
         figure = paper_figure(name)
         means = [max(0.1, min(1.0, 0.2 * i - 0.4 - shift)) for i in range(9)]
-        rows[name] = rows_of(figure, {"dpdis": means}, luck=0)
+        rows[name] = rows_of(figure, {"dpdis": means}, chance_limit=0)
     verdict = check_dimension(rows)
     assert verdict.holds is True
     assert "covtype (D = 54)" in verdict.sentence
@@ -226,7 +226,7 @@ def test_a_lower_dimension_needs_less_epsilon():
 
 def test_where_a_curve_crosses_a_level():
     figure = paper_figure("fig1-b")
-    curves = Curves(rows_of(figure, {"dpdis": RISING}, draws=1, luck=0), "epsilon")
+    curves = Curves(rows_of(figure, {"dpdis": RISING}, draws=1, chance_limit=0), "epsilon")
     assert crossing(curves.means("dpdis"), 0.25) == pytest.approx((0.05 * 0.1) ** 0.5)
     assert crossing(curves.means("dpdis"), 0.05) == 0.001
     assert crossing(curves.means("dpdis"), 0.9) is None

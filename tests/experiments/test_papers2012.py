@@ -98,12 +98,12 @@ def test_figure_2_on_rows_that_break_the_bound_crosses():
 
 @pytest.mark.parametrize("name", ["localization", "insurance"])
 def test_figure_1_is_as_the_paper_says(official, name):
-    figure = FIGURES_2012[f"2012-fig1-{name}"].varied(repetitions=1)
+    figure = FIGURES_2012[f"2012-fig1-{name}"].with_changes(repetitions=1)
     rows = rows_of(figure)
     assert all(verdict.holds for verdict in figure.judge(rows)), figure.judge(rows)
     skipped = {spec.samples for spec in absent(figure)}
     assert {row["samples"] for row in rows} | skipped == set(figure.values)
-    assert str(max(row["samples"] for row in rows))[:2] in figure.ran_on.replace(",", "")
+    assert str(max(row["samples"] for row in rows))[:2] in figure.data_in_words.replace(",", "")
 
 
 def test_a_single_draw_cannot_tell():
@@ -122,7 +122,7 @@ def test_welch_sees_a_difference_and_not_luck(rng):
     apart = welch((1 + rng.standard_normal(200)).tolist(), rng.standard_normal(200).tolist())
     # At level 0.001 a difference of ten standard errors is beyond luck whatever the seed.
     assert apart.sign == 1
-    assert abs(same.mean) < 10 * same.luck
+    assert abs(same.mean) < 10 * same.chance_limit
 
 
 def test_the_svm_learns_a_line_and_falls_back_to_the_majority(rng):
@@ -176,7 +176,7 @@ def test_recorded_units_undo_the_encoding(rng):
 
 def test_table_1_comes_close_to_the_published_row(official):
     """One permutation of five; random subspaces vary by a point between rounds."""
-    figure = table_1(TASKS[:1]).varied(repetitions=1)
+    figure = table_1(TASKS[:1]).with_changes(repetitions=1)
     rows = rows_of(figure)
     assert len(rows) == len(PROTOCOLS) * 5
     for key, mean, _ in TASKS[0].published:
@@ -186,10 +186,10 @@ def test_table_1_comes_close_to_the_published_row(official):
 
 
 def test_where_the_label_is_a_feature_the_table_says_so(official):
-    figure = table_1(TASKS[2:]).varied(repetitions=1)
+    figure = table_1(TASKS[2:]).with_changes(repetitions=1)
     rows = rows_of(figure)
     assert {row["task"] for row in rows} == {task.title for task in TASKS[2:]}
-    assert "it includes the activity" in figure.ran_on
+    assert "it includes the activity" in figure.data_in_words
     assert len(figure.judge(rows)) == 5
 
 

@@ -139,8 +139,8 @@ def test_mixed_noise_composes_to_no_more_than_the_quick_bound():
     laplace = Guarantee(None, 0.5, 0.0, "laplace", "the curator")
     account.charge(Charge(Release.of(laplace, key="mean", label="", dataset="digits"), THREE))
     spent = account.composed()
-    assert spent.epsilon(DELTA) <= spent.added_up(DELTA)
-    assert spent.added_up(DELTA) == pytest.approx(2.5, rel=1e-6)
+    assert spent.epsilon(DELTA) <= spent.basic_bound(DELTA)
+    assert spent.basic_bound(DELTA) == pytest.approx(2.5, rel=1e-6)
 
 
 CAP = Cap(2.0, DELTA)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.experiments.budget_split import SHARES, along_the_share, best_split
+from dpcore.experiments.budget_split import SHARES, best_split, specs_by_share
 from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.classification_problem import people_steps
 
@@ -20,7 +20,7 @@ def rows_of(errors: dict[float, list[float]]) -> list[dict]:
 
 
 def test_two_parts_are_all_of_it():
-    specs = along_the_share(ClassificationSpec(epsilon=2.0))
+    specs = specs_by_share(ClassificationSpec(epsilon=2.0))
     assert [spec.pca_share for spec in specs] == list(SHARES)
     assert all(spec.pca_share + spec.training_share == pytest.approx(1) for spec in specs)
 
@@ -31,11 +31,11 @@ def test_the_best_and_what_cannot_be_told_from_it():
     )
     assert best.share == 0.3
     assert best.error == pytest.approx(0.25)
-    assert best.ties == (0.6,)
+    assert best.close_shares == (0.6,)
 
 
 def test_one_draw_tells_nothing_apart():
-    assert best_split(rows_of({0.0: [0.5], 0.3: [0.2]})).ties == (0.0,)
+    assert best_split(rows_of({0.0: [0.5], 0.3: [0.2]})).close_shares == (0.0,)
 
 
 @given(st.integers(40, 10**6))

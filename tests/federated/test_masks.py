@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.federated.guard import Guard
-from dpcore.federated.masks import masked, public_key_of, sum_of_masked
+from dpcore.federated.masks import add_masks, public_key_of, sum_of_masked
 from dpcore.federated.messages import MOMENT, SUM, Request, values_from
 from dpcore.federated.plan import FederatedPlan
 from dpcore.release.dictionary import Column, Dictionary
@@ -26,7 +26,7 @@ WHOLE = st.integers(-(2**60), 2**60)
 
 
 def sent(name: str, numbers, roster=NAMES, purpose: str = "p"):
-    return masked(np.array(numbers), OWN[name], name, KEYS, roster, purpose)
+    return add_masks(np.array(numbers), OWN[name], name, KEYS, roster, purpose)
 
 
 @settings(max_examples=20)
@@ -59,7 +59,7 @@ def test_another_purpose_or_roster_is_another_mask(change):
 def test_a_key_that_gives_no_secret_is_refused():
     """The shared secret of a point of small order is public."""
     with pytest.raises(ValueError, match="shared key"):
-        masked(np.zeros(2, np.int64), OWN["a"], "a", KEYS | {"b": "00" * 32}, ("a", "b"), "p")
+        add_masks(np.zeros(2, np.int64), OWN["a"], "a", KEYS | {"b": "00" * 32}, ("a", "b"), "p")
 
 
 @pytest.fixture

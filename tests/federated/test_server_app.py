@@ -65,7 +65,7 @@ class FakeGrid:
         else:
             config = {"guard": str(self.sockets[node])}
             context = Context(1, node, config, RecordDict(), {})
-            content = client_app.carry(message, context).content
+            content = client_app.forward_call(message, context).content
         reply = (
             Message(content, reply_to=message)
             if isinstance(content, RecordDict)

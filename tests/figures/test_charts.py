@@ -12,7 +12,14 @@ import plotly.graph_objects as go
 import pytest
 
 from dpcore.figures.energy import energy_curves, protocol_dots
-from dpcore.figures.style import FREE_LOOKS, PERCENT_RANGE, error_range, faded, log_ticks, look_of
+from dpcore.figures.style import (
+    FREE_LOOKS,
+    PERCENT_RANGE,
+    error_range,
+    log_ticks,
+    look_of,
+    with_opacity,
+)
 from dpcore.pca.protocols.register import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +127,7 @@ def test_titles_on_figures_and_in_the_register_agree():
 
 
 def test_faded_is_the_same_colour():
-    assert faded("#0072B2", 0.25) == "rgba(0,114,178,0.25)"
+    assert with_opacity("#0072B2", 0.25) == "rgba(0,114,178,0.25)"
 
 
 def test_ticks_are_powers_of_ten_with_plain_labels():

@@ -60,7 +60,7 @@ def test_a_panel_runs_and_its_claims_are_checked(open_page, monkeypatch):
 
 
 def test_a_cancelled_run_waits_for_a_click(open_page, monkeypatch):
-    monkeypatch.setitem(FIGURES, "fig1-a", SMALL.varied(repetitions=50, seed=5))
+    monkeypatch.setitem(FIGURES, "fig1-a", SMALL.with_changes(repetitions=50, seed=5))
     at = open_page("papers")
     cancel = [each for each in at.button if each.label == "Cancel"]
     cancel[0].click().run()

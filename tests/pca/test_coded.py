@@ -45,7 +45,7 @@ def test_entries_of_a_table_arrive_within_half_a_step(rng, bases, noise):
 
 def test_all_coefficients_of_pictures_arrive_if_they_are_above_the_noise(rng):
     site = site_of(rng, sigma_of_average=1e-9)
-    error = picture_basis(SHAPE).into(decode_site(sent(site)).values - site.noisy)
+    error = picture_basis(SHAPE).to_basis(decode_site(sent(site)).values - site.noisy)
     assert np.abs(error).max() <= STEP * SIGMA / np.sqrt(2) / 2 * (1 + 1e-6)
 
 

@@ -70,7 +70,7 @@ def test_a_noisy_matrix_of_everybody_is_denoised_once(moments, settings, key):
     """With the sigma of the noise in it, and from nothing but it."""
     average = PROTOCOLS[key].average(drawn(key, moments, settings))
     noise = average.noise or settings.noise
-    answer = denoise(average.spectrum.matrix, average.sigma_left, bases=BASES, noise=noise)
+    answer = denoise(average.spectrum.matrix, average.remaining_sigma, bases=BASES, noise=noise)
     expected = Spectrum(answer).leading(4)[1]
     found = PROTOCOLS[key].release(drawn(key, moments, settings)).components
     np.testing.assert_array_equal(found, expected)
@@ -139,7 +139,7 @@ def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settin
 def test_several_settings_on_one_draw_are_each_alone(moments, settings, key):
     several = [settings, replace(settings, bases=()), replace(settings, bases=(COLUMNS,))]
     several += [replace(each, intermediate_dim=5, n_components=3) for each in several]
-    draws = drawn(key, moments, several[0]).several(several)
+    draws = drawn(key, moments, several[0]).draws_with(several)
     for draw, each in zip(draws, several, strict=True):
         together = PROTOCOLS[key].release(draw)
         alone = PROTOCOLS[key].release(drawn(key, moments, each))

@@ -52,7 +52,8 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "protocol", [k for k, entry in PROTOCOLS.items() if entry.has_sites and not entry.is_alone]
+    "protocol",
+    [k for k, each in PROTOCOLS.items() if each.has_sites and not each.reads_first_site_only],
 )
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
     """R = D, ε = ∞ (issue: 1e-8 in projector distance)."""

@@ -344,7 +344,7 @@ def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, box, rng, fals
         away = mean - sites.means[0]
         lengths.append(np.linalg.norm(away) if box is None else np.abs(away / box).max())
         matrix = (found.components.T * found.eigenvalues) @ found.components
-        entries.append((matrix - sites.around(centre_of_sphere(mean, box)))[0, 0])
+        entries.append((matrix - sites.moment_around(centre_of_sphere(mean, box)))[0, 0])
     assert found.guarantee == guarantee_of_wishart(settings, [400], 12)
     assert found.guarantee.epsilon == 0.7
     of_mean, of_moment = (part * 0.7 for part in (settled.mean_share, 1 - settled.mean_share))

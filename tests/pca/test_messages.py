@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, MessageError, SiteMessage, decode_message, encode_message
-from dpcore.pca.messages import message_length, sent
+from dpcore.pca.messages import message_length, transmit
 from dpcore.pca.protocols.distributed import dpdis, full
 from dpcore.pca.settings import PRECISIONS
 from dpcore.spectra import projector_distance
@@ -95,7 +95,7 @@ def test_what_is_sent_is_what_is_decoded(rng):
         (whole(rng), "float16"),
         (whole(rng), "rounded:0.5"),
     ):
-        arrived, length = sent(message, encoding, rng=np.random.default_rng(5))
+        arrived, length = transmit(message, encoding, rng=np.random.default_rng(5))
         data = encode_message(message, encoding, rng=np.random.default_rng(5))
         assert length == len(data)
         np.testing.assert_array_equal(arrived.values, decode_message(data).values)

@@ -25,7 +25,7 @@ from dpcore.pca.assessment import (
     gaps,
     probes,
 )
-from dpcore.pca.assessment.smoothing import RankGroups, smoothed
+from dpcore.pca.assessment.smoothing import RankGroups, smooth
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import (
     COLUMNS,
@@ -217,7 +217,7 @@ def test_intervals_hold_where_the_noise_would_hide_all_but_the_public_basis_show
     for _ in range(draws):
         estimates = true + sigma * np.sqrt(sizes) * rng.standard_normal(len(true))
         groups = RankGroups(first, 0.8 * energies, estimates, noise, 0 * noise)
-        low, high = smoothed(groups, n_components, 1.0).captured.interval
+        low, high = smooth(groups, n_components, 1.0).captured.interval
         held += low <= true[:n_components].sum() <= high
     assert held >= binom.ppf(false_alarm, draws, 0.9)
 
@@ -377,7 +377,7 @@ def test_every_protocol_tells_of_its_denoised_release(
         draw = Draw(moments, settings, Repetition(number))
         own, average = entry.assess(draw), entry.average(draw)
         components = entry.release(draw).components
-        exact = draw.moment_around(average.centre, 0 if entry.is_alone else None)
+        exact = draw.moment_around(average.centre, 0 if entry.reads_first_site_only else None)
         assert average.total == (1.0 if on_sphere else None)
         if on_sphere:
             assert exact.trace() == pytest.approx(1, abs=1e-6)

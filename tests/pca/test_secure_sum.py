@@ -58,13 +58,14 @@ def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, hone
     )
     assert max(by_hand.values()) == pytest.approx(settings.budget.epsilon, rel=1e-9)
     assert found.guarantee == guarantee_of_summands(settings, draw.n_samples, 5)
-    assert found.sigma_left == pytest.approx(math.sqrt(n_there) * sigma)
+    assert found.remaining_sigma == pytest.approx(math.sqrt(n_there) * sigma)
 
 
 def test_with_everybody_there_it_is_cape_under_masks_without_bound(settings):
     draw = Draw(at_sites(), replace(settings, masks="wide"), Repetition(1))
     ours, theirs, holder = (
-        average(draw).sigma_left for average in (BY_SUMMANDS.average, masked_average, noisy_pool)
+        average(draw).remaining_sigma
+        for average in (BY_SUMMANDS.average, masked_average, noisy_pool)
     )
     assert ours == pytest.approx(theirs)
     # All but one counted on: 6 noises, of which 5 would do.
@@ -78,9 +79,9 @@ def test_the_noise_in_the_sum_follows_its_law(settings, dropped, false_alarm):
     found = BY_SUMMANDS.average(draw)
     entries = found.spectrum.matrix + np.outer(found.centre, found.centre)
     # Isometric noise has half the variance off the diagonal.
-    upper = math.sqrt(2) * entries[np.triu_indices(300, 1)] / found.sigma_left
+    upper = math.sqrt(2) * entries[np.triu_indices(300, 1)] / found.remaining_sigma
     assert stats.kstest(upper, "norm").pvalue > false_alarm
-    weight = found.mean_sigma / found.sigma_left
+    weight = found.mean_sigma / found.remaining_sigma
     assert weight == pytest.approx(math.sqrt(2 * 0.8 / 0.2))
     assert stats.kstest(found.centre / found.mean_sigma, "norm").pvalue > false_alarm
 

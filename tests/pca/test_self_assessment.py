@@ -176,13 +176,13 @@ def test_every_protocol_tells_of_the_very_release(
         np.testing.assert_array_equal(
             average.subspace(settings).components, entry.release(draw).components
         )
-        there = moments.at((0,)) if entry.is_alone else moments
+        there = moments.at((0,)) if entry.reads_first_site_only else moments
         exact, mean = there.pooled(), there.weights @ there.means
         if average.mean_sigma > 0:
             exact = exact - np.outer(mean, mean)
         own, components = entry.assess(draw), average.subspace(settings).components
         if own is None:
-            assert average.of_proxies and average.mean_sigma > 0
+            assert average.from_proxies and average.mean_sigma > 0
             return
         errors.append(
             (own.captured.value - captured_energy(components, exact)) / own.captured.standard_error

@@ -15,7 +15,7 @@ from dpcore.pca.protocols.first_site import local
 from dpcore.pca.protocols.holder import pooled
 from dpcore.pca.protocols.masked import cape
 from dpcore.pca.protocols.references import exact
-from dpcore.pca.protocols.sequential import guarantee_of_chain, join, sequential
+from dpcore.pca.protocols.sequential import guarantee_of_chain, join_proxies, sequential
 from dpcore.pca.settings import sites_that_answer
 from dpcore.privacy import Adversary, PrivacyBudget
 from dpcore.spectra import SiteMoments, projector_distance, site_moments
@@ -86,7 +86,7 @@ def test_with_every_direction_kept_a_chain_is_dpdis():
 
 def test_joining_weighs_by_people():
     first, second = (own_proxy(site, SETTINGS) for site in (0, 3))
-    joined = join(first, second, D)
+    joined = join_proxies(first, second, D)
     expected = (30 * first.values @ first.values.T + 60 * second.values @ second.values.T) / 90
     np.testing.assert_allclose(joined.values @ joined.values.T, expected, atol=1e-12)
     assert joined.n_samples == 90

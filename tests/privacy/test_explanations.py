@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dpcore.privacy import ASSUMED, EXPLANATIONS, STATED, Assumption, explained
+from dpcore.privacy import ASSUMED, EXPLANATIONS, STATED, Assumption, explanation_of
 
 EVERYTHING = (*STATED.values(), *ASSUMED.values())
 
@@ -14,8 +14,8 @@ EVERYTHING = (*STATED.values(), *ASSUMED.values())
 def test_whatever_the_card_states_or_assumes_is_explained():
     assert set(STATED) == set(EXPLANATIONS)
     assert set(ASSUMED) == set(Assumption)
-    assert explained("asked") is STATED["asked"]
-    assert explained(Assumption.PUBLIC_BOUND) is ASSUMED[Assumption.PUBLIC_BOUND]
+    assert explanation_of("asked") is STATED["asked"]
+    assert explanation_of(Assumption.PUBLIC_BOUND) is ASSUMED[Assumption.PUBLIC_BOUND]
 
 
 @pytest.mark.parametrize("each", EVERYTHING, ids=lambda each: each.anchor)

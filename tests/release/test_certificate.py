@@ -23,7 +23,7 @@ from dpcore.privacy.label import SCHEMA as LABEL_SCHEMA
 from dpcore.release import Column, Dictionary, Table, calibrated, load_release
 from dpcore.release.certificate import as_json
 from dpcore.release.encoding import grid_blocks
-from dpcore.release.integer_rows import GRID, LENGTH, of_length
+from dpcore.release.integer_rows import GRID, LENGTH, scale_to_length
 from dpcore.release.normal_sampler import DISTANCE
 from dpcore.release.verification import verify
 
@@ -327,7 +327,7 @@ def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionar
     for number in range(20):
         released = make(f"r{number}", n_components=3, epsilon=0.4, cap=(5.0, 1e-5))
         (rows,) = grid_blocks(exact, dictionary)
-        prepared = of_length(rows - np.rint(released.mean_ * GRID), LENGTH) / LENGTH
+        prepared = scale_to_length(rows - np.rint(released.mean_ * GRID), LENGTH) / LENGTH
         along = ((prepared @ released.components_.T) ** 2).sum(axis=0) / (prepared**2).sum()
         low, high = released.explained_variance_ratio_interval_
         n_covered += (low <= along) & (along <= high)

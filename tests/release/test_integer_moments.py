@@ -18,7 +18,7 @@ from dpcore.release.integer_moments import (
     exact_sum,
     noisy_second_moment,
 )
-from dpcore.release.integer_rows import GRID, LENGTH, of_length, on_grid
+from dpcore.release.integer_rows import GRID, LENGTH, clip_to_grid, scale_to_length
 
 ENTRIES = st.integers(-2 * GRID, 2 * GRID)
 ROWS = hnp.arrays(np.int64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=ENTRIES)
@@ -34,7 +34,7 @@ def _length_by_definition(row: list[int], length: int, reach: int) -> list[int]:
 
 @given(ROWS, st.sampled_from([0, 1, 777, GRID, 5 * GRID]), st.sampled_from([1, 3, LENGTH, GRID]))
 def test_scaled_rows_equal_integer_arithmetic(rows, reach, length):
-    got = of_length(rows.astype(float), length, reach)
+    got = scale_to_length(rows.astype(float), length, reach)
     expected = [_length_by_definition(row.tolist(), length, reach) for row in rows]
     np.testing.assert_array_equal(got, np.array(expected).reshape(rows.shape))
     assert all(sum(int(y) ** 2 for y in row) <= length**2 for row in got)
@@ -44,7 +44,7 @@ def test_lengths_are_bounded_at_ten_thousand_features():
     rng = np.random.default_rng()
     rows = np.rint(rng.uniform(-2 * GRID, 2 * GRID, (5, 10_000)))
     rows[0] = 2 * GRID
-    for row in of_length(rows, LENGTH):
+    for row in scale_to_length(rows, LENGTH):
         assert sum(int(y) ** 2 for y in row) <= LENGTH**2
         assert np.linalg.norm(row) > 0.997 * LENGTH
 
@@ -52,15 +52,15 @@ def test_lengths_are_bounded_at_ten_thousand_features():
 @pytest.mark.parametrize("length", [LENGTH, 3 * 777])
 def test_rows_are_scaled_in_place(length):
     rows = np.rint(np.random.default_rng().uniform(-GRID, GRID, (5, 9)))
-    expected = of_length(rows.copy(), length)
-    assert of_length(rows, length, out=rows) is rows and (rows == expected).all()
+    expected = scale_to_length(rows.copy(), length)
+    assert scale_to_length(rows, length, out=rows) is rows and (rows == expected).all()
 
 
 def test_norms_at_and_next_to_integers():
     """The root of the squared norm is an integer, or close to one."""
     k = np.arange(1, 2**19, 997, dtype=float)
     for rows in (np.stack([k, 0 * k], 1), np.stack([k, 1 + 0 * k], 1)):
-        got = of_length(rows, LENGTH)
+        got = scale_to_length(rows, LENGTH)
         expected = [_length_by_definition([int(x) for x in row], LENGTH, 0) for row in rows]
         np.testing.assert_array_equal(got, expected)
 
@@ -70,7 +70,7 @@ def test_no_number_leaves_the_grid(value, lower, width, part):
     upper = lower + width
     if lower < upper <= 1e150:
         middle = min(max(lower + part * (upper - lower), lower), upper)
-        (got,) = on_grid(np.array([value]), lower, upper, middle)
+        (got,) = clip_to_grid(np.array([value]), lower, upper, middle)
         assert abs(got) <= GRID and got == int(got)
         if math.isnan(value):
             assert got == 0
@@ -79,14 +79,14 @@ def test_no_number_leaves_the_grid(value, lower, width, part):
 def test_ends_of_the_grid():
     values = np.array([-5.0, 0, 4, 10, np.inf, -np.inf, np.nan])
     expected = np.array([-4, -4, 0, 6, 6, -4, 0]) / 6 * GRID
-    np.testing.assert_array_equal(on_grid(values, 0, 10, 4), np.rint(expected))
+    np.testing.assert_array_equal(clip_to_grid(values, 0, 10, 4), np.rint(expected))
 
 
 @pytest.mark.parametrize("panel", [1, 3, 1024])
 def test_the_second_moment_is_exact_in_any_block(monkeypatch, panel):
     monkeypatch.setattr(integer_moments, "_PANEL", panel)
     rng = np.random.default_rng()
-    rows = of_length(np.rint(rng.uniform(-GRID, GRID, (500, 7))), LENGTH)
+    rows = scale_to_length(np.rint(rng.uniform(-GRID, GRID, (500, 7))), LENGTH)
     whole = rows.astype(object).T @ rows.astype(object)
     monkeypatch.setattr(integer_moments, "_ROWS_AT_ONCE", 64)
     for blocks in ([rows], np.array_split(rows, 9)):
@@ -120,7 +120,7 @@ def test_the_sensitivity_of_the_second_moment_holds(m, n_others, data):
     shape = hnp.array_shapes(min_dims=1, max_dims=1, min_side=3, max_side=3)
     rows = hnp.arrays(np.int64, shape, elements=ENTRIES)
     draw = [data.draw(rows) for _ in range(m + min(n_others, m))]
-    mine, yours = (of_length(np.array(part).reshape(-1, 3).astype(float), LENGTH)
+    mine, yours = (scale_to_length(np.array(part).reshape(-1, 3).astype(float), LENGTH)
                    for part in (draw[:m], draw[m:]))  # fmt: skip
     change = exact_second_moment([mine], 3) - exact_second_moment([yours], 3)
     assert sum(int(x) ** 2 for x in change.ravel()) <= 2 * (m * LENGTH**2) ** 2

@@ -37,7 +37,7 @@ def smooth_pictures(rng, shape, n_samples=400):
     scale = (1 + basis.frequencies) ** -1.5
     moment = second_moment(rng, scale**2, n_samples)
     moment /= np.trace(moment)
-    pixels = basis.back(moment)
+    pixels = basis.from_basis(moment)
     return (pixels + pixels.T) / 2
 
 
@@ -161,7 +161,7 @@ def test_the_highest_frequencies_are_left_out_only_where_noise_drowns_them(rng):
     ]
     assert left[0] > 1e-9
     assert left[1] < 1e-15
-    assert cosine_basis((15, 20)).coarse is None
+    assert cosine_basis((15, 20)).coarse_basis is None
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -200,7 +200,7 @@ def test_the_noise_on_a_turned_diagonal_is_what_is_reckoned_with(rng, noise, bas
         basis = PublicBasis("turned", (np.linalg.qr(rng.normal(size=(12, 12)))[0],))
     draws = 4000
     samples = symmetric_gaussian_noise(12, 0.7, shape=noise, rng=rng, size=draws)
-    found = np.array([np.diagonal(basis.into(sample)) for sample in samples]).var(axis=0)
+    found = np.array([np.diagonal(basis.to_basis(sample)) for sample in samples]).var(axis=0)
     # The variance of a variance of n normals is 2 / n; one bound for twelve of them.
     reach = np.sqrt(2 / draws) * np.sqrt(2 * np.log(2 * 12 / false_alarm))
     expected = basis.diagonal_noise(0.7, noise, 12)
@@ -211,11 +211,11 @@ def test_there_and_back(rng):
     matrix = second_moment(rng, np.ones(20))
     turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
     for basis in (cosine_basis((4, 5)), PublicBasis("turned", (turn,))):
-        np.testing.assert_allclose(basis.back(basis.into(matrix)), matrix, atol=1e-12)
+        np.testing.assert_allclose(basis.from_basis(basis.to_basis(matrix)), matrix, atol=1e-12)
         vectors = np.eye(1)
         for factor in basis.factors:
             vectors = np.kron(vectors, factor)
-        np.testing.assert_allclose(basis.into(matrix), vectors @ matrix @ vectors.T, atol=1e-12)
+        np.testing.assert_allclose(basis.to_basis(matrix), vectors @ matrix @ vectors.T, atol=1e-12)
 
 
 def test_cosines_are_those_of_scipy():

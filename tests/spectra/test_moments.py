@@ -83,7 +83,7 @@ def one_site(rows):
 
 def on_sphere(rows):
     everybody = SiteRows.of(rows, (np.arange(len(rows)),))
-    return everybody.around(np.zeros(rows.shape[1]), 0)
+    return everybody.moment_around(np.zeros(rows.shape[1]), 0)
 
 
 def test_rounding_does_not_add_to_the_sensitivity_at_a_short_word_length():

@@ -50,7 +50,9 @@ def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtyp
 @given(rows=TABLES, centre=CENTRES, parts=PARTS)
 def test_one_person_moves_the_moment_by_no_more_than_the_sensitivity(rows, centre, parts):
     rows = rows.astype(np.float64)
-    moments = [one_site(rows[[*range(N - 1), last]], parts).around(centre) for last in (N - 1, N)]
+    moments = [
+        one_site(rows[[*range(N - 1), last]], parts).moment_around(centre) for last in (N - 1, N)
+    ]
     rounding = 1e-14
     change = float(np.linalg.norm(moments[0] - moments[1]))
     assert change <= l2_sensitivity_of_second_moment(N) + rounding
@@ -64,7 +66,7 @@ def test_a_worst_pair_attains_the_sensitivity_of_moment_and_mean_at_once():
         one_site(np.vstack([others, row])) for row in (np.array([[1.0, 0]]), np.array([[-1.0, 0]]))
     )
     centre = first.means[0]
-    moved = np.linalg.norm(first.around(centre) - second.around(centre))
+    moved = np.linalg.norm(first.moment_around(centre) - second.moment_around(centre))
     mean_moved = np.linalg.norm(first.means[0] - second.means[0])
     together = math.hypot(moved, weight * mean_moved)
     promised = l2_sensitivity_on_sphere(n, weight=weight)
@@ -80,7 +82,7 @@ def test_a_view_that_turns_around_attains_the_sensitivity_of_both_views():
         one_site(np.vstack([others, [[x, 0.0, 0.0]]]), TWO_VIEWS[0]) for x in (1.0, -1.0)
     )
     centre = (first.means[0] + second.means[0]) / 2
-    moved = np.linalg.norm(first.around(centre) - second.around(centre))
+    moved = np.linalg.norm(first.moment_around(centre) - second.moment_around(centre))
     mean_moved = np.linalg.norm(first.means[0] - second.means[0])
     together = math.hypot(moved, weight * mean_moved)
     promised = l2_sensitivity_on_sphere(n, weight=weight)
@@ -97,11 +99,15 @@ def test_the_moment_is_that_of_rows_divided_by_their_distance():
     expected = site_moments(shifted, sites)
     for site in (0, 1):
         np.testing.assert_allclose(
-            found.around(centre, site), expected.second_moments[site], atol=1e-12
+            found.moment_around(centre, site), expected.second_moments[site], atol=1e-12
         )
-    np.testing.assert_allclose(found.around(centre), expected.pooled(), atol=1e-12)
-    np.testing.assert_array_equal(found.around(centre, threads=1), found.around(centre, threads=7))
-    np.testing.assert_array_equal(found.at([1]).around(centre), found.around(centre, 1))
+    np.testing.assert_allclose(found.moment_around(centre), expected.pooled(), atol=1e-12)
+    np.testing.assert_array_equal(
+        found.moment_around(centre, threads=1), found.moment_around(centre, threads=7)
+    )
+    np.testing.assert_array_equal(
+        found.at([1]).moment_around(centre), found.moment_around(centre, 1)
+    )
 
 
 def wide(n_rows: int, n_features: int) -> np.ndarray:
@@ -135,7 +141,7 @@ def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
     in_float32 = whole.T @ whole
     assert in_float32.diagonal().max() > moments._EXACT_LIMIT
     n_rows = len(whole)
-    around = one_site(wide(n_rows, 300)).around(np.zeros(300))
+    around = one_site(wide(n_rows, 300)).moment_around(np.zeros(300))
     assert (around * n_rows * moments._INTEGER_LENGTH**2 % 1 == 0).all()
 
 
@@ -147,7 +153,7 @@ def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
         moments = []
         for row in np.eye(n_features, dtype=np.float32)[:2]:
             rows[-1] = row
-            moments.append(one_site(rows).around(np.zeros(n_features)))
+            moments.append(one_site(rows).moment_around(np.zeros(n_features)))
         change = float(np.linalg.norm(moments[0] - moments[1]))
         assert change <= l2_sensitivity_of_second_moment(n_rows)
 
@@ -162,7 +168,7 @@ def test_a_moment_is_left_between_two_blocks():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rows.around(np.zeros(2), threads=1, checkpoint=ask)
+        rows.moment_around(np.zeros(2), threads=1, checkpoint=ask)
     assert len(asked) == 2
 
 
@@ -170,7 +176,7 @@ def test_means_are_of_rows_shortened_to_the_bound():
     rows = np.array([[3.0, 4.0], [0.0, 0.5], [0.0, 0.0], [1.0, 0.0]])
     found = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))
     np.testing.assert_allclose(found.means, [[0.3, 0.65], [0.5, 0.0]], rtol=1e-12)
-    np.testing.assert_array_equal(found.as_they_are.second_moments[0], rows.T @ rows / 4)
+    np.testing.assert_array_equal(found.unscaled_moments.second_moments[0], rows.T @ rows / 4)
 
 
 def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
@@ -186,26 +192,28 @@ def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
     monkeypatch.setattr(moments, "site_moments", slow)
     large = one_site(np.ones((3, 2)))
     with ThreadPoolExecutor(2) as pool:
-        waiting = pool.submit(lambda: large.as_they_are)
+        waiting = pool.submit(lambda: large.unscaled_moments)
         assert entered.wait(30)
-        small = pool.submit(lambda: one_site(np.eye(2)).as_they_are)
+        small = pool.submit(lambda: one_site(np.eye(2)).unscaled_moments)
         try:
             np.testing.assert_array_equal(small.result(10).pooled(), np.eye(2) / 2)
         finally:
             may_end.set()
-    assert waiting.result() is large.as_they_are
+    assert waiting.result() is large.unscaled_moments
 
 
 def test_a_row_that_is_the_centre_counts_as_nothing():
     rows = np.array([[0.25, 0.5], [0.25, 1.5]])
     np.testing.assert_allclose(
-        one_site(rows).around(rows[0]), np.diag([0.0, 0.5]), rtol=1e-12, atol=1e-30
+        one_site(rows).moment_around(rows[0]), np.diag([0.0, 0.5]), rtol=1e-12, atol=1e-30
     )
-    seen_once = one_site(np.array([[1.0, 2, 0.5], [1, 3, 2]]), TWO_VIEWS[0]).around(
+    seen_once = one_site(np.array([[1.0, 2, 0.5], [1, 3, 2]]), TWO_VIEWS[0]).moment_around(
         np.array([1.0, 2, 1])
     )
     np.testing.assert_allclose(seen_once.diagonal(), [0, 0.25, 0.5], rtol=1e-12)
-    np.testing.assert_array_equal(one_site(np.ones((3, 2))).around(np.ones(2)), np.zeros((2, 2)))
+    np.testing.assert_array_equal(
+        one_site(np.ones((3, 2))).moment_around(np.ones(2)), np.zeros((2, 2))
+    )
 
 
 @pytest.mark.parametrize("sites", [[[0]], [[0, 1], [1, 2]], [[0, 9]]])

@@ -55,7 +55,7 @@ def test_pure_chance_is_the_mean_of_random_subspaces():
         hospitals.energy(np.linalg.qr(rng.standard_normal((196, N_COMPONENTS)))[0].T)
         for _ in range(400)
     ]
-    away = abs(np.mean(drawn) - hospitals.chance) / stats.sem(drawn)
+    away = abs(np.mean(drawn) - hospitals.random_energy) / stats.sem(drawn)
     assert away < stats.norm.isf(FALSE_ALARM / 2)
 
 
@@ -88,8 +88,8 @@ def test_three_hospitals_of_a_small_a_middle_and_a_large_epsilon_find_most_of_th
     # Over 60 rounds the share had mean 0.869 and standard deviation 0.005, the correlation 0.95
     # and 0.006: the limits are more than ten of these away.
     assert activity.energy > 0.8
-    rebuilt = activity.hospitals.rebuilt(activity.components)
-    truth = activity.hospitals.rebuilt(activity.hospitals.exact)
+    rebuilt = activity.hospitals.rebuild(activity.components)
+    truth = activity.hospitals.rebuild(activity.hospitals.exact)
     assert rebuilt.shape == (10, 196)
     assert np.corrcoef(rebuilt.ravel(), truth.ravel())[0, 1] > 0.8
 
@@ -163,7 +163,7 @@ def test_an_answer_to_the_quiz_is_taken_once_and_never_before_after_after():
         room.send(token, 3, ("population", "a"))
     assert room.quiz.phones() == [{("delta", Phase.BEFORE): "a", ("delta", Phase.AFTER): "b"}]
     # Another phone in the same seat is another row.
-    room.quiz.free(0)
+    room.quiz.free_seat(0)
     room.quiz.take(0, Phase.BEFORE, "delta", "c")
     assert len(room.quiz.phones()) == 2 and room.quiz.n_answered(Phase.BEFORE) == [1, 1]
     room.reset(room.key)

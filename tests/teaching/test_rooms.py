@@ -131,7 +131,7 @@ def test_a_countdown_ends_without_doing_anything(room, clock):
 def test_a_room_waits_two_hours_and_no_longer(rooms, room, clock):
     token = room.join("Ana")
     clock.now += IDLE_SECONDS
-    room.look()  # the teacher's laptop is open again
+    room.note_presence()  # the teacher's laptop is open again
     clock.now += IDLE_SECONDS
     assert rooms.find_for_member(room.code, token) is room
     clock.now += 1
@@ -158,7 +158,7 @@ def test_a_full_room_refuses_until_somebody_has_been_gone_for_long(room, clock):
         room.join("late")
     clock.now += GONE_SECONDS
     for token in others:
-        room.look(token)
+        room.note_presence(token)
     room.join("late")
     assert room.seat_of(first) is None and room.n_joined == MOST_STUDENTS
     assert sorted(student.seat for student in room.students) == list(range(MOST_STUDENTS))
@@ -174,7 +174,7 @@ def test_who_comes_back_goes_on(rooms, room, clock):
     with pytest.raises(Refused, match="answered already"):
         room.send(token, 1, ("randomised", 1))
     clock.now += 2
-    room.look(token)
+    room.note_presence(token)
     assert room.n_here == room.n_joined == 1
 
 

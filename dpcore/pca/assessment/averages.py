@@ -14,7 +14,7 @@ from dpcore.pca.assessment.estimates import Assessment, Estimate
 from dpcore.pca.assessment.gaps import smoothed_inverse_gaps
 from dpcore.pca.assessment.noise_spectrum import n_above_noise
 from dpcore.pca.assessment.probes import NoisyPart, SiteQuery, answer
-from dpcore.pca.assessment.smoothing import RankGroups, smoothed
+from dpcore.pca.assessment.smoothing import RankGroups, smooth
 from dpcore.spectra import PublicBasis, Spectrum
 
 
@@ -93,7 +93,7 @@ def assess_by_probes(
         answers.append(answer(part, query, rng=rng))
         last = part
     groups = RankGroups.of(query, answers, None if last is None else last.mean)
-    assessment = smoothed(groups, n_components, known_total)
+    assessment = smooth(groups, n_components, known_total)
     if last is None or len(answers) > 1 or intermediate_dim is not None:
         return assessment
     return _with_whole_matrix(assessment, groups, last, query)

@@ -115,7 +115,7 @@ def bases_worth(
         A choice is made (`columns_differ`) if the only basis is `COLUMNS_WHERE_BETTER`.
     """
     sigma, bases = float(sigma), tuple(bases)
-    if len(bases) != 1 or not bases[0].where_better or sigma == 0:
+    if len(bases) != 1 or not bases[0].only_if_better or sigma == 0:
         return bases
     diagonal: FloatArray = np.diagonal(noisy.matrix).astype(np.float64)
     off_diagonal = off_diagonal_energy(noisy.matrix, sigma, noise=noise)

@@ -110,7 +110,7 @@ def _choice_covariance(
     return covariance
 
 
-def smoothed(groups: RankGroups, n_components: int, known_total: float | None) -> Assessment:
+def smooth(groups: RankGroups, n_components: int, known_total: float | None) -> Assessment:
     """Return the posterior mean of the energies, averaged over all models, as an assessment."""
     noise = groups.linear + groups.choice
     spread = math.sqrt(max(float(groups.linear.sum()), 0.0))
@@ -132,12 +132,12 @@ def smoothed(groups: RankGroups, n_components: int, known_total: float | None) -
     mean = weights @ np.array(means)
     deviations = np.array(means) - mean
     posterior = np.tensordot(weights, covariances, axes=1) + (deviations.T * weights) @ deviations
-    without_models = noise if known_total is None else _given_sum(noise)
+    without_models = noise if known_total is None else _condition_on_sum(noise)
     widened = (1 - _ADDED_BACK) * posterior + _ADDED_BACK * without_models
     return _assessment(mean, widened, n_components, known_total)
 
 
-def _given_sum(covariance: FloatArray) -> FloatArray:
+def _condition_on_sum(covariance: FloatArray) -> FloatArray:
     """Condition Gaussian numbers on their sum."""
     with_sum = covariance.sum(axis=0)
     total = float(with_sum.sum())
@@ -168,7 +168,7 @@ def _models(
         expected = np.add.reduceat(each, groups.first)
         prior = deviation**2 * np.outer(expected, expected) * correlation
         prior += roughness**2 * np.diag(np.add.reduceat(each**2, groups.first))
-        yield expected, _given_sum(prior) if is_known else prior
+        yield expected, _condition_on_sum(prior) if is_known else prior
 
 
 def _assessment(

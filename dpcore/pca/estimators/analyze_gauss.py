@@ -124,7 +124,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         ParameterError
             If a parameter breaks its constraint.
         """
-        self._store_release(self._draw(self._bounded(X), self._settings(), noise=("pooled",)))
+        self._store_release(self._draw(self._bound_rows(X), self._settings(), noise=("pooled",)))
         self.__dict__.pop("_running", None)
         return self
 
@@ -148,7 +148,7 @@ class AnalyzeGaussPCA(PrivatePCA):
 
     def _add_block(self, X: ArrayLike, y: object = None) -> Self:
         if "_running" not in vars(self):
-            rows = self._bounded(X)
+            rows = self._bound_rows(X)
             self._running = RunningMoments(rows.shape[1], rows.dtype)
         else:
             # All blocks have the data type of the first, because the bound includes its rounding.

@@ -173,7 +173,7 @@ class DistributedPCA(PrivatePCA):
         protocol = from_sites[self.protocol]
         if isinstance(sites, str):
             X, sites = features_and_sites(X, sites)
-        rows = self._bounded(X)
+        rows = self._bound_rows(X)
         intermediate_dim = self.intermediate_dim
         if intermediate_dim is None:
             intermediate_dim = min(2 * self.n_components, rows.shape[1])

@@ -88,7 +88,7 @@ class ExponentialPCA(PrivatePCA):
             If the chains did not converge, so that there is no guarantee. The warning depends on
             the rows and is only for their holder.
         """
-        rows = self._bounded(X)
+        rows = self._bound_rows(X)
         settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon),
             **self._preparation_settings(0.0),

@@ -93,7 +93,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         as private as the row.
         """
         check_is_fitted(self)
-        return (self._validated(X, reset=False) - self.mean_) @ self.components_.T
+        return (self._validate(X, reset=False) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Return the rows with these coordinates, shape (n_samples, n_features)."""
@@ -110,7 +110,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validated(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+    def _validate(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         rows: FloatArray = validate_data(
             self,
             X,
@@ -120,11 +120,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         return rows
 
-    def _bounded(self, X: ArrayLike) -> FloatArray:
+    def _bound_rows(self, X: ArrayLike) -> FloatArray:
         """Return rows no longer than the bound; on the sphere, rows in units of the bound."""
         warn_of_fitted_steps(self)
         check_preparation(self.preparation)
-        rows = self._validated(X, reset=True)
+        rows = self._validate(X, reset=True)
         bounded, _ = bounded_rows(rows, self.row_norm_bound, on_long_rows=self.on_long_rows)
         if self.preparation != "sphere":
             return bounded

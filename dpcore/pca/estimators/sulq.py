@@ -33,7 +33,7 @@ class _SulqFamily(PrivatePCA):
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Release a subspace for these rows; `y` is ignored. See `AnalyzeGaussPCA.fit`."""
-        rows = self._bounded(X)
+        rows = self._bound_rows(X)
         settings = ReleaseSettings.published(
             budget=PrivacyBudget(self.epsilon, self.delta),
             truncation=self.truncation,

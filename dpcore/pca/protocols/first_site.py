@@ -56,12 +56,14 @@ def average_of_first_site(draw: Draw) -> NoisyAverage:
     site's message and needs noise of its own. With the same noise, the difference of the two would
     reveal exact values.
     """
-    scales = draw.once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
+    scales = draw.compute_once(_scales_of_first) if draw.settings.on_sphere else draw.scales[0]
     centre = None if draw.noisy_means is None else draw.noisy_means[0]
     if draw.centre is not None:
-        centre = draw.once(_centre_of_first)
+        centre = draw.compute_once(_centre_of_first)
     return NoisyAverage(
-        draw.first() if draw.centre is None else draw.once(_moment_of_first_on_sphere),
+        draw.first_spectrum()
+        if draw.centre is None
+        else draw.compute_once(_moment_of_first_on_sphere),
         noise_guarantee(draw.settings, FIRST_SITE, [scales]),
         np.array([scales.moment]),
         np.zeros(1, dtype=np.int64),
@@ -83,18 +85,18 @@ def _scales_of_first(draw: Draw) -> NoiseScales:
 def noisy_mean_of_first(draw: Draw) -> FloatArray:
     """Return the mean of the first site with the noise of `local` on the sphere, shape (D,)."""
     rng = draw.repetition.rng(Purpose.PREPARATION, draw.sites[0], _LOCAL_STREAM)
-    return noisy_mean(draw.moments.means[0], draw.once(_scales_of_first).mean, rng=rng)
+    return noisy_mean(draw.moments.means[0], draw.compute_once(_scales_of_first).mean, rng=rng)
 
 
 def _centre_of_first(draw: Draw) -> FloatArray | None:
     mean = noisy_mean_of_first(draw) if _settings_of_first(draw).mean_share else None
-    return centre_of_rows(draw, mean, sigma=draw.once(_scales_of_first).mean)
+    return centre_of_rows(draw, mean, sigma=draw.compute_once(_scales_of_first).mean)
 
 
 def _moment_of_first_on_sphere(draw: Draw) -> Spectrum:
-    scales = draw.once(_scales_of_first)
+    scales = draw.compute_once(_scales_of_first)
     rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _LOCAL_STREAM)
-    exact = draw.moment_around(draw.once(_centre_of_first), 0)
+    exact = draw.moment_around(draw.compute_once(_centre_of_first), 0)
     noisy = noisy_second_moment(
         exact, scales.moment, noise=draw.settings.noise, rng=rng, precision=draw.moments.dtype
     )

@@ -55,7 +55,7 @@ from dpcore.streams import Purpose, Repetition
 # Streams of MASK; lower numbers belong to the averages.
 _MASKS, _NOISES, _MEAN_MASKS, _MEAN_NOISES = 2, 3, 4, 5
 # Scale of the masks in units of the noise, where an infinite scale is requested.
-_UNBOUNDED = 1e5
+_LARGEST_MASK_RATIO = 1e5
 
 
 def noise_of_masked_sites(
@@ -74,11 +74,11 @@ def noise_of_masked_sites(
             settings.dropped_sites,
         )
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
-    alone, sigma = _noise_alone(settings, n_samples, calibrate), scales.noise_sigma
-    mu = cape_mu(alone.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
+    single, sigma = _noise_of_single_site(settings, n_samples, calibrate), scales.noise_sigma
+    mu = cape_mu(single.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
     # The ratio of the noises of mean and matrix is the same for every party.
-    mean = sigma * alone.mean / alone.moment if alone.moment > 0 else 0.0
-    return NoiseScales(sigma, mean, alone.l2_sensitivity, mu)
+    mean = sigma * single.mean / single.moment if single.moment > 0 else 0.0
+    return NoiseScales(sigma, mean, single.l2_sensitivity, mu)
 
 
 def release_scales(
@@ -92,11 +92,11 @@ def release_scales(
     masks, n_sites = settings.masks, len(n_samples)
     if masks == "published" and settings.calibration != "published":
         masks = "compensated"
-    sigma = _noise_alone(settings, n_samples, calibrate).moment
+    sigma = _noise_of_single_site(settings, n_samples, calibrate).moment
     return cape_scales(sigma, n_sites, n_honest=honest_sites(settings, n_sites), masks=masks)
 
 
-def _noise_alone(
+def _noise_of_single_site(
     settings: ReleaseSettings, n_samples: Sequence[int], calibrate: Calibrate
 ) -> NoiseScales:
     return calibrate(sum(map(int, n_samples)) / len(n_samples), settings)
@@ -159,10 +159,12 @@ def masked_round(
     """
     n_features = moments.n_features
 
-    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
+    def draw_noise(sigma: float, rng: np.random.Generator) -> FloatArray:
         return symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
 
-    return _round(moments, moments.second_moments, scales, drawn, (_MASKS, _NOISES), repetition)
+    return _round(
+        moments, moments.second_moments, scales, draw_noise, (_MASKS, _NOISES), repetition
+    )
 
 
 def masked_mean_round(
@@ -174,17 +176,19 @@ def masked_mean_round(
     weight: `dpcore.privacy.mean_weight` of its share; positive.
     """
 
-    def drawn(sigma: float, rng: np.random.Generator) -> FloatArray:
+    def draw_noise(sigma: float, rng: np.random.Generator) -> FloatArray:
         return sigma / weight * rng.standard_normal(moments.n_features)
 
-    return _round(moments, moments.means, scales, drawn, (_MEAN_MASKS, _MEAN_NOISES), repetition)
+    return _round(
+        moments, moments.means, scales, draw_noise, (_MEAN_MASKS, _MEAN_NOISES), repetition
+    )
 
 
 def _round(
     moments: SiteMoments | SiteRows,
     exact: FloatArray,
     scales: CapeScales,
-    drawn: Callable[[float, np.random.Generator], FloatArray],
+    draw_noise: Callable[[float, np.random.Generator], FloatArray],
     streams: tuple[int, int],
     repetition: Repetition,
 ) -> MaskedRound:
@@ -196,10 +200,10 @@ def _round(
     n_sites = moments.n_sites
     masks, noises = (
         np.stack(
-            [drawn(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
+            [draw_noise(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
         )
         for sigma, what in zip(
-            (min(scales.mask_sigma, _UNBOUNDED * scales.noise_sigma), scales.noise_sigma),
+            (min(scales.mask_sigma, _LARGEST_MASK_RATIO * scales.noise_sigma), scales.noise_sigma),
             streams,
             strict=True,
         )
@@ -212,7 +216,7 @@ def _round(
 # Bytes of a whole number modulo 2^64, and of a public key that a pair of masks is agreed on with.
 _NUMBER, _KEY = 8, 32
 
-SUMMED = Trust(
+TRUST_IN_SUM = Trust(
     "every site, a part of it each, and all that answer together",
     (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS),
     {
@@ -236,16 +240,16 @@ def noise_of_summands(
     n_answering = len(n_samples)
     counted_on = honest_sites(settings, n_answering + settings.dropped_sites)
     n_counted = max(1, counted_on - settings.dropped_sites)
-    alone = calibrate(int(sum(n_samples)), settings)
+    single = calibrate(int(sum(n_samples)), settings)
     shares = cape_scales(1.0, n_answering, n_honest=n_counted, masks="wide")
     share = shares.noise_sigma
     mu = cape_mu(
-        alone.l2_sensitivity,
-        replace(shares, noise_sigma=share * alone.moment),
+        single.l2_sensitivity,
+        replace(shares, noise_sigma=share * single.moment),
         n_answering,
         n_counted,
     )
-    return NoiseScales(share * alone.moment, share * alone.mean, alone.l2_sensitivity, mu)
+    return NoiseScales(share * single.moment, share * single.mean, single.l2_sensitivity, mu)
 
 
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
@@ -261,7 +265,7 @@ def _traffic(draw: Draw) -> tuple[IntArray, int]:
 
 
 BY_SUMMANDS = PooledRelease(
-    SUMMED,
+    TRUST_IN_SUM,
     with_mean_share,
     noise_of_summands,
     noise_factor=math.sqrt,

@@ -72,7 +72,7 @@ class PooledRelease:
         n_bytes, n_rounds = self.traffic(draw)
         centre = self._centre(draw)
         return NoisyAverage(
-            draw.once(self._moment),
+            draw.compute_once(self._moment),
             noise_guarantee(draw.settings, self.trust, [noise]),
             np.full(self.n_noises(draw), noise.moment),
             n_bytes,
@@ -100,7 +100,7 @@ class PooledRelease:
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settings_of(draw).mean_share != 0
-        mean = draw.once(self.mean) if has_mean else None
+        mean = draw.compute_once(self.mean) if has_mean else None
         return centre_of_rows(draw, mean, sigma=self._mean_sigma(draw))
 
     def _moment(self, draw: Draw) -> Spectrum:

@@ -308,7 +308,7 @@ class Protocol:
         return self.where in (Where.EVERY_SITE, Where.FIRST_SITE)
 
     @property
-    def is_alone(self) -> bool:
+    def reads_first_site_only(self) -> bool:
         """Return whether only rows of the first site are read."""
         return self.where is Where.FIRST_SITE
 
@@ -342,7 +342,7 @@ class Protocol:
         if self.average is None or rounding_step(settings.encoding) is not None:
             return None
         average = self.average(draw)
-        if not average.of_proxies:
+        if not average.from_proxies:
             return average.assessment(settings, rng=draw.repetition.rng(Purpose.ASSESSMENT))
         # Triangle noise, ranking by magnitude and noise in a subtracted mean have other formulas.
         if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean_sigma > 0:
@@ -351,7 +351,7 @@ class Protocol:
             average.spectrum,
             settings.n_components,
             (_part_and_rng(draw, site) for site in range(draw.moments.n_sites)),
-            sigma=average.sigma_left,
+            sigma=average.remaining_sigma,
             bases=draw.bases_at_sites,
             intermediate_dim=settings.intermediate_dim,
             n_parts=draw.moments.n_sites,

@@ -22,14 +22,14 @@ from dpcore.streams import Purpose
 
 def exact(draw: Draw) -> Subspace:
     """Run PCA on the pooled rows without noise: the optimum, without a guarantee."""
-    eigenvalues, components = draw.once(_pooled_moment).leading(draw.settings.n_components)
+    eigenvalues, components = draw.compute_once(_pooled_moment).leading(draw.settings.n_components)
     return Subspace(components, eigenvalues, no_guarantee(), bytes_sent=raw_row_bytes(draw))
 
 
 def _pooled_moment(draw: Draw) -> Spectrum:
     moments = draw.all_sites
     if isinstance(moments, SiteRows):
-        moments = moments.as_they_are
+        moments = moments.unscaled_moments
     centred = moments if draw.settings.mean_share == 0 else moments.centred()
     return Spectrum(centred.pooled())
 

@@ -41,11 +41,11 @@ def protocol(key: str) -> Protocol:
 GAUSSIAN = ("delta", "calibration", "noise", "mean_share")
 # A site's noise does not depend on the other sites. On the sphere the matrix does: sites are
 # centred by the average mean of all that answer, and `local` by the first site's own mean.
-_ALONE = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
-_ON_SPHERE = replace(_ALONE, settings=(*GAUSSIAN, "dropped_sites"))
-SITES_MOMENTS = replace(_ALONE, on_sphere=_ON_SPHERE)
+_OWN_MOMENTS = NoiseIdentity("sites", "the moments of {sites}", GAUSSIAN)
+_ON_SPHERE = replace(_OWN_MOMENTS, settings=(*GAUSSIAN, "dropped_sites"))
+SITES_MOMENTS = replace(_OWN_MOMENTS, on_sphere=_ON_SPHERE)
 FIRST_MOMENT = replace(
-    _ALONE,
+    _OWN_MOMENTS,
     on_sphere=replace(_ON_SPHERE, name="first site", words="the moment of the first of {sites}"),
 )
 POOLED_MOMENT = NoiseIdentity("pooled", "the pooled moment", (*GAUSSIAN, "dropped_sites"))

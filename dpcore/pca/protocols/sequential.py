@@ -14,7 +14,7 @@ import numpy as np
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, Subspace
 from dpcore.pca.draw import Draw
-from dpcore.pca.messages import sent
+from dpcore.pca.messages import transmit
 from dpcore.pca.protocols.distributed import first_noisy_mean, guarantee_of_sites, shared_centre
 from dpcore.pca.protocols.protocol import (
     AT_SITES,
@@ -84,15 +84,15 @@ def sequential(draw: Draw) -> Subspace:
     for_means, before = traffic_of_means(draw, come_back=True)
     for_diagonals, rounds = traffic_of_diagonals(draw)
     handed: SiteMessage | None = None
-    last = _own(draw, received, 0)
+    last = _own_message(draw, received, 0)
     for number in order:
         if number not in draw.sites:
             handed = None
             continue
         site = draw.sites.index(number)
-        own = _own(draw, received, site)
-        joined = own if handed is None else join(handed, own, settings.intermediate_dim)
-        handed, length = sent(joined, settings.encoding)
+        own = _own_message(draw, received, site)
+        joined = own if handed is None else join_proxies(handed, own, settings.intermediate_dim)
+        handed, length = transmit(joined, settings.encoding)
         last, lengths[site] = handed, length + for_means + for_diagonals
     _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
     return Subspace(
@@ -106,11 +106,11 @@ def sequential(draw: Draw) -> Subspace:
     )
 
 
-def _own(draw: Draw, received: Inbox, site: int) -> SiteMessage:
+def _own_message(draw: Draw, received: Inbox, site: int) -> SiteMessage:
     return SiteMessage(received.proxies[site].T, draw.n_samples[site], float(draw.sigma[site]))
 
 
-def join(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
+def join_proxies(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
     """Return the next proxy: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
 
     These are the left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular

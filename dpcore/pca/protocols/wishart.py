@@ -48,7 +48,7 @@ _STREAM = 4
 _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 # Largest error without any centre, as in `dpcore.pca.settings`; share if there is no
 # noise.
-_WITHOUT, _SMALLEST = 0.25, 1e-6
+_ERROR_WITHOUT_CENTRE, _SHARE_WITHOUT_NOISE = 0.25, 1e-6
 
 
 def guarantee_of_wishart(
@@ -73,10 +73,10 @@ def guarantee_of_wishart(
 def wishart(draw: Draw) -> Subspace:
     """Return the leading directions of the second moment of all rows plus a Wishart difference."""
     n_features = draw.moments.n_features
-    sigma = _sigma(_settled(draw), draw.n_people, n_features)
-    mean = noisy_mean_of_wishart(draw) if _settled(draw).mean_share else None
+    sigma = _sigma(_settings_of(draw), draw.n_people, n_features)
+    mean = noisy_mean_of_wishart(draw) if _settings_of(draw).mean_share else None
     return NoisyAverage(
-        draw.once(_noisy_moment),
+        draw.compute_once(_noisy_moment),
         guarantee_of_wishart(draw.settings, draw.n_samples, n_features),
         np.array([sigma]),
         raw_row_bytes(draw),
@@ -90,12 +90,12 @@ def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
     """Return the mean of all rows, released before or from the border of the noisy matrix, shape
     (D,).
     """
-    settings = _settled(draw)
+    settings = _settings_of(draw)
     if settings.mean_share == 0:
         raise ParameterError("mean_share", "greater than 0", 0.0)
     if settings.on_sphere:
-        return draw.once(_noisy_mean)
-    border: FloatArray = draw.once(_noisy_matrix)[:-1, -1]
+        return draw.compute_once(_noisy_mean)
+    border: FloatArray = draw.compute_once(_noisy_matrix)[:-1, -1]
     return border / _weight(settings)
 
 
@@ -111,17 +111,17 @@ def with_pure_share(settings: ReleaseSettings, n_people: int, n_features: int) -
         return settings
     noise = n_features / (n_people * settings.budget.epsilon)
     root = (2 * noise / _EDGE) ** (1 / 3)
-    share = max(root / (1 + root), _SMALLEST)
+    share = max(root / (1 + root), _SHARE_WITHOUT_NOISE)
     costs = _EDGE * noise * root + (noise / share) ** 2
-    return replace(settings, mean_share=share if costs < _WITHOUT else 0.0)
+    return replace(settings, mean_share=share if costs < _ERROR_WITHOUT_CENTRE else 0.0)
 
 
-def _settled(draw: Draw) -> ReleaseSettings:
+def _settings_of(draw: Draw) -> ReleaseSettings:
     return with_pure_share(draw.settings, draw.n_people, draw.moments.n_features)
 
 
 def _noisy_moment(draw: Draw) -> Spectrum:
-    noisy, settings = draw.once(_noisy_matrix), _settled(draw)
+    noisy, settings = draw.compute_once(_noisy_matrix), _settings_of(draw)
     if settings.mean_share == 0 or settings.on_sphere:
         return Spectrum(noisy)
     mean = noisy_mean_of_wishart(draw)
@@ -130,10 +130,10 @@ def _noisy_moment(draw: Draw) -> Spectrum:
 
 def _noisy_matrix(draw: Draw) -> FloatArray:
     """Return the second moment, on the sphere or bordered by the weighted mean, plus noise."""
-    matrix = _matrix(draw, _settled(draw))
+    matrix = _matrix(draw, _settings_of(draw))
     noise = wishart_difference(
         len(matrix),
-        _scale(_settled(draw), draw.n_people),
+        _scale(_settings_of(draw), draw.n_people),
         rng=draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM),
         dtype=draw.precision,
     )
@@ -144,7 +144,7 @@ def _matrix(draw: Draw, settings: ReleaseSettings) -> FloatArray:
     if settings.mean_share == 0:
         return draw.pooled_moment
     if settings.on_sphere:
-        return draw.moment_around(centre_of_rows(draw, draw.once(_noisy_mean)))
+        return draw.moment_around(centre_of_rows(draw, draw.compute_once(_noisy_mean)))
     weight = _weight(settings)
     border = weight * (draw.moments.weights @ draw.moments.means)[:, None]
     return np.block([[draw.pooled_moment, border], [border.T, np.full((1, 1), weight**2)]])
@@ -155,7 +155,7 @@ def _noisy_mean(draw: Draw) -> FloatArray:
 
     Replacing one row changes the mean by at most 2 / n, or by 2 / n of the half-widths of the box.
     """
-    settings, rows = _settled(draw), draw.moments
+    settings, rows = _settings_of(draw), draw.moments
     scale = 2 / (draw.n_people * _share(settings) * settings.budget.epsilon)
     rng = draw.repetition.rng(Purpose.POOLED_NOISE, _STREAM, 1)
     mean: FloatArray = rows.weights @ rows.means
