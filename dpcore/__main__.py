@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; what is stopped while it is still being imported says so too."""
+    """Run the command line, and report an interruption during its import like a later one."""
     try:
         from dpcore.command_line import main as command_line
 

@@ -40,7 +40,7 @@ _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 def largest_delta(n_rows: int) -> float:
     """Return the largest power of ten that is at most 1 / (10 n).
 
-    Raises `ParameterError` if the controls have none.
+    Raises `ParameterError` if it is below all values of the control.
     """
     fitting = [delta for delta in DELTAS if delta <= 1 / (10 * n_rows)]
     if not fitting:

@@ -50,13 +50,10 @@ from dpcore.privacy import Assumption, Guarantee, PrivacyBudget, gaussian_epsilo
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
 
-# One release: how far one person moves a statistic, how much noise that takes, what it promises,
-# and the error it makes.
-
 MECHANISMS = ("laplace", "gaussian")
 STATISTICS = ("mean", "variance", "share")
 
-# How far one column of a release moves, in l1 and l2, in units of that column's sensitivity.
+# Sensitivities (l1, l2) of one column, in units of the largest change of one of its entries.
 ONE_VALUE = (1.0, 1.0)
 TWO_BINS = (2.0, math.sqrt(2.0))
 
@@ -206,7 +203,7 @@ def people_needed(
     smallest = 2 if statistic == "variance" else 1
     if unit == 0:
         return smallest
-    # Largest sensitivity one can live with, and the largest n whose sensitivity may exceed it.
+    # Largest acceptable sensitivity, and the largest n whose sensitivity may exceed it.
     allowed = error / (error_law(mechanism, unit).ppf((1 + probability) / 2))
     if statistic == "variance":
         ratio = allowed / (bounds[1] - bounds[0]) ** 2
@@ -232,15 +229,15 @@ def release(
     possible: tuple[ArrayLike, ArrayLike] | None,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
-    """Add the noise, say what it promises, and post-process if asked to.
+    """Add the noise, state the guarantee, and clip the result to its possible values if given.
 
-    above: Public. What `exact` is measured from; added when the noise is there, so that its digits
-        round what has been released.
+    above: Public offset of `exact`. It is added after the noise, so its rounding errors only affect
+        a value that is already private.
     """
     n_columns = int(np.size(sensitivity))
     unit = unit_scale(budget, mechanism, moves, n_columns)
     scale = np.asarray(sensitivity) * unit
-    # A histogram has one scale a column and several entries.
+    # A histogram has one scale per column, and several entries.
     entries = scale.reshape(scale.shape + (1,) * (np.ndim(exact) - scale.ndim))
     draw = rng.laplace if mechanism == "laplace" else rng.normal
     value = above + (exact + entries * draw(size=np.shape(exact)))
@@ -481,15 +478,15 @@ def private_histogram(
     non_negative: bool = False,
     rng: np.random.Generator,
 ) -> PrivateStatistic:
-    """Differentially private counts of values in public bins.
+    """Release differentially private counts of values in public bins.
 
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
         Values beyond the outermost edges are counted in the outermost bins.
     edges : array-like of shape (n_bins + 1,) or (n_columns, n_bins + 1)
-        Public and increasing. Edges read from the data break the promise. Bins are half open,
-        the last one closed, as in `numpy.histogram`.
+        Public and increasing. Edges read from the data break the guarantee. Bins are half open, the
+        last one closed, as in `numpy.histogram`.
     epsilon, delta, mechanism, rng
         See `private_mean`.
     non_negative : bool

@@ -111,7 +111,7 @@ class CaseAttack:
         return d, d_prime
 
     def judge_first(self, n_scored: int) -> AuditResult:
-        """Return the result of the first `n_scored` scores, judged once per number."""
+        """Return the result of the first `n_scored` scores, computed once for each number."""
         if n_scored not in self._judged:
             d, d_prime = self.scores()
             self._judged[n_scored] = judge(

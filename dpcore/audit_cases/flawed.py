@@ -56,7 +56,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
 def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
     """Return a case of the published sigma, with the requested epsilon as the claim.
 
-    It is sigma of Algorithm 1 in Imtiaz & Sarwate (2018).
+    The sigma is that of Algorithm 1 in Imtiaz & Sarwate (2018).
     """
     budget = PrivacyBudget(epsilon, 0.01)
     moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
@@ -73,7 +73,8 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
 
 
 def wishart_noise() -> AuditCase:
-    """Return a case of n A + W, W from a Wishart law with D + 1 degrees and scale 3 / (2 epsilon).
+    """Return a case of n A + W, with W from a Wishart law with D + 1 degrees and scale 3 / (2
+    epsilon).
 
     Jiang, Xie & Zhang (2016), "Wishart mechanism for differentially private principal components
     analysis", claims pure epsilon. There is one row, D = 2, and A is the outer product of the row.
@@ -305,8 +306,9 @@ def _log_over_envelope(t: FloatArray, n_features: int, b: float, c: float) -> Fl
 def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
     """Return a case of output perturbation for exact minimisers, with an inexact solver.
 
-    A support vector machine of four million rows and one feature, Lambda = 1. Near 0, where the
-    solver starts, the hinge is straight, and the minimiser is the mean of label times row.
+    The case is a support vector machine with four million rows, one feature and Lambda = 1. Near 0,
+    where the solver starts, the hinge is straight, and the minimiser is the mean of label times
+    row.
     """
     n_samples, tolerance = 4_000_000, 1e-6
 

@@ -140,8 +140,8 @@ def masked_case(
 ) -> AuditCase:
     """Return a case in which a row at the first of three sites turns.
 
-    A view is stacked: the messages or the result, then the masks and the noises of the last sites,
-    which the adversary knows. A private mean is an additional column of each.
+    A view is one array: the messages or the result, followed by the masks and the noises of the
+    last sites, which the adversary knows. A private mean is an additional column of each.
     """
     is_site = adversary is Adversary.SITE
     has_result = is_site or covers == _SUM
@@ -268,7 +268,7 @@ def _neighbours(settings: ReleaseSettings) -> tuple[SiteData, SiteData]:
 
 
 def _moments_of_three_sites() -> tuple[SiteMoments, SiteMoments]:
-    """Return equal sites. The other rows are known to the adversary and lie evenly."""
+    """Return moments of three equal sites under D and D'. All rows but one lie evenly on the axes."""
     others = np.tile(np.eye(_D_OF_SITES) / _D_OF_SITES, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)
     first, first_prime = worst_second_moments(_D_OF_SITES, N_SAMPLES)

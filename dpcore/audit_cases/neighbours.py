@@ -120,8 +120,8 @@ def log_ratio_of_rounded(
 ) -> FloatArray:
     """Return the log-likelihood ratios of rounded symmetric matrices whose dither is known.
 
-    A received value v says that the noisy one lies in [v - step / 2, v + step / 2]. Its probability
-    under each data set is that of Gaussian noise.
+    A received value v means that the noisy value lies in [v - step / 2, v + step / 2]. Its
+    probability under each data set is that of Gaussian noise.
 
     values: shape (n, n_features, n_features)
     exact, exact_prime: Matrices under D and D', shape of `values` or of one matrix.
@@ -132,8 +132,8 @@ def log_ratio_of_rounded(
     scales = deviations[upper]
 
     def log_probability(mean: FloatArray) -> FloatArray:
-        # Both ends are on the side of the lower tail, and probabilities below the smallest double
-        # have logarithms.
+        # Both ends are mirrored to the lower tail. There, logarithms exist even of probabilities
+        # below the smallest double.
         distances = -np.abs((values - mean)[:, *upper])
         if step == 0:
             densities: FloatArray = -((distances / scales) ** 2) / 2

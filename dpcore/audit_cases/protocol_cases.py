@@ -329,7 +329,7 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
 
 
 def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
-    """Return moments of sites; the first site holds `row`. Raw rows exceed the norm bound."""
+    """Return moments of prepared rows that exceeded the norm bound. The first site contains `row`."""
     rows, sites = _rows_and_members(row, n_sites)
     return site_moments(prepare_rows(rows, "bounded"), sites)
 
@@ -439,7 +439,9 @@ def second_site_case(entry: Protocol) -> AuditCase:
 
 
 def worst_sites(n_sites: int) -> tuple[SiteMoments, SiteMoments]:
-    """Return sites whose first holds one of two unit rows that move moment and mean the most."""
+    """Return sites of which the first contains one of the two unit rows that change moment and mean
+    most.
+    """
     cosine = -SHARE / (4 * (1 - SHARE))
     rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])
     first, second = (prepared_sites(row, n_sites) for row in rows)
@@ -493,8 +495,8 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
 def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase, ...]:
     """Return the cases of all adversaries of a protocol on rows of length 1.
 
-    Protocols without a mean centre at zero. Parts of a row with separate lengths contain the first
-    two columns and the third.
+    Protocols without a mean centre at zero. If parts of a row are normalised separately, they are
+    the first two columns and the third.
     """
     if entry.noise is None:
         return ()
@@ -689,7 +691,7 @@ def moments_around(rows: SiteRows, centre: FloatArray) -> FloatArray:
 
 
 def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteRows]:
-    """Return sites whose first holds one of two opposite rows.
+    """Return sites of which the first contains one of two opposite rows.
 
     The other rows point along the third axis and slightly to all sides, or beyond the norm bound.
     Around their mean they lie evenly along all axes, so that all directions exceed the noise. If a

@@ -47,7 +47,7 @@ from dpcore.streams import Repetition
 
 @dataclass(frozen=True, eq=False)
 class BoundedViews:
-    """Two views whose joined rows [x y] have Euclidean norm at most 1, but for the sphere.
+    """Two views whose joined rows [x y] have Euclidean norm at most 1, except in mode "sphere".
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ def bound_views(
     """Scale two views so that ||[x y]|| <= 1 for every person.
 
     Each view is divided by its own norm bound and weighted, by sqrt(x_share) and
-    sqrt(1 - x_share). Canonical correlations do not see the weights; the noise does, because it
-    is the same in every entry of the joint second moment.
+    sqrt(1 - x_share). The weights do not change the canonical correlations. They change the effect
+    of the noise, which is the same in every entry of the joint second moment.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def bound_views(
         in mode "published".
     x_centre, y_centre : float
         Public centres, subtracted from every entry of a view: the middle of the range where
-        entries have one, which allows the smallest sure bound. Not read in mode "published".
+        entries have one, which allows the smallest bound. Not read in mode "published".
 
     Raises
     ------
@@ -252,9 +252,9 @@ def noise_floor(noisy_moment: FloatArray, sigma: float, *, noise: str) -> float:
     this bulk, so its centre is near m + e, and its directions are indistinguishable. The floor is m
     + 1.25 e (at least e / 4): two thirds of the bulk become one variance, which removes most of its
     noise from the cross block too. If the true eigenvalues decay to zero, the floor is e / 4; if
-    both views have private noise of variance v, it is v + e / 4. A lower floor whitens noise into
-    correlations near 1; a higher floor prevents whitening. The effect of the floor vanishes with
-    the noise.
+    both views contain independent noise of variance v, it is v + e / 4. A lower floor whitens noise
+    into correlations near 1; a higher floor prevents whitening. The effect of the floor vanishes
+    with the noise.
 
     Both m and sigma are public, so this is post-processing.
 
@@ -291,13 +291,13 @@ def canonical_pairs(
     raised to it first. That is one repair for the three blocks together: the result is the
     nearest matrix (in Frobenius norm) with eigenvalues of at least `floor`, its blocks are at
     least `floor` as well, and all its canonical correlations are below 1 whenever floor > 0.
-    Flooring only the two diagonal blocks keeps all of the noise in the cross block, and
-    measures worse (`noise_floor` says how the floor is chosen).
+    Flooring only the two diagonal blocks keeps all of the noise in the cross block, and gives worse
+    results. `noise_floor` chooses the floor.
 
     Parameters
     ----------
     joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric
-        Second moment of rows [x y]; centred if correlations about the mean are meant.
+        Second moment of rows [x y]; centred for correlations about the mean.
     n_x : int
         Number of columns of the first view.
     n_components : int
@@ -365,7 +365,7 @@ def measured_correlations(
     Returns
     -------
     MeasuredCorrelations
-        Not private, because the true data is read.
+        Correlations on the true data, which are not private.
     """
     n_x, n_components = x_rotations.shape
     joint = _check_moment(joint_moment, n_x)
@@ -439,7 +439,7 @@ class CanonicalPairs:
     correlations : ndarray of shape (n_components,)
         Private estimate, of the noisy moment after its repair; in [0, 1].
     joint_moment : ndarray of shape (n_x + n_y, n_x + n_y)
-        The noisy joint moment behind them, centred if there is a private mean.
+        Noisy joint moment from which the pairs are computed, centred if there is a private mean.
     mean : ndarray of shape (n_x + n_y,)
         Centre of the rows: a private mean, or zero without one.
     floor : float
@@ -447,7 +447,7 @@ class CanonicalPairs:
     sigma_of_average : float
         Remaining noise standard deviation of an entry of the average, before any cut.
     guarantee : Guarantee
-        Covers everything here.
+        Guarantee of all attributes together.
     sigma : ndarray of shape (n_sites,)
         Noise standard deviation each site added to an entry of its joint moment, without masks
         that cancel.
@@ -488,12 +488,12 @@ def distributed_cca(
         `calibration` "published" is the poster's (`joint_moment_sigma`).
     protocol : {"dpdis", "full", "local", "pooled", "cape"}
     floor : "auto" or float
-        Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` at the noise left in the
-        average, and as much lower as `dpcore.spectra.noise_edge_left` says where that is denoised.
-        An average of proxies has no bulk of noise to read; there it is half the noise edge, the
+        Eigenvalue floor of `canonical_pairs`; "auto" is `noise_floor` for the remaining noise of
+        the average, multiplied by `dpcore.spectra.noise_edge_left` if the average is denoised. An
+        average of proxies has no bulk of small eigenvalues; its floor is half the noise edge, the
         root mean square eigenvalue of the noise.
     repetition : Repetition
-        Source of the noise; site s reads a stream of its own.
+        Source of the noise, with a separate stream for each site.
 
     Raises
     ------

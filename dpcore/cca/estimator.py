@@ -200,7 +200,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self._set_parameters(locals())
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Release the joint second moment of [X y] and take its canonical pairs.
+        """Release the joint second moment of [X y] and compute its canonical pairs.
 
         Parameters
         ----------

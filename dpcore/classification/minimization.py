@@ -101,7 +101,7 @@ class BoundMetric:
         self._curvatures = curvature * np.maximum(eigenvalues, 0.0)
 
     def apply(self, vectors: FloatArray, strength: FloatArray) -> FloatArray:
-        """Multiply each row by the inverse at its strength."""
+        """Multiply each row of `vectors` by the inverse for its entry of `strength`."""
         shares = vectors @ self._basis / (self._curvatures + strength[:, None])
         applied: FloatArray = shares @ self._basis.T
         return applied

@@ -42,7 +42,7 @@ RANGES = tuple(ColumnRange(name, 1, 0.0, 1.0) for name in _LIMITS)
 
 
 def load_breast_cancer() -> Dataset:
-    """Load the table that ships with scikit-learn; [0, 1] are the public limits of each column.
+    """Load the table that ships with scikit-learn, with the public limits of each column as [0, 1].
 
     Raises `DataUnavailable` if scikit-learn is not installed.
     """

@@ -1,9 +1,10 @@
 """census: people of the US Current Population Survey 1994-95, 513 features as in the 2012 paper.
 
-The code book is the official census-income.names. Its 33 nominal columns have 495 levels, and
-eight of them the missing value "?", which makes 503 indicators. Guesses: all 8 numbers, including
-the instance weight, and two indicators of the income class, so that 503 + 8 + 2 = 513. Years and
-weeks are scaled by their range and amounts of money by logarithm, which are guesses too.
+The code book is the official census-income.names. Its 33 nominal columns have 495 levels. Eight of
+these columns also have the missing value "?", which gives 503 indicators. Guesses: the other
+features are all 8 numbers, including the instance weight, and two indicators of the income class,
+so that 503 + 8 + 2 = 513. Years and weeks are scaled by their range, and amounts of money by
+logarithm.
 
 The income class is also the label, so a classifier must not read its columns
 (`Dataset.label_columns`). The paper reports no classification for this data set.

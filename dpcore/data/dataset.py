@@ -69,13 +69,13 @@ def half_diagonal(limits: FloatArray) -> float:
 
 
 def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, ...]:
-    """Return the ranges with the limits of a text in place of their own.
+    """Return the ranges with the limits that a text gives.
 
     text: Entries "name=lower:upper", separated by semicolons; empty for no change. An entry
         "name=" removes the limits.
 
-    Raises `ParameterError` if a name is unknown, an end missing, infinite or no number, the upper
-        end before the lower, or every column limited to a single value.
+    Raises `ParameterError` if a name is unknown, an end is missing, infinite or not a number, the
+        upper end is below the lower one, or every column is limited to a single value.
     """
     found = {each.name: each for each in ranges}
     for part in filter(None, map(str.strip, text.split(";"))):

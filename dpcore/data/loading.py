@@ -101,7 +101,7 @@ class Entry:
         return locate(file, home, (self.name, *self.folders))
 
 
-# A byte of grey over 255, by the format of the files.
+# A grey value is a byte divided by 255, as the format of the files defines.
 _GREY = (ColumnRange("pixels", 784, 0.0, 1.0),)
 _ENTRIES = (
     Entry(
@@ -123,7 +123,7 @@ _ENTRIES = (
         10,
         (Source(pictures.load_digits),),
         image_shape=(8, 8),
-        # scikit-learn's description: each a count of set bits in a block of 4 x 4.
+        # According to scikit-learn's description, a value counts the set bits of a block of 4 x 4.
         ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
         unit=PICTURES,
     ),
@@ -387,8 +387,8 @@ def load_dataset(
         Folder with official files, or with a folder of them for each data set. If not given, the
         variable DPCORE_DATA, then scikit-learn's data folder.
     n_samples : int, optional
-        Draw that many rows, with a fixed seed. By default every row, save for `patches` and
-        `covtype`, where it is 60,000.
+        Draw that many rows, with a fixed seed. Default: all rows, except 60,000 for `patches` and
+        `covtype`.
     limits : str
         Public limits of columns in place of the catalogue's (`dpcore.data.dataset`).
     download : bool

@@ -1,8 +1,8 @@
 """localization: tags worn by people who walk, sit and fall; 44 features as in the 2012 paper.
 
-Guess: all columns of the file but the date, which repeats the timestamp. These are 25 sequences, 4
-tags, 11 activities, three coordinates and the time of day: 25 + 4 + 11 + 3 + 1 = 44. No other sum
-of columns gives 44.
+Guess: the features are all columns of the file except the date, which repeats the timestamp: 25
+sequences, 4 tags, 11 activities, three coordinates and the time of day: 25 + 4 + 11 + 3 + 1 = 44.
+No other sum of columns gives 44.
 
 The activity is also the label, so a classifier must not read its columns
 (`Dataset.label_columns`). The paper's accuracy of 100 ± 0 % for falling suggests that its

@@ -16,8 +16,9 @@ HALVES = ("halves-top-bottom", "halves-left-right")
 
 # UCI's description of mfeat: "240 pixel averages in 2 x 3 windows", a picture of 16 rows by 15.
 _PICTURE_VIEWS = {("mfeat", "pix"): (16, 15)}
-# Range of an entry where the source states one, in the data set's own units: pixels of digits are
-# counts up to 16 of 4 x 4 bitmaps; of mfeat's, up to 6 of 2 x 3 windows, divided by 66.
+# Range of an entry, where the source states one, in the units of the data set. Pixels of digits are
+# counts up to 16 in 4 x 4 bitmaps; pixels of mfeat are counts up to 6 in 2 x 3 windows, divided by
+# 66.
 _RANGES = {("digits", None): (0.0, 16.0), ("mfeat", "pix"): (0.0, 6.0 / 66.0)}
 
 

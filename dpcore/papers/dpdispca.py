@@ -387,7 +387,7 @@ class Comparison:
     points: Number of compared points.
     largest: Largest absolute difference of means, relative to exact PCA.
     at: Published point of that difference.
-    ours: Our mean there.
+    live_mean: Mean of the live run at this point.
     is_part: Whether only a part of the data set is on this machine, so that only the shape of the
         curves can be compared.
     """

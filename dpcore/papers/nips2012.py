@@ -1,7 +1,7 @@
 """Figures and table of the 2012 paper (Chaudhuri, Sarwate & Sinha) as runs.
 
 Figure 1 plots captured energy against n for four data sets, Figure 2 against epsilon for synthetic
-data. Table 1 is that of `nips2012_table`.
+data. The module `nips2012_table` runs Table 1.
 """
 
 from __future__ import annotations

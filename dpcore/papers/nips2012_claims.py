@@ -26,7 +26,7 @@ _CLOSE = 1.0
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
-    """Return the difference of the means of two independent series and its limit under chance."""
+    """Return the difference of the means of two independent series, with its `chance_limit`."""
     mean = fmean(first) - fmean(second)
     if min(len(first), len(second)) < 2:
         return Difference(mean, math.inf)
@@ -43,7 +43,8 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
 def check_sample_curve(
     rows: Sequence[Row], *, is_low_dimensional: bool
 ) -> tuple[ClaimVerdict, ...]:
-    """Check Figure 1: PPCA at least MOD-SuLQ everywhere, growing with n; MOD-SuLQ near random.
+    """Check that PPCA is at least as good as MOD-SuLQ and grows with n, and MOD-SuLQ is near
+    random.
 
     rows: Rows of protocols exact, ppca, modsulq and random at several `samples`.
     is_low_dimensional: Whether this is the data set for which the paper makes an exception.
@@ -77,7 +78,7 @@ def check_sample_curve(
 
 
 def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
-    """Check Figure 2: PPCA above MOD-SuLQ at every epsilon, both close to the optimum at last."""
+    """Check that PPCA is above MOD-SuLQ at every epsilon, and that both end near the optimum."""
     series = _series(rows, "epsilon")
     values = sorted({value for _, value in series})
     right = {key: fmean(series[key, values[-1]]) for key in ("ppca", "modsulq")}
@@ -93,7 +94,8 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
 def check_accuracies(
     title: str, published: Mapping[str, float], rows: Sequence[Row]
 ) -> Iterator[ClaimVerdict]:
-    """Check one line of Table 1: PPCA almost as good as exact PCA, the others a little worse.
+    """Check that PPCA is almost as accurate as exact PCA, and the others are a little less
+    accurate.
 
     title: Title of the line.
     published: Printed accuracies in percent by protocol.

@@ -84,7 +84,7 @@ class DrawsSpec(PlannedSpec):
     def charges(
         self, guarantees: Mapping[str, Guarantee], draws: int | None = None
     ) -> list[Charge]:
-        """Return one charge for all draws; `draws` counts permutations."""
+        """Return one charge for all draws of `draws` permutations."""
         permutations = self.permutations if draws is None else draws
         return super().charges(guarantees, permutations * self.draws)
 

@@ -1,7 +1,7 @@
 """Table 1 of the 2012 paper: accuracy of a linear SVM in private subspaces.
 
-Half of the people give the subspace; a tenth of the others trains and tunes a linear SVM in it, the
-rest tests it. Only the subspace is private.
+The subspace is computed from half of the people. A tenth of the others trains and tunes a linear
+SVM in this subspace, and the remaining people test it. Only the subspace is private.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Task:
     published: tuple[tuple[str, float, float], ...] = ()
 
     def specs(self) -> Iterator[TableSpec]:
-        """Return its draws, one specification per algorithm."""
+        """Return the draws of the task, one specification per algorithm."""
         for protocol in PROTOCOLS:
             yield TableSpec(
                 dataset=self.dataset,
