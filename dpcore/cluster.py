@@ -143,7 +143,7 @@ def _connect(scheduler: str) -> Iterator[Client]:
 
 
 def _require_listener(scheduler: str) -> None:
-    """Raise a ParameterError if no process listens at the address. Dask itself waits long before."""
+    """Raise a ParameterError if no process listens at the address. Dask would wait much longer."""
     _, _, address = scheduler.rpartition("://")
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port[:6]) < 1 << 16:

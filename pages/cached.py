@@ -80,7 +80,7 @@ problems = Problems(
     # One problem of MNIST has 50 MB. A class may have one seed, and so one problem, per visitor.
     keep=64,
     most_bytes=96 * _MEGABYTE,
-    shelf=load_or_compute,
+    source=load_or_compute,
 )
 
 
@@ -196,17 +196,17 @@ def shown_rows(spec: RunSpec) -> ExampleRows:
     key = spec.problem_key()
     limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
     data, variances = problems.prepared(*key.data), np.diag(problems(key).reference)
-    shown = select_example_rows(data, limits, variances)
-    if data.image_shape is not None or len(shown.rows) <= _N_TABLE_ROWS:
-        return shown
+    examples = select_example_rows(data, limits, variances)
+    if data.image_shape is not None or len(examples.rows) <= _N_TABLE_ROWS:
+        return examples
     half = _N_TABLE_ROWS // 2
-    chosen = [*range(half), *range(len(shown.rows) - half, len(shown.rows))]
-    strongest = np.argsort(-variances[shown.columns], kind="stable")[:_N_TABLE_COLUMNS]
+    chosen = [*range(half), *range(len(examples.rows) - half, len(examples.rows))]
+    strongest = np.argsort(-variances[examples.columns], kind="stable")[:_N_TABLE_COLUMNS]
     return replace(
-        shown,
-        rows=shown.rows[chosen],
-        columns=shown.columns[np.sort(strongest)],
-        names=tuple(shown.names[row] for row in chosen),
+        examples,
+        rows=examples.rows[chosen],
+        columns=examples.columns[np.sort(strongest)],
+        names=tuple(examples.names[row] for row in chosen),
     )
 
 
@@ -275,15 +275,15 @@ def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measur
 
 @cached(2000, megabytes=32)
 def _private_pictures(spec: RunSpec, run: int) -> PrivatePictures:
-    shown, problem = shown_rows(spec), problems(spec.problem_key())
+    examples, problem = shown_rows(spec), problems(spec.problem_key())
     subspace = subspaces(spec, run)[spec.protocols[0]]
     private = subspace.components[:_N_COMPONENTS]
     exact = problem.exact_components[: len(private)]
     aligned = align_signs(private, exact)
     cosines = np.abs(np.einsum("kd,kd->k", aligned, exact))
     return PrivatePictures(
-        shown.levels(rebuild_rows(shown.rows, subspace, problem)).tobytes(),
-        _levels(aligned, shown),
+        examples.levels(rebuild_rows(examples.rows, subspace, problem)).tobytes(),
+        _levels(aligned, examples),
         tuple(round(float(cosine), 3) for cosine in cosines),
     )
 
@@ -291,22 +291,22 @@ def _private_pictures(spec: RunSpec, run: int) -> PrivatePictures:
 @cached(64, megabytes=8)
 def exact_pictures(spec: RunSpec) -> ExactPictures:
     """Return the ten original rows and the exact components that pages show."""
-    shown, problem = shown_rows(spec), problems(spec.problem_key())
+    examples, problem = shown_rows(spec), problems(spec.problem_key())
     k = spec.settings(problem.n_features, problem.default_components).n_components
     exact = problem.exact_components[: min(k, _N_COMPONENTS)]
     names = problem.about.feature_names
     return ExactPictures(
-        shown.levels(shown.rows).tobytes(),
-        _levels(exact, shown),
-        shown.names,
-        tuple(names[column] for column in shown.columns),
+        examples.levels(examples.rows).tobytes(),
+        _levels(exact, examples),
+        examples.names,
+        tuple(names[column] for column in examples.columns),
         len(exact),
     )
 
 
-def _levels(components: FloatArray, shown: ExampleRows) -> bytes:
+def _levels(components: FloatArray, examples: ExampleRows) -> bytes:
     """Return components as bytes around 128, each scaled by its largest entry."""
-    drawn = components[:, shown.columns]
+    drawn = components[:, examples.columns]
     largest = np.abs(drawn).max(axis=1, keepdims=True)
     shares = np.divide(drawn, largest, out=np.zeros_like(drawn), where=largest > 0)
     levels: bytes = np.rint(128 + 127 * shares).astype(np.uint8).tobytes()

@@ -163,7 +163,7 @@ def report_rejected_values() -> None:
         del link[name]
     for name, sentence in list(rejected.items()):
         plain_sentence = notices.escape_markdown(sentence, _LONGEST_SENTENCE)
-        st.warning(f"The link asks for an unknown value: {plain_sentence}. {_shown(name)}")
+        st.warning(f"The link asks for an unknown value: {plain_sentence}. {_state_value(name)}")
     st.session_state[_REJECTED] = {}
 
 
@@ -172,7 +172,7 @@ def _spellings(value: Any) -> set[str]:
     return {str(value).casefold(), ", ".join(map(str, values)).casefold(), f"{value!r}".casefold()}
 
 
-def _shown(name: str) -> str:
+def _state_value(name: str) -> str:
     value = st.session_state.get(name)
     if value is None:
         return "The default is shown."

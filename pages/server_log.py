@@ -30,7 +30,7 @@ _BEGINNINGS = (
     "No handler for ",
     "Invalid HTTP request received",
 )
-# Functions of the web server in which a text frame fails that should have been bytes.
+# Functions of the web server that fail if a frame contains text instead of bytes.
 _BYTE_READERS = ("receive_bytes", "_websocket_endpoint")
 _MAX_LINES, _SECONDS, _MAX_LENGTH = 20, 60.0, 200
 

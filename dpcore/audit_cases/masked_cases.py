@@ -268,7 +268,7 @@ def _neighbours(settings: ReleaseSettings) -> tuple[SiteData, SiteData]:
 
 
 def _moments_of_three_sites() -> tuple[SiteMoments, SiteMoments]:
-    """Return moments of three equal sites under D and D'. All rows but one lie evenly on the axes."""
+    """Return moments of three equal sites under D and D'. The other rows lie evenly on the axes."""
     others = np.tile(np.eye(_D_OF_SITES) / _D_OF_SITES, (_N_SITES - 1, 1, 1))
     counts = np.full(_N_SITES, N_SAMPLES)
     first, first_prime = worst_second_moments(_D_OF_SITES, N_SAMPLES)

@@ -329,7 +329,7 @@ def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
 
 
 def prepared_sites(row: FloatArray, n_sites: int) -> SiteMoments:
-    """Return moments of prepared rows that exceeded the norm bound. The first site contains `row`."""
+    """Return moments of clipped rows at sites, the first of which contains `row`."""
     rows, sites = _rows_and_members(row, n_sites)
     return site_moments(prepare_rows(rows, "bounded"), sites)
 

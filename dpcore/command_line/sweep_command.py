@@ -257,7 +257,7 @@ def _recommendation_as_dict(answer: Recommendation) -> dict[str, object]:
         "target": answer.target,
         "best": _found_as_dict(answer.best),
         "runner_up": _found_as_dict(answer.runner_up),
-        "untrusting": _found_as_dict(answer.untrusting),
+        "untrusting": _found_as_dict(answer.without_trust),
         "sentence": answer.sentence,
         "fresh_mean": fmean(energies) if energies else None,
         "chance_that_the_mean_reaches_it": chance_of_mean_above(energies, answer.target),

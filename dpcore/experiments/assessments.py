@@ -1,4 +1,4 @@
-"""Assessments that releases make of themselves, next to the exact values of a simulation."""
+"""Assessments computed from releases, next to the exact values of a simulation."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Best:
 
 
 def specs_by_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
-    """Return the spec at every share of PCA; the rule chooses the mean's part."""
+    """Return the spec with every share of PCA; a rule chooses the share of the mean."""
     return [
         replace(spec, pipeline=PRIVATE, pca_share=share, centring_share=None) for share in SHARES
     ]

@@ -98,7 +98,7 @@ class CcaSpec(ReleaseSpec, Spec):
     y_norm_bound: float | None = param(
         None, "Public bound on a row of y", note="Default: the data set's own"
     )
-    # Beyond these one view keeps none of the norm bound that double precision can tell from 0.
+    # Outside this range, the share of one view in the norm bound is 0 in double precision.
     x_share: float = param(
         0.5,
         "Part of the squared length of a joined row given to the first view",

@@ -42,7 +42,7 @@ from dpcore.streams import Purpose, Repetition
 # Number of the SUBSPACE stream; the random floor and the protocol `ppca` use lower numbers.
 _MANY_CHAINS = 2
 _FEWEST_CHAINS = 4
-# Same per chain as in `sample_matrix_bingham`, whose 50 are for four chains.
+# Effective sample size per chain, as in `sample_matrix_bingham`, where four chains need 50.
 _ESS_A_CHAIN = 12.5
 R = TypeVar("R", bound=RunSpec)
 

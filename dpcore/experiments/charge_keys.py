@@ -1,9 +1,9 @@
 """Keys and charges of the noise that a run draws.
 
 The unit of a charge is one draw of noise. Everything computed from one noisy matrix is
-post-processing and free. Protocols whose entries name the same noise read the same draw, and K, R
-and the message only cut it differently, so all of those share one charge. A key names the people,
-the settings of the noise and the seed, and no setting that is applied afterwards.
+post-processing and costs nothing. Protocols whose entries name the same noise read the same draw,
+and K, R and the message are applied to it afterwards, so they share one charge. A key names the
+people, the settings of the noise and the seed, and no setting that is applied afterwards.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _may_buy_mean(cell: Cell) -> bool:
 def _make_dropout_key(cell: Cell, is_distributed: bool) -> tuple[object, ...]:
     """Return the fields on sites that drop out, where these change the noise.
 
-    A holder of all rows gets fewer rows, and the split decides which. Sites that leave the share of
-    the private mean to the rule get another share, since the rule reads how many of them answer.
+    A holder of all rows gets fewer rows, and the split decides which. If a rule chooses the share
+    of the private mean, it depends on the number of sites that answer.
     """
     dropped = cell.get("dropped_sites", 0)
     if not dropped:
@@ -99,7 +99,7 @@ def get_noise_identity(cell: Cell, key: str) -> NoiseIdentity:
 
 
 def make_people_key(cell: Cell) -> tuple[object, ...]:
-    """Return the values that choose the people; from the fourth on, those that assign sites."""
+    """Return the values that select the people, and from the fourth on those that assign sites."""
     skew = cell["concentration"] if cell["split"] == "dirichlet" else None
     who = (cell["samples"], cell["seed"], cell["resample"])
     return (*who, cell["sites"], cell["split"], skew)
@@ -131,8 +131,8 @@ def make_stream_key(cell: Cell, key: str) -> str:
 def make_charge(cell: Cell, key: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
     """Return the charge for the numbered draws of one noise."""
     entry = protocol(key)
-    # Only a protocol of the first site spares the people of the others, unless the people, or the
-    # first site that answers, differ from repetition to repetition.
+    # A protocol of the first site is charged only to its people, unless the people, or the first
+    # site that answers, differ from repetition to repetition.
     is_first_site = (
         entry.reads_first_site_only and not cell["resample"] and not cell["dropped_sites"]
     )

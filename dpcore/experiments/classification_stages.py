@@ -65,7 +65,7 @@ def promised_stages(spec: PipelineSpec, problem: LearningProblem) -> dict[str, G
 def with_centring_share(spec: P, problem: LearningProblem) -> P:
     """Return the spec with the mean's share as a number.
 
-    If the spec leaves the share to the rule, it is the part that PCA would give the mean from the
+    If a rule chooses the share, it is the part that PCA would reserve for the mean if it had the
     budget of both. No row is read.
     """
     if spec.centring_share is not None:

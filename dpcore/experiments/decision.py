@@ -36,14 +36,14 @@ from dpcore.privacy import Guarantee, gaussian_epsilon
 from dpcore.spectra import align_signs
 
 NAMES = ("cautious", "balanced", "detailed")
-# Most captured energy among the protocols with the same trust and all sites.
+# Protocol with the most captured energy for each kind of trust, if all sites take part.
 PROTOCOL_FOR = {
     Trusted.NOBODY: "dpdis",
     Trusted.OTHER_SITES: "securesum",
     Trusted.HOLDER: "pooled",
 }
 # Steps of the controls between two options: a factor of five or four.
-_APART = 2
+_STEPS_APART = 2
 SEARCHED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 # Rows that a classifier is trained and tested on, limited so that a page can wait for it.
 _MOST_LEARNERS = 4000
@@ -111,7 +111,7 @@ def recommended(options: tuple[Option, ...]) -> Option | None:
 
 
 def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
-    """Return the base as the options run it: private from the first row, with most energy kept.
+    """Return the spec of the options: the base, fully private, with the most captured energy.
 
     Raises `ParameterError` as `largest_delta`.
     """
@@ -136,7 +136,7 @@ def decide(
     """Search, and then test the three options in fresh runs.
 
     spec: Result of `asked_spec`.
-    target: Share of the optimum that has to survive, in (0, 1).
+    target: Share of the optimum that must be reached, in (0, 1).
     Yields `TriedOption` for each epsilon of the search, and then an `Option` for each of `NAMES`.
     Raises `ParameterError` if the target is out of range, or the spec cannot run.
     """
@@ -158,8 +158,8 @@ def decide(
             yield TriedOption(SEARCHED_EPSILONS[middle], rows)
             reached = all(row["energy_ratio"] >= target for row in rows)
             low, high = (low, middle) if reached else (middle, high)
-        balanced = min(max(high, _APART), len(SEARCHED_EPSILONS) - 1 - _APART)
-        for name, step in zip(NAMES, (-_APART, 0, _APART), strict=True):
+        balanced = min(max(high, _STEPS_APART), len(SEARCHED_EPSILONS) - 1 - _STEPS_APART)
+        for name, step in zip(NAMES, (-_STEPS_APART, 0, _STEPS_APART), strict=True):
             epsilon = SEARCHED_EPSILONS[balanced + step]
             rows = runs(epsilon, SEARCH_RUNS + FRESH_RUNS)
             fresh = tuple(row for row in rows if row["repetition"] >= SEARCH_RUNS)
@@ -234,8 +234,8 @@ def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: i
     """Return how many of the strongest factors are still among the strongest, with their sign.
 
     Factors are the columns with the largest loadings of the exact first component, by magnitude.
-    The exact order among them is not compared: loadings of nearly equal size change places under
-    the smallest noise.
+    The exact order among them is not compared: loadings of nearly equal size change their order
+    under the smallest noise.
 
     components, exact: shape (n_components, n_features)
     """

@@ -328,13 +328,13 @@ def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
     ]
     first_use: dict[Hashable, int] = {}
 
-    def turn(position: int) -> tuple[int, ...]:
+    def position_key(position: int) -> tuple[int, ...]:
         unit = units[position]
         key = unit.specs[0].problem_key(unit.repetition)
         shared = ("data", unit.family.data_of(key)), ("problem", key)
         return *(first_use.setdefault(part, position) for part in shared), unit.repetition
 
-    return tuple(units[position] for position in sorted(range(len(units)), key=turn))
+    return tuple(units[position] for position in sorted(range(len(units)), key=position_key))
 
 
 def run_unit(

@@ -82,7 +82,7 @@ def recipe_of(spec: RunSpec) -> Recipe:
 
 
 def notebook(cells: Sequence[tuple[str, str]]) -> str:
-    """Return a Jupyter notebook (format 4.5) of (kind, source) pairs; equal cells, equal text."""
+    """Return a Jupyter notebook (format 4.5) of (kind, source) pairs, always with equal text."""
     # The import takes 0.1 s, and only downloads need it.
     import nbformat
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook

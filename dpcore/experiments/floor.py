@@ -34,7 +34,7 @@ FLOOR_RUNS = 10
 # Part of the root of the floor's streams, which are independent of the streams of the noise.
 _PURPOSE = "floor of the captured energy"
 _ANY_BUDGET = PrivacyBudget(1.0, 0.01)
-# Share of the budget for a mean, where only the release of a mean matters.
+# Budget share of the mean, where it only matters whether a mean is released.
 _ANY_SHARE = 0.1
 
 
@@ -122,7 +122,7 @@ def remove_data(moments: SiteMoments | SiteRows) -> SiteMoments | SiteRows:
     means = np.zeros_like(moments.means)
     if isinstance(moments, SiteRows):
         return replace(
-            moments, read=_refuse_rows, means=means, shelf=_zero_moment, cached_moments=[]
+            moments, read=_refuse_rows, means=means, moment_cache=_zero_moment, cached_moments=[]
         )
     n_features = moments.n_features
     zero = np.broadcast_to(
@@ -142,9 +142,10 @@ def _zero_moment(
 
 
 def _is_drawn(name: str, settings: ReleaseSettings) -> bool:
-    """Return whether a floor is drawn; without noise, or a noisy matrix, it is a random subspace.
+    """Return whether a floor needs draws. Otherwise it is the energy of a random subspace.
 
-    Without data, the law of PPCA is the uniform distribution over subspaces.
+    Protocols without noise or without a noisy matrix need none: without data, PPCA draws from the
+    uniform distribution over subspaces.
     """
     entry = protocol(name)
     has_noisy_matrix = entry.average is not None or entry.where is not Where.HOLDER

@@ -278,11 +278,13 @@ class RunSpec(ReleaseSpec, PlannedSpec):
         self,
         guarantees: Mapping[str, Guarantee],
         draws: int | None = None,
-        what: tuple[str, ...] = (COMPONENTS,),
+        quantities: tuple[str, ...] = (COMPONENTS,),
     ) -> list[Charge]:
-        """Return one charge for each noise; `what` names the released quantities."""
+        """Return one charge for each noise; `quantities` names the released quantities."""
         number = self.repetitions if draws is None else draws
-        return [replace(charge, quantities=what) for charge in super().charges(guarantees, number)]
+        return [
+            replace(charge, quantities=quantities) for charge in super().charges(guarantees, number)
+        ]
 
     def charge(self, name: str, guarantee: Guarantee, draws: frozenset[int]) -> Charge:
         return make_charge(self.charge_cell(), name, guarantee, draws)

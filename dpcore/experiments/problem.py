@@ -65,7 +65,7 @@ class SiteData:
 
 
 # Maps a key and a function that reads its rows to the site data, stored between two starts.
-Shelf = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
+SiteDataSource = Callable[[ProblemKey, Callable[[], Prepared]], SiteData]
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +298,7 @@ class Problems:
     keep_data, keep: Numbers of data sets and problems that are cached. A sweep uses its problems
         one after the other, so more than one would only take memory.
     most_bytes: Limit on the memory of all cached problems; the latest one always stays.
-    shelf: Function that computes site data, or reads stored ones.
+    source: Function that computes site data, or reads stored ones.
     prepared: Cache of prepared rows; called like `load`.
     """
 
@@ -309,12 +309,12 @@ class Problems:
         keep_data: int = 1,
         keep: int = 1,
         most_bytes: int = _MOST_BYTES,
-        shelf: Shelf = site_data,
+        source: SiteDataSource = site_data,
     ):
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
         self._problems: OnceCache[Problem] = OnceCache(
-            lambda key: self._build(key, shelf), keep, most_bytes, _SECONDS_UNUSED
+            lambda key: self._build(key, source), keep, most_bytes, _SECONDS_UNUSED
         )
         self._floors: dict[
             ProblemKey, tuple[dict[Hashable, Any], AbstractContextManager[object]]
@@ -328,8 +328,8 @@ class Problems:
         """Return the problem if it is cached, None otherwise."""
         return self._problems.peek(key)
 
-    def _build(self, key: ProblemKey, shelf: Shelf) -> Problem:
-        problem = self._compute(key, shelf)
+    def _build(self, key: ProblemKey, source: SiteDataSource) -> Problem:
+        problem = self._compute(key, source)
         if is_held(key.dataset):
             return problem
         # Floors are small and slow to compute, so a problem that is built again gets its old ones.
@@ -340,12 +340,12 @@ class Problems:
                 self._floors.pop(next(iter(self._floors)))
         return replace(problem, floors=floors[0], floor_lock=floors[1])
 
-    def _compute(self, key: ProblemKey, shelf: Shelf) -> Problem:
+    def _compute(self, key: ProblemKey, source: SiteDataSource) -> Problem:
         read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)
         with one_blas_thread():
             if key.knowledge != NO_KNOWLEDGE:
                 return build_problem(key, read(), whole)
-            return _problem_on(key, shelf(key, read), whole)
+            return _problem_on(key, source(key, read), whole)
 
 
 local_problem = Problems()

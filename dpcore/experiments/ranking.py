@@ -62,7 +62,7 @@ class Way:
     knowledge: str
 
     @property
-    def prepared(self) -> str:
+    def preparation_in_words(self) -> str:
         """Preparation and public knowledge in words: "sphere, lowest 20 % of frequencies"."""
         subspace = (
             "" if self.knowledge == NO_KNOWLEDGE else f", {describe_knowledge(self.knowledge)}"
@@ -72,7 +72,7 @@ class Way:
     @property
     def label(self) -> str:
         """Name of the way: "DPdisPCA (sphere)"."""
-        return f"{protocol(self.protocol).title} ({self.prepared})"
+        return f"{protocol(self.protocol).title} ({self.preparation_in_words})"
 
     def spec(self, base: RunSpec) -> RunSpec:
         """Return the base spec run this way, with the exact calibration.
@@ -155,8 +155,8 @@ class Ranked:
         return self.way.protocol
 
     @property
-    def prepared(self) -> str:
-        return self.way.prepared
+    def preparation_in_words(self) -> str:
+        return self.way.preparation_in_words
 
     @property
     def energies(self) -> tuple[float, ...]:

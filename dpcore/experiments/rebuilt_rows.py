@@ -39,7 +39,7 @@ class ExampleRows:
     names: tuple[str, ...]
 
     def levels(self, rows: FloatArray) -> IntArray:
-        """Return bytes to draw, (n_people, n_columns) uint8, for rows in the units of `rows`."""
+        """Return rows as grey levels to draw, uint8 of shape (n_people, n_columns)."""
         scale, mean = self.units
         low, high = self.ends
         shares = (rows * scale + mean - low) / np.where(high > low, high - low, 1.0)

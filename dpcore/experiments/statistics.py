@@ -116,7 +116,7 @@ class StatisticSpec:
             settings += (self.bins,)
         if self.mechanism == "gaussian":
             settings += (self.delta,)
-        # The identity of typed numbers are the numbers, of which there may be many.
+        # The identity of typed numbers is the numbers themselves, which may be many.
         column = sha256(repr(identity).encode()).hexdigest()
         release = Release.of(
             guarantee,
@@ -287,7 +287,7 @@ def people_for(spec: StatisticSpec, error: float) -> int:
 
 
 def people_rows(spec: StatisticSpec, points: int = 25) -> list[PeopleRow]:
-    """Return the rows needed for errors from a thousandth of the range to half of it."""
+    """Return the number of people for each error from a thousandth to half of the range."""
     return [
         {"error": float(error), "people": people_for(spec, float(error))}
         for error in error_range(spec) * np.geomspace(0.001, 0.5, points)

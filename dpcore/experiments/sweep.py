@@ -89,7 +89,7 @@ def results(
             except queue.Empty:
                 continue
             if item is _END_OF_RESULTS:
-                work.result()  # raises what went wrong
+                work.result()  # raises the error of the thread
                 return
             yield item
     finally:

@@ -87,7 +87,7 @@ class Recommendation:
     base: Settings that are the same for all ways.
     best, runner_up: The cheapest way, and the cheapest of the others; None if no way reaches the
         target.
-    untrusting: The cheapest way that needs no other party trusted.
+    without_trust: The cheapest way that needs no other party trusted.
     most: Round of the way that comes closest to the target, or exceeds it most.
     skipped: Settings that could not be run, with reasons.
     """
@@ -96,7 +96,7 @@ class Recommendation:
     target: float
     best: Found | None
     runner_up: Found | None
-    untrusting: Found | None
+    without_trust: Found | None
     most: SearchRound
     skipped: tuple[Row, ...]
 
@@ -108,7 +108,7 @@ class Recommendation:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Rows that no `SearchRound` contains."""
-        found = (self.best, self.runner_up, self.untrusting)
+        found = (self.best, self.runner_up, self.without_trust)
         return tuple(row for each in found if each is not None for row in each.fresh)
 
     @property
@@ -188,20 +188,20 @@ class _Search:
 
     def run(self, ways: Sequence[Way]) -> Generator[SearchRound | Recommendation, None, None]:
         best = yield from self.confirm(ways, self.epsilons[0])
-        runner_up = untrusting = None
+        runner_up = without_trust = None
         if best is not None:
             others = [way for way in ways if way != best.ranked.way]
             runner_up = yield from self.confirm(others, best.value)
-            untrusting = yield from self.find_untrusting(ways, (best, runner_up))
+            without_trust = yield from self.find_without_trust(ways, (best, runner_up))
         elif not any(self.results.values()):
             reason = self.skipped[0]["skipped"] if self.skipped else None
             raise ParameterError("epsilon", "possible to run", reason)
         yield Recommendation(
-            self.base, self.target, best, runner_up, untrusting, self.find_most(),
+            self.base, self.target, best, runner_up, without_trust, self.find_most(),
             tuple(self.skipped),
         )  # fmt: skip
 
-    def find_untrusting(
+    def find_without_trust(
         self, ways: Sequence[Way], found: tuple[Found | None, ...]
     ) -> Generator[SearchRound, None, Found | None]:
         """Find the cheapest way that needs no other party trusted, often one of `found`."""

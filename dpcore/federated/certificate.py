@@ -169,4 +169,4 @@ def epsilon_of_attempts(plan: FederatedPlan, number: int) -> float:
     The number depends on the messages seen, so it is an odometer's epsilon. The value is infinite
     if the samplers' distance uses up delta.
     """
-    return counted_epsilon(plan.worst.mu, number, plan.delta, distance=plan.distance)
+    return counted_epsilon(plan.worst_scales.mu, number, plan.delta, distance=plan.distance)

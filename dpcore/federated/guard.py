@@ -35,7 +35,7 @@ from dpcore.federated.messages import (
     sentence_of,
 )
 from dpcore.federated.plan import AttemptCost, FederatedPlan
-from dpcore.pca.assessment import bases_worth
+from dpcore.pca.assessment import choose_bases
 from dpcore.pca.site import NoisySite
 from dpcore.privacy import BeyondCap
 from dpcore.release.encoding import Reading
@@ -223,7 +223,7 @@ class Guard:
         # The hash of an answer enters the ledger before the answer leaves. An attempt without one
         # was interrupted before that, so its noise can be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
-            cost = AttemptCost(plan.worst.mu, plan.distance)
+            cost = AttemptCost(plan.worst_scales.mu, plan.distance)
             answers = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
             self.project.charge(charge, cost, plan.epsilon, plan.delta, answers=answers)
         return noisy_sum(total, plan.scales.sum_sigma)
@@ -251,7 +251,7 @@ class Guard:
         rank = int(plan.intermediate_dim or 0)
         sigma = plan.scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy / LENGTH**2)
-        bases = bases_worth(spectrum, sigma=sigma, bases=plan.bases)
+        bases = choose_bases(spectrum, sigma=sigma, bases=plan.bases)
         return NoisySite(spectrum.matrix, 1, sigma).proxy(rank, "value", bases).values
 
     def _log(self, raw: bytes, request_id: str, refusal: str, n_bytes: int) -> None:

@@ -217,7 +217,7 @@ class FederatedPlan:
         )
 
     @property
-    def worst(self) -> Scales:
+    def worst_scales(self) -> Scales:
         """Return the scales against the strongest adversary, which a ledger is charged for."""
         return self.scales_against(min(Adversary, key=self.unknown_noises))
 

@@ -13,10 +13,10 @@ from dpcore.figures.privacy import WITH_YOU, WITHOUT_YOU
 from dpcore.figures.style import (
     GREY,
     Table,
+    add_named_level,
     base_figure,
     ink,
-    named_level,
-    small_legend_above,
+    put_small_legend_above,
     with_opacity,
 )
 
@@ -98,7 +98,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
         y0=claim, y1=1.25 * highest, fillcolor=with_opacity(_VIOLATED, 0.10), line={"width": 0}
     )
     line = {"color": ink(dark), "dash": "dash", "width": 2}
-    named_level(figure, claim, f"claimed: ε = {claim:.3g}", line=line)
+    add_named_level(figure, claim, f"claimed: ε = {claim:.3g}", line=line)
     bounds: list[tuple[str, str, dict[str, object]]] = [
         ("epsilon_exact", "exact limit", {"width": 3})
     ]
@@ -114,7 +114,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
             marker={"size": 7 if column == "epsilon_exact" else 4},
             hovertemplate="ε ≥ %{y:.3g} after %{x:,} trials<extra>" + name + "</extra>",
         )
-    small_legend_above(figure).update_layout(showlegend=len(bounds) > 1)
+    put_small_legend_above(figure).update_layout(showlegend=len(bounds) > 1)
     figure.update_xaxes(title="trials under D and under D′", range=[0, 1.02 * n_trials])
     figure.update_yaxes(title="ε is at least", range=[0, 1.25 * highest])
     return figure
@@ -144,7 +144,7 @@ def score_histogram(
     figure.update_xaxes(title="score of a release (larger: rather with you)", zeroline=False)
     figure.update_yaxes(title="share of releases", tickformat=".0%", rangemode="tozero")
     figure.update_layout(barmode="overlay", bargap=0)
-    return small_legend_above(figure)
+    return put_small_legend_above(figure)
 
 
 def adversary_view_words(adversary: str, sees: str, *, trusted_holder: str = "") -> str:

@@ -13,15 +13,15 @@ from dpcore.figures.style import (
     GREY,
     PERCENT_RANGE,
     Table,
+    add_band,
+    add_exact_and_floor,
     add_line,
     base_figure,
-    exact_and_floor,
     ink,
     legend_above,
     log_ticks,
     look_of,
-    present_setting,
-    spread,
+    mark_setting,
     values_by,
     with_opacity,
 )
@@ -129,8 +129,8 @@ def correlation_curves(
             name = titles[protocol] + (f", {samples:,} people" if names_people else "")
             if mine:
                 _add_curve(figure, mine, field, protocol, name, number, dark)
-    exact_and_floor(figure, floor, dark=dark, exact="exact", xshift=-8)
-    present_setting(figure, marker, dark=dark)
+    add_exact_and_floor(figure, floor, dark=dark, exact="exact", xshift=-8)
+    mark_setting(figure, marker, dark=dark)
     ticks, labels = _ticks(axis_range)
     low, high = np.log10(axis_range)
     margin = 0.03 * (high - low)
@@ -177,7 +177,7 @@ def _add_curve(
     values = list(shares)
     draws = max(len(found) for found in shares.values())
     if draws > 1 and number == 0:
-        spread(figure, shares, with_opacity(look.colour, 0.15))
+        add_band(figure, shares, with_opacity(look.colour, 0.15))
     add_line(
         figure,
         values,

@@ -14,13 +14,13 @@ from dpcore.figures.style import (
     GREY,
     Look,
     Table,
+    add_exact_and_floor,
     add_line,
     base_figure,
-    exact_and_floor,
     ink,
     legend_above,
     look_of,
-    present_setting,
+    mark_setting,
     with_opacity,
 )
 
@@ -232,8 +232,8 @@ def energy_traces(
             figure, sweeps, shares[chain], name, "%{y:.1%}", colour=with_opacity(colour, 0.8),
             dash=dash, width=1.6, legendgroup=start, showlegend=start not in starts[:chain],
         )  # fmt: skip
-    exact_and_floor(figure, random_share, dark=dark)
-    present_setting(figure, None if stopped is None else stopped + 1, dark=dark)
+    add_exact_and_floor(figure, random_share, dark=dark)
+    mark_setting(figure, None if stopped is None else stopped + 1, dark=dark)
     figure.update_xaxes(title="sweeps, the start counted as 1", **_log_axis(len(sweeps)))
     figure.update_yaxes(**ENERGY_AXIS)
     return legend_above(figure)

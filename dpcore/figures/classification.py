@@ -13,15 +13,15 @@ from dpcore.figures.style import (
     GREY,
     Look,
     Table,
+    add_band,
+    add_named_level,
     base_figure,
     error_range,
     ink,
     legend_above,
     log_axis,
     look_of,
-    named_level,
-    present_setting,
-    spread,
+    mark_setting,
     values_by,
     with_opacity,
 )
@@ -83,7 +83,7 @@ def error_curves(
             errors = dict.fromkeys((low, high), next(iter(errors.values())))
         with_spread = pipeline in ("subspace", "private")
         _add_line(figure, errors, line, with_spread=with_spread, markers=not level)
-    present_setting(figure, marker, dark=dark)
+    mark_setting(figure, marker, dark=dark)
     figure.update_xaxes(
         **log_axis([low, high]),
         range=[np.log10(low) - 0.05, np.log10(high) + 0.05],
@@ -123,7 +123,7 @@ def share_curve(
             name="best",
             showlegend=False,
         )
-    present_setting(figure, marker, dark=dark)
+    mark_setting(figure, marker, dark=dark)
     figure.update_xaxes(
         range=[-0.03, 1.0],
         tickformat=".0%",
@@ -134,7 +134,7 @@ def share_curve(
     return figure
 
 
-def confusion(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
+def confusion_chart(matrix: FloatArray, names: Sequence[str], *, dark: bool = False) -> go.Figure:
     """Draw a confusion matrix with the shares of each class in percent.
 
     matrix: ndarray of int of shape (n_classes, n_classes). Rows are true classes, columns predicted
@@ -177,7 +177,7 @@ def _add_line(
 ) -> None:
     draws = max(map(len, errors.values()), default=0)
     if with_spread and draws > 1:
-        spread(figure, errors, with_opacity(line.colour, 0.12))
+        add_band(figure, errors, with_opacity(line.colour, 0.12))
     figure.add_scatter(
         x=list(errors),
         y=[fmean(found) for found in errors.values()],
@@ -191,7 +191,7 @@ def _add_line(
 
 def _error_axis(figure: go.Figure, chance: float, rows: Table) -> None:
     line = {"color": GREY, "width": 1}
-    named_level(figure, chance, "most frequent class", line=line)
+    add_named_level(figure, chance, "most frequent class", line=line)
     figure.update_yaxes(
         range=error_range(chance, rows),
         tickformat=".0%",

@@ -12,12 +12,12 @@ from dpcore.figures.style import (
     GREY,
     PROTOCOLS,
     add_line,
+    add_named_level,
     base_figure,
     ink,
     legend_above,
     look_of,
-    named_level,
-    small_legend_above,
+    put_small_legend_above,
     with_opacity,
 )
 
@@ -78,7 +78,7 @@ def scree(
         )
     if edge > 0:
         figure.add_hrect(y0=-edge, y1=edge, fillcolor=with_opacity(GREY, 0.18), line={"width": 0})
-        named_level(figure, edge, "edge of pure noise", line={"width": 0})
+        add_named_level(figure, edge, "edge of pure noise", line={"width": 0})
     figure.update_xaxes(title="rank")
     figure.update_yaxes(title="eigenvalue (units of the second moment)", rangemode="tozero")
     return legend_above(figure)
@@ -210,7 +210,7 @@ def spectrum(
     figure.update_xaxes(title="rank", zeroline=False)
     figure.update_yaxes(title="eigenvalue")
     figure.update_layout(bargap=0.1)
-    return small_legend_above(figure)
+    return put_small_legend_above(figure)
 
 
 def released_variances(

@@ -29,7 +29,7 @@ _MOST_ENTRIES = 280
 _LEVELS = 127
 
 
-def diverging(values: FloatArray, limit: float) -> IntArray:
+def diverging_colours(values: FloatArray, limit: float) -> IntArray:
     """Return the RGB colours of values in [-limit, limit], blue below zero and red above.
 
     Returns: ndarray of uint8 with one more axis of length 3
@@ -43,7 +43,7 @@ def diverging(values: FloatArray, limit: float) -> IntArray:
     return colours
 
 
-def greys(values: FloatArray) -> IntArray:
+def grey_colours(values: FloatArray) -> IntArray:
     """Return the RGB greys of values clipped to [0, 1]."""
     level = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return np.repeat(level[..., None], 3, axis=-1)
@@ -73,7 +73,7 @@ def _sheet(
     magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
     framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap)), constant_values=_LEVELS)
     sheet = Image.fromarray(np.hstack(list(framed))[:, :-gap])
-    ramp = diverging(np.linspace(-1, 1, _LEVELS), 1.0)
+    ramp = diverging_colours(np.linspace(-1, 1, _LEVELS), 1.0)
     sheet.putpalette(ramp.tobytes() + bytes(3))
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG", transparency=_LEVELS, **options)
@@ -88,7 +88,7 @@ def picture_strip(
     pictures: shape (n_pictures, n_features)
     """
     return tile_strip(
-        greys(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
+        grey_colours(pictures).reshape(len(pictures), *image_shape, 3), tile_pixels=tile_pixels
     )
 
 
@@ -133,7 +133,7 @@ def matrix_png(matrix: FloatArray, limit: float) -> bytes:
     shares = np.clip(matrix[::step, ::step] / limit, -1, 1)
     levels = np.rint((shares + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
     sheet = Image.fromarray(levels)
-    sheet.putpalette(diverging(np.linspace(-1, 1, _LEVELS), 1.0).tobytes())
+    sheet.putpalette(diverging_colours(np.linspace(-1, 1, _LEVELS), 1.0).tobytes())
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
     return buffer.getvalue()

@@ -16,7 +16,7 @@ from dpcore.figures.style import (
     ink,
     legend_above,
     look_of,
-    small_legend_above,
+    put_small_legend_above,
     with_opacity,
 )
 
@@ -72,7 +72,7 @@ def two_densities(
         zeroline=False,
     )
     figure.update_yaxes(title="density", range=[0, 0.46], tickvals=[0, 0.2, 0.4])
-    return small_legend_above(figure)
+    return put_small_legend_above(figure)
 
 
 def trade_off_plot(
@@ -113,7 +113,7 @@ def trade_off_plot(
         (figure.update_yaxes, "type II: missed"),
     ):
         axis(title=title, range=[-0.02, 1.02], tickformat=".0%", zeroline=False)
-    return small_legend_above(figure)
+    return put_small_legend_above(figure)
 
 
 def beliefs(
@@ -162,7 +162,7 @@ def beliefs(
         title="belief that it is you, before", range=[0, 1.03], tickformat=".0%", zeroline=False
     )
     figure.update_yaxes(title="after, if it is", range=[0, 1.01], tickformat=".0%", zeroline=False)
-    return small_legend_above(figure)
+    return put_small_legend_above(figure)
 
 
 def accused_svg(accusing: int, alt: str, *, is_in: bool) -> str:

@@ -12,12 +12,12 @@ from dpcore.figures.style import (
     GREY,
     Table,
     add_line,
+    add_named_level,
     base_figure,
     ink,
     legend_above,
     log_axis,
-    named_level,
-    present_setting,
+    mark_setting,
     with_opacity,
 )
 
@@ -123,7 +123,7 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
         name="minimum",
         hovertemplate="minimum at %{x:.4g}<extra></extra>",
     )
-    present_setting(figure, marker, dark=dark)
+    mark_setting(figure, marker, dark=dark)
     figure.update_xaxes(title="upper bound", range=[min(x), max(x)])
     # The bias falls to 0, which a logarithmic axis cannot show. The axis cuts it off.
     low, high = (
@@ -167,7 +167,7 @@ def people_figure(
         hoverinfo="skip",
     )
     line = {"color": GREY, "dash": "dot", "width": 2}
-    named_level(figure, present, f"{present:,} available", line=line, at=np.log10(present))
+    add_named_level(figure, present, f"{present:,} available", line=line, at=np.log10(present))
     for axis, values, title in (
         (figure.update_xaxes, errors, f"acceptable error ({unit})"),
         (figure.update_yaxes, people, f"{many} needed"),

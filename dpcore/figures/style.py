@@ -200,7 +200,7 @@ def legend_above(figure: go.Figure, **legend: object) -> go.Figure:
     return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE | legend)
 
 
-def small_legend_above(figure: go.Figure) -> go.Figure:
+def put_small_legend_above(figure: go.Figure) -> go.Figure:
     """Put a legend with many or long names above the plot, in a smaller font."""
     return legend_above(figure, font={"size": 12})
 
@@ -230,7 +230,7 @@ def add_line(
     figure.add_scatter(x=x, y=y, name=name, mode=mode, line=line, **hover_options, **more)
 
 
-def named_level(
+def add_named_level(
     figure: go.Figure,
     y: float,
     name: str,
@@ -257,7 +257,7 @@ def named_level(
     )
 
 
-def exact_and_floor(
+def add_exact_and_floor(
     figure: go.Figure,
     floor: float,
     *,
@@ -268,16 +268,16 @@ def exact_and_floor(
     """Add the two reference levels: the exact result at 1 and the floor."""
     for y, name, colour, dash in ((1.0, exact, ink(dark), "dash"), (floor, "floor", GREY, "dot")):
         line = {"color": colour, "dash": dash, "width": 1.5}
-        named_level(figure, y, name, line=line, xshift=xshift)
+        add_named_level(figure, y, name, line=line, xshift=xshift)
 
 
-def present_setting(figure: go.Figure, x: float | None, *, dark: bool) -> None:
+def mark_setting(figure: go.Figure, x: float | None, *, dark: bool) -> None:
     """Add a thin vertical line at the current setting, if there is one."""
     if x is not None:
         figure.add_vline(x=x, line={"color": ink(dark), "width": 1})
 
 
-def spread(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: str) -> None:
+def add_band(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: str) -> None:
     """Add the band between the smallest and the largest draw at each value."""
     x, least, greatest = list(draws), list(map(min, draws.values())), list(map(max, draws.values()))
     figure.add_scatter(

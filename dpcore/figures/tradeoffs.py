@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from dpcore.figures.style import (
     ENERGY_AXIS,
     Table,
+    add_exact_and_floor,
     add_line,
     base_figure,
-    exact_and_floor,
     ink,
     legend_above,
     log_axis,
@@ -74,7 +74,7 @@ def energy_frontier(
         ticktext=[_bytes(tick) for tick in ticks],
         title="← cheaper     bytes per site     more expensive →",
     )
-    exact_and_floor(figure, floor, dark=dark)
+    add_exact_and_floor(figure, floor, dark=dark)
     figure.update_yaxes(**ENERGY_AXIS)
     return legend_above(figure)
 

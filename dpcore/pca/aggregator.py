@@ -21,7 +21,7 @@ from dpcore.pca.assessment import (
     NoisyPart,
     assess,
     assess_by_probes,
-    bases_worth,
+    choose_bases,
 )
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
@@ -30,7 +30,7 @@ from dpcore.spectra import PublicBasis, Spectrum, proxy_aggregates, uncentred_ba
 
 
 class Inbox:
-    """Messages of one kind, one per site; of whole matrices only their average is stored.
+    """Messages of one kind, one from each site. Only the average of whole matrices is stored.
 
     weights: shape (n_sites,). n_s / N, in the order in which the messages arrive.
     precision: Data type of the average of whole matrices; that of the messages by default.
@@ -230,7 +230,7 @@ class NoisyAverage:
         has_mean = self.centre is not None and self.centre.any()
         is_uncentred = settings.on_sphere and not has_mean
         bases = uncentred_bases(settings.bases) if is_uncentred else settings.bases
-        return bases_worth(
+        return choose_bases(
             self.spectrum,
             sigma=self.remaining_sigma,
             bases=bases,

@@ -1,10 +1,10 @@
 """Whole noisy matrices in few bytes: residuals about a prior mean, coded where signal is expected.
 
 A site fits a prior mean A_0 to its own noisy matrix M (`dpcore.spectra.prior_mean`) and sends A_0
-roughly, as a deviation per pixel and a correlation per distance. About this A_0 it codes the
-coefficients of M - A_0 in cosines. A coefficient ij is sent if its expected variance c a_i a_j is
-at least D / 1000 of the variance of the noise in the average of all sites; a_i is the diagonal of
-A_0 in cosines, rounded to quarters of an octave, so that the receiver derives the same selection
+in low precision, as a deviation per pixel and a correlation per distance. About this A_0 it codes
+the coefficients of M - A_0 in cosines. A coefficient ij is sent if its expected variance c a_i a_j
+is at least D / 1000 of the variance of the noise in the average of all sites; a_i is the diagonal
+of A_0 in cosines, rounded to quarters of an octave, so that the receiver derives the same selection
 from whole numbers. Without pictures A_0 is 0, and all entries are sent.
 
 Coefficients are rounded with subtractive dither to steps of a multiple of the noise's standard
@@ -56,12 +56,12 @@ _MOST_FEATURES = 20_000
 
 
 def noise_factor() -> float:
-    """Return the noise of a decoded matrix, in units of the noise of the matrix before."""
+    """Return the noise of a decoded matrix, in units of the noise before encoding."""
     return math.sqrt(1 + STEP**2 / 12)
 
 
 class _Prior(NamedTuple):
-    """A prior mean as it is sent.
+    """Prior mean in the form in which it is sent.
 
     deviations: shape (n_features,), uint8. Deviations of the pixels, in parts of the largest.
     largest: Largest deviation.
@@ -160,7 +160,7 @@ def encode_site(
     """
     noisy, n_features = site.noisy, len(site.noisy)
     step = STEP * off_diagonal_sigma(site.sigma, site.noise)
-    # Without noise there is nothing to shrink: values travel as they are.
+    # Without noise nothing is shrunk, and values are sent unchanged.
     shape = bases[0].image_shape if bases and step > 0 else None
     prior = b""
     if shape is None:

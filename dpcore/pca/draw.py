@@ -141,7 +141,7 @@ class Draw:
         Raises
         ------
         ParameterError
-            If the settings differ in what shapes the noise, or one cannot run.
+            If the settings differ in a value that affects the noise, or one cannot run.
         """
         for each in settings:
             each.check_features(self.moments.n_features)
@@ -183,8 +183,8 @@ class Draw:
 
     @property
     def scales(self) -> list[NoiseScales]:
-        """Return the noise scales of each site. Lazy, because PPCA has no delta to compute them
-        with.
+        """Return the noise scales of each site. Computed on first use, because they need a delta,
+        which PPCA does not have.
         """
         return self.compute_once(Draw._scales)
 

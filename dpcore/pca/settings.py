@@ -61,8 +61,8 @@ class ReleaseSettings:
         mean to centre by (`mean_weight`). 0 takes rows as centred; None computes a share from
         public numbers only (`dpcore.pca.settings`).
     on_sphere : bool
-        Scale every row to length 1 around that mean before the second moment is
-        computed (`SiteRows.around`), instead of subtracting the mean's outer product afterwards.
+        Scale every row to length 1 around that mean before the second moment is computed
+        (`SiteRows.moment_around`), instead of subtracting the mean's outer product afterwards.
     masks : {"published", "wide"}
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
@@ -214,11 +214,10 @@ def bases_to_denoise_in(
     Parameters
     ----------
     choice : {"auto", "columns", "cosines", "none"}
-        "cosines" reduces pictures in cosines and then
-        in columns. "auto" does the same about a prior mean (`dpcore.spectra.prior_mean`), and
-        reduces other tables in columns if that is better (`dpcore.pca.assessment.bases_worth`).
-        With any published step of Algorithm 1 "auto" is "none", so that a published configuration
-        stays as published.
+        "cosines" denoises pictures in cosines and then in columns. "auto" does the same about a
+        prior mean (`dpcore.spectra.prior_mean`), and denoises other tables in columns if that is
+        better (`dpcore.pca.assessment.choose_bases`). With any published step of Algorithm 1 "auto"
+        is "none", so that a published configuration stays as published.
     image_shape : (height, width), optional
         Shape of pictures whose pixels are the columns.
     calibration, noise, truncation : str
@@ -259,7 +258,7 @@ def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
     )
 
 
-# Largest error without any centre, in the measure of the module docstring.
+# Largest error without any centre, in the measure of `best_mean_share`.
 _ERROR_WITHOUT_CENTRE = 0.25
 # Share without noise, where the mean costs nothing and any share works.
 _SHARE_WITHOUT_NOISE = 1e-6

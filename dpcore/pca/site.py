@@ -300,8 +300,8 @@ class SiteAtWork:
     noisy_site: Noisy site, around zero.
     centred: Source of the messages: `noisy_site`, or its matrix around the average of all noisy
         means.
-    received: mapping of Kind to (SiteMessage, int). Each message as the aggregator receives it, and
-        its length in bytes.
+    received: mapping of MessageKind to (SiteMessage, int). Each message as the aggregator receives
+        it, and its length in bytes.
     """
 
     site: int

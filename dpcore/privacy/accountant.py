@@ -135,7 +135,7 @@ class Accountant:
         return bound_of(new_charges(self.charges, self.before))
 
     def composed(self, *, site: int | None = None, partition: str | None = None) -> Composition:
-        """Return a bound for every person; each split counts with its most charged site.
+        """Return a bound for every person; of each split, the most charged site counts.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Accountant:
 
     @property
     def latest_partition(self) -> str:
-        """Return the split named last by a release of some sites; `EVERYONE` if there is none."""
+        """Return the split of the latest release of some sites; `EVERYONE` if there is none."""
         splits = [each.release.partition for each in self.charges.values()]
         return next((split for split in reversed(splits) if split != EVERYONE), EVERYONE)
 

@@ -73,7 +73,7 @@ class Assumption(StrEnum):
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """Explanation of one paragraph, with a title of ASCII letters.
 
     Parameters
@@ -97,7 +97,7 @@ class Explained:
         return self.title.lower().replace(" ", "-")
 
 
-def _paragraphs() -> Iterator[tuple[str, Explained]]:
+def _paragraphs() -> Iterator[tuple[str, Explanation]]:
     """Yield the explanations of `explanations.md` with their keys."""
     document = Path(__file__).with_name("explanations.md").read_text(encoding="utf-8")
     for part in document.split("\n## ")[1:]:
@@ -107,7 +107,7 @@ def _paragraphs() -> Iterator[tuple[str, Explained]]:
         *brief, text = (
             " ".join(line.removeprefix("> ") for line in each.splitlines()) for each in paragraphs
         )
-        yield key, Explained(title, text, *brief)
+        yield key, Explanation(title, text, *brief)
 
 
 _READ = dict(_paragraphs())
@@ -115,7 +115,7 @@ ASSUMED = {each: _READ.pop(each.name) for each in Assumption}
 STATED = _READ
 
 
-def explanation_of(key: str) -> Explained:
+def explanation_of(key: str) -> Explanation:
     """Return the explanation of a card's row, by its key, or of an assumption."""
     return ASSUMED[key] if isinstance(key, Assumption) else STATED[key]
 

@@ -37,12 +37,12 @@ class Composition:
         return len(self.others) > (self.mu == 0)
 
     def and_then(self, other: Composition) -> Composition:
-        """Compose both for the same people."""
+        """Return the composition of both for the same people."""
         others = sorted(self.others + other.others, reverse=True)
         return Composition(composed_mu(self.mu, other.mu), tuple(others))
 
     def or_else(self, other: Composition) -> Composition:
-        """Combine both for disjoint people: an upper bound on both, exact if one dominates."""
+        """Return an upper bound on both for disjoint people, exact if one dominates."""
         pairs = zip_longest(self.others, other.others, fillvalue=(0.0, 0.0))
         others = ((max(a[0], b[0]), max(a[1], b[1])) for a, b in pairs)
         return Composition(max(self.mu, other.mu), tuple(others))

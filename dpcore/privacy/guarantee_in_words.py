@@ -155,7 +155,8 @@ def _badges(guarantee: Guarantee) -> Iterator[Badge]:
     if not guarantee.is_private:
         yield Badge("not private", "bad")
     else:
-        # Only one of the two: readers stop at a green "private".
+        # Only one of the two badges is shown, because readers do not look further than a green
+        # "private".
         is_weak = best_guess(guarantee) > 0.95
         yield Badge("weak guarantee", "bad") if is_weak else Badge("private", "good")
         if guarantee.delta == 0:
@@ -201,12 +202,12 @@ def say_factor(factor: float) -> str:
 
 
 def say_number(value: float) -> str:
-    """Format with three significant digits, rounded up; "∞" for infinity."""
+    """Format a number with three significant digits, rounded up; "∞" for infinity."""
     return "∞" if math.isinf(value) else say_delta(round_up(value, 3))
 
 
 def say_delta(value: float) -> str:
-    """Format as 0.01, 10⁻⁵ or 2.5·10⁻⁶, with six significant digits, rounded up."""
+    """Format a delta as 0.01, 10⁻⁵ or 2.5·10⁻⁶, with six significant digits, rounded up."""
     value = round_up(value, 6)
     return f"{value:.6g}" if value == 0 or value >= 1e-3 else _in_powers(value, 5)
 
@@ -218,7 +219,7 @@ def _in_powers(value: float, places: int) -> str:
 
 
 def round_up(value: float, digits: int) -> float:
-    """Round up to significant digits, with a relative tolerance of 1e-9."""
+    """Round a number up to significant digits, with a relative tolerance of 1e-9."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)

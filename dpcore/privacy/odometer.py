@@ -1,7 +1,7 @@
 """Odometer: bounds of the privacy loss that hold at every data-dependent stopping time.
 
-The price of adaptive stopping: at delta = 0.01 and mu from 0.3 to 10, between 1.3 and 3 times the
-epsilon of a plan fixed beforehand.
+At delta = 0.01 and mu from 0.3 to 10, adaptive stopping costs between 1.3 and 3 times the epsilon
+of a plan fixed beforehand.
 
 References
 ----------

@@ -337,7 +337,7 @@ def _split_numbers(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
 
 
 def _read_cell(cell: Any) -> float | str:
-    """Return a cell's number or its text, by its own type."""
+    """Return the number or the text of a cell, according to the type of this cell."""
     if isinstance(cell, str):
         return _valid_text(cell)
     if isinstance(cell, Number | np.bool_):

@@ -55,14 +55,14 @@ class Column:
     levels : tuple of str
         Levels instead of limits. Each becomes a feature, 1 in rows with this level and 0 in others.
     missing : tuple of str, optional
-        Codes of missing cells, as they are written: -999, NA. Default, as for the next two and the
-        last parameter: that of the dictionary.
+        Codes of missing cells, as they are written: -999, NA. Default of this parameter, the next
+        two and the last one: the value of the dictionary.
     decimal, thousands : str, optional
         Marks in numbers.
     unit : str
         Text before or after each number: %, $.
     days_since : date, optional
-        Public first day. Cells are dates, and become the days since then, as do limits.
+        Public first day. Cells and limits are dates, and become the numbers of days since then.
     date_order : {"ymd", "dmy", "mdy"}, optional
         Order in dates that are not ISO dates.
 
@@ -198,7 +198,7 @@ class Dictionary:
         Defaults for all columns, as in `Column`. Cells that are `missing` name no person either.
     multiline : bool, optional
         Whether quoted cells of a text file may have many line breaks. If not, a file in which
-        quotes join more than 10 lines is refused, since an unbalanced quote swallows rows.
+        quotes join more than 10 lines is refused, since an unbalanced quote hides rows.
 
     Raises
     ------
@@ -381,10 +381,10 @@ def read_dictionary(path: Path | str) -> Dictionary:
     require_regular_file("dictionary", path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST_FILE + 1)
-    return parsed_dictionary(text, str(path))
+    return parse_dictionary(text, str(path))
 
 
-def parsed_dictionary(text: bytes, where: str) -> Dictionary:
+def parse_dictionary(text: bytes, where: str) -> Dictionary:
     """Return the dictionary in the text of a TOML file.
 
     where: Source of the text, for messages.

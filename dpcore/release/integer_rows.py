@@ -25,7 +25,9 @@ def clip_to_grid(
     middle: FloatArray | float,
     out: FloatArray | None = None,
 ) -> FloatArray:
-    """Clip numbers to public limits, in units of 1/GRID of the distance to the farther limit.
+    """Clip numbers to public limits, and convert them to integers from -GRID to GRID.
+
+    One unit is 1/GRID of the distance from the middle to the farther limit.
 
     values: ndarray of numbers, shape (n_rows, n_features), with at least one row. NaN is missing
         and becomes 0.

@@ -16,7 +16,7 @@ from dpcore.pca.assessment import (
     NoisyPart,
     assess,
     assess_by_probes,
-    bases_worth,
+    choose_bases,
 )
 from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
@@ -163,7 +163,7 @@ def leading_of(
     spectrum, assessment = Spectrum(moment), None
     if sigma is not None:
         noisy = spectrum
-        bases = bases_worth(noisy, sigma=sigma, bases=bases)
+        bases = choose_bases(noisy, sigma=sigma, bases=bases)
         spectrum = noisy.denoised(sigma, bases=bases, noise="isometric")
         if len(moment) <= MOST_ASSESSED:
             assessment = _assess(noisy, spectrum, n_components, sigma, bases)

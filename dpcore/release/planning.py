@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
-from dpcore.pca.assessment import bases_worth
+from dpcore.pca.assessment import choose_bases
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import Reading
 from dpcore.release.integer_moments import MOST_ROWS, noisy_second_moment
@@ -155,7 +155,7 @@ def plan(
         noisy = noisy_second_moment(_multiply_rounded(exact, copies), scales.moment_sigma)
         likely: FloatArray = noisy.astype(np.float64)
         spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
-        chosen = bases_worth(spectrum, sigma=sigma, bases=bases)
+        chosen = choose_bases(spectrum, sigma=sigma, bases=bases)
         _, found = spectrum.denoised(sigma, bases=chosen, noise="isometric").leading(n_components)
         doubles = exact.astype(np.float64)
         best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])

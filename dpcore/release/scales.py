@@ -137,7 +137,7 @@ def calibrated(
         raise ParameterError("epsilon and delta", "finite and above 0", (epsilon, delta))
     if not 0 < mean_share < 1:
         raise ParameterError("mean_share", "above 0 and below 1", mean_share)
-    m, squared_norm = dictionary.at_most, bound_of(dictionary)
+    m, squared_norm = dictionary.at_most, squared_norm_bound(dictionary)
     unit = Scales(dictionary.n_features, m, squared_norm, LENGTH, 1, 1)
     for_sampler = delta_of_distance(unit.distance, epsilon)
     if not for_sampler <= SAMPLER_SHARE * delta:
@@ -157,7 +157,7 @@ def calibrated(
     return Scales(dictionary.n_features, m, squared_norm, LENGTH, sum_sigma, moment_sigma)
 
 
-def bound_of(dictionary: Dictionary) -> int:
+def squared_norm_bound(dictionary: Dictionary) -> int:
     """Return R^2 of rows on the grid: each column contributes at most GRID^2."""
     if dictionary.norm_bound is not None:
         return min(grid_norm(dictionary.norm_bound) ** 2, len(dictionary.columns) * GRID**2)

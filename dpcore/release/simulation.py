@@ -20,7 +20,7 @@ from dpcore.release.cells import names_of
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import Reading, grid_blocks, people_of
 from dpcore.release.integer_rows import GRID
-from dpcore.release.scales import bound_of
+from dpcore.release.scales import squared_norm_bound
 from dpcore.release.tables import Table
 
 MOST_CELLS = 1 << 26
@@ -78,7 +78,7 @@ def simulation_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         # If K equals D, every protocol captures everything.
         default_components=min(_USUAL_COMPONENTS, max(1, n_features // 2)),
         provenance="Rows of a table that this session holds, scaled to its public limits.",
-        public_norm_bound=bound_of(dictionary) ** 0.5 / GRID,
+        public_norm_bound=squared_norm_bound(dictionary) ** 0.5 / GRID,
         column_limits=np.concatenate([_limits(column) for column in dictionary.columns]),
     )
 

@@ -67,7 +67,7 @@ class Block(dict[str, Cells]):
     n_joined_lines: int = 0
 
     def copy_with(self, columns: Mapping[str, Cells]) -> Block:
-        """Return other columns or rows of the same source."""
+        """Return a block of other columns or rows of the same source."""
         block = Block(columns)
         block.are_texts, block.is_decimal_open = self.are_texts, self.is_decimal_open
         block.decimal, block.thousands = self.decimal, self.thousands

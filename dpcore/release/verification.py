@@ -45,7 +45,7 @@ from dpcore.release.normal_sampler import EARLIER_DISTANCE
 from dpcore.release.project import EARLIER_SHARE, folder_name
 from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
 from dpcore.release.released_pca import load_release, read_certificate
-from dpcore.release.scales import Scales, bound_of
+from dpcore.release.scales import Scales, squared_norm_bound
 from dpcore.release.software import software
 
 SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_bytes())
@@ -91,10 +91,10 @@ def verify(folder: Path | str) -> CertificateVerdict:
             False, f"{folder}: {error.filename} cannot be read ({error.strerror})."
         )
     holds = f"{certificate['promise'].removesuffix('.')}, if its assumptions do."
-    return CertificateVerdict(True, f"{holds}{_of_plans(certificate)}")
+    return CertificateVerdict(True, f"{holds}{_plan_warning(certificate)}")
 
 
-def _of_plans(certificate: dict[str, Any]) -> str:
+def _plan_warning(certificate: dict[str, Any]) -> str:
     """Return a warning about the total epsilon that certificates of form 1 state, or ""."""
     if certificate["form"] != FORM_OF_PLANS:
         return ""
@@ -175,7 +175,7 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         "length": (scales.length, LENGTH),
         "number of features": (scales.n_features, dictionary.n_features),
         "rows a person": (scales.rows_per_person, dictionary.at_most),
-        "row norm bound": (scales.squared_norm, bound_of(dictionary)),
+        "row norm bound": (scales.squared_norm, squared_norm_bound(dictionary)),
         "weight of the count": (mechanism["count_weight"], scales.count_weight),
         "diagonal noise": (mechanism["diagonal_sigma"], scales.diagonal_sigma),
         "number of draws": (mechanism["draws"], scales.n_draws),

@@ -49,8 +49,8 @@ _FIT_STEPS = 3
 _LEAST_HEIGHT = 1e-3
 # Limits of k, the variance of the scatter about a curve in units of its squared height.
 _SCATTER = (1e-3, 4.0)
-# Scale of the half-normal prior of c, which is between .01 and .3 on public data sets; ten times
-# more or five times less changes what is captured of them in the third decimal.
+# Scale of the half-normal prior of c, which is between .01 and .3 on public data sets; a scale ten
+# times larger or five times smaller changes their captured energy in the third decimal.
 _COUPLING = 0.1
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
@@ -75,8 +75,8 @@ def denoise(
     ----------
     noisy : ndarray of shape (..., n_features, n_features), symmetric
         A + E of each site. The data type is kept.
-    sigma : float or ndarray that goes with the leading axes
-        Standard deviation of E, as `dpcore.mechanisms.symmetric_gaussian_noise` takes it.
+    sigma : float or ndarray, broadcast over the leading axes Standard deviation of E, as
+        `dpcore.mechanisms.symmetric_gaussian_noise` takes it.
     bases : sequence of PublicBasis
         Each step works on the result of the step before. Columns should come last.
     noise : {"isometric", "triangle"}
@@ -139,7 +139,7 @@ def denoise(
 def _denoise_in_sequence(
     noisy: FloatArray, bases: Sequence[PublicBasis], sigma: float, noise: str
 ) -> FloatArray:
-    """Return the noisy matrix, reduced in one basis after the other without a prior mean."""
+    """Return the matrix denoised in one basis after the other, without a prior mean."""
     entries = _fit_first_basis(noisy, bases[0], sigma, noise)
     for basis in bases[1:]:
         entries = _fit_next_basis(entries, noisy, basis, sigma, noise)
@@ -273,7 +273,7 @@ def _denoise_in_shared_columns(
     sigma_of_average: float,
     diagonal_of_average: FloatArray,
 ) -> FloatArray:
-    """Return the matrix of one site, reduced with the variances and the weights of the average."""
+    """Return the matrix of one site, denoised with the variances and weights of the average."""
     n_features = len(noisy)
     on_diagonal = COLUMNS.diagonal_noise(sigma_of_average, noise, n_features)
     variances = _fit_variances(COLUMNS, diagonal_of_average, on_diagonal).variances
@@ -293,11 +293,12 @@ def _about_prior_mean(
     noise: str,
     sigma_of_average: float,
 ) -> FloatArray:
-    """Return the fitted prior mean A_0 plus M - A_0, reduced in one basis after another.
+    """Return the fitted prior mean A_0 plus M - A_0, denoised in one basis after another.
 
     The residual has the variances c_gh a_i a_j, as without a prior mean. a_i is the posterior mean
     given the noisy diagonal, about the diagonal of A_0 in the basis. The weights are those of the
-    average of all sites: to filter each site's matrix is then to filter their average.
+    average of all sites, so filtering each site's matrix has the same result as filtering their
+    average.
     """
     first = bases[0]
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
@@ -469,7 +470,7 @@ def _without_diagonal(grouping: FloatArray, powers: FloatArray) -> FloatArray:
 def _is_too_coarse(
     entries: _Entries, basis: PublicBasis, levels: FloatArray, overall: float
 ) -> bool:
-    """Return whether a coarse basis omits more expected signal than is worth the time it saves.
+    """Return whether a coarse basis omits too much expected signal for the time that it saves.
 
     levels: a_i expected at each whole frequency of the full basis.
     """

@@ -307,10 +307,10 @@ Parts = tuple[tuple[slice, float], ...]
 WHOLE: Parts = ((slice(None), 1.0),)
 
 # Cache of moments: function of the sites' row numbers, the centre, and the computation.
-Shelf = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], FloatArray]
+MomentCache = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], FloatArray]
 
 
-def _no_shelf(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
+def _without_cache(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
     return make()
 
 
@@ -345,7 +345,7 @@ class SiteRows(AtSites):
         Views of a person that are normalised separately; by default the whole row.
     image_shape : (height, width), or None
         Public shape of pictures whose pixels are the columns.
-    shelf : Shelf
+    moment_cache : MomentCache
         Cache of moments around a centre.
     cached_moments : list of SiteMoments
         Cached value of `unscaled_moments`.
@@ -359,7 +359,7 @@ class SiteRows(AtSites):
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
     image_shape: tuple[int, int] | None = None
-    shelf: Shelf = field(default_factory=lambda: _no_shelf)
+    moment_cache: MomentCache = field(default_factory=lambda: _without_cache)
     cached_moments: list[SiteMoments] = field(default_factory=list)
 
     @classmethod
@@ -465,7 +465,7 @@ class SiteRows(AtSites):
         sites = self.sites if site is None else self.sites[site : site + 1]
         centre = centre.astype(self.dtype if self._use_integers else np.float64)
         make = partial(self._compute_moment_around, sites, centre, threads, checkpoint)
-        return self.shelf(sites, centre, make)
+        return self.moment_cache(sites, centre, make)
 
     def total_around(self, centre: FloatArray) -> float | None:
         """Return tr A = 1 of the rows at length 1 around a noisy centre; None if it is not public.

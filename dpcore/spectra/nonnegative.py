@@ -1,4 +1,4 @@
-"""Posterior mean of a non-negative number of which a noisy estimate is known."""
+"""Posterior mean of a non-negative number, given a noisy estimate."""
 
 from __future__ import annotations
 

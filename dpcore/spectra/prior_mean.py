@@ -16,9 +16,9 @@ v on it. No exact quantity enters, so the fit is post-processing of M.
    about it that is the posterior mean given their scatter.
 3. p is corrected once by least squares given the curve,
    p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 2 is repeated. The same noise is in
-   rho and in p', so the correction is taken in part only: half of it where it differs from p by no
-   more than noise explains, and less where it differs by more, because then the model is wrong and
-   the diagonal, which assumes no rho, is more reliable. More iterations fit noise.
+   rho and in p', so the correction is applied only in part: half of it where it differs from p by
+   no more than noise explains, and less where it differs by more, because then the model is wrong
+   and the diagonal, which assumes no rho, is more reliable. More iterations fit noise.
 """
 
 from __future__ import annotations

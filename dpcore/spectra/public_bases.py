@@ -41,10 +41,10 @@ class PublicBasis:
         Public groups 0, 1, ... of vectors. Each pair of groups has a coupling of its own. Default:
         one group.
     only_if_better : bool
-        Whether `dpcore.pca.assessment.bases_worth` may drop the basis. `denoise` ignores it.
+        Whether `dpcore.pca.assessment.choose_bases` may drop the basis. `denoise` ignores it.
     image_shape : (height, width), optional
-        Shape of the pictures to which a prior mean is fitted (`dpcore.spectra.prior_mean`). None
-        if the noisy matrix is reduced without a prior mean.
+        Shape of the pictures to which a prior mean is fitted (`dpcore.spectra.prior_mean`). None if
+        the noisy matrix is denoised without a prior mean.
     is_centred : bool
         Whether the second moment is about a released mean of the pictures. If it is not, the
         estimates with and without a prior mean are averaged, because the prior mean does not model

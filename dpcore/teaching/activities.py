@@ -1,7 +1,7 @@
 """Activities of a class: the state of one round of each, and what it accepts from a phone.
 
-A room calls `take` under its lock. Nothing here outlives its round, except the answers to the quiz,
-which are compared with later ones and are deleted with the room.
+A room calls `take` under its lock. Nothing here is kept after its round, except the answers to the
+quiz, which are compared with later ones and are deleted with the room.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class QuizAnswers:
         return shuffled_quiz(rng)
 
     def take(self, seat: int, phase: Phase, name: str, choice: str) -> None:
-        """Accept an answer once, and none to the first quiz after the second has begun."""
+        """Accept an answer once, and to the first quiz only until the second has begun."""
         try:
             check_answer(name, choice)
         except ParameterError:

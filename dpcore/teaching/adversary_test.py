@@ -378,8 +378,8 @@ class Guess:
 def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generator) -> Guess:
     """Attack one private result with the drawing in the seat.
 
-    Of several private results it is the one with the median belief, so that a lucky draw of the
-    noise is not taken for the rule.
+    The result is the one with the median belief of several, so that it is typical and no lucky draw
+    of the noise.
 
     The attacker sees M = n (release - moment of the others) = x x^T + n E. For isometric noise the
     logarithm of the likelihood of a candidate c of length 1 is c^T M c / (n sigma)^2 up to a

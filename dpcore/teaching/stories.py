@@ -223,7 +223,7 @@ class Story:
     finding: Computes the number that decides.
     why: Explanation that does not depend on the number.
     experiment: Suggestion for the start page.
-    ends_on: Name of the page to visit next; empty for the next story.
+    next_page: Name of the page to visit next; empty for the next story.
     """
 
     title: str
@@ -233,7 +233,7 @@ class Story:
     finding: EnergyDifference | ExactEpsilon | TotalEpsilon
     why: str
     experiment: str
-    ends_on: str = ""
+    next_page: str = ""
 
     def spec(self, seed: int = 0) -> RunSpec:
         """Return the specification at the story's settings."""
@@ -496,6 +496,6 @@ STORIES: dict[str, Story] = {
         why="The average of several results has less noise, so each result is charged. The squares "
         "of Gaussian budgets add: ten looks cost about three times the budget of one.",
         experiment="See what your visit would have cost.",
-        ends_on="ledger",
+        next_page="ledger",
     ),
 }  # fmt: skip

@@ -100,7 +100,7 @@ def tutorial_notebook(key: str, epsilon: float) -> str:
 def tutorial(key: str) -> Tutorial:
     """Return the tutorial with this name.
 
-    Raises `ParameterError` naming the reported ones.
+    Raises `ParameterError` naming the known ones.
     """
     require_one_of("tutorial", key, TUTORIALS)
     return TUTORIALS[key]

@@ -223,7 +223,7 @@ def _choose_run(selection: Selection, source: ViewSource, views: TwoViewDataset)
         x_share = st.slider(
             "Share of a row's squared norm for the first view", 0.1, 0.9, 0.5, 0.1, key="cca_share"
         )
-    asked = {
+    settings = {
         "source": source,
         "protocols": tuple(chosen) or ("pooled",),
         "sites": shared.sites,
@@ -234,7 +234,7 @@ def _choose_run(selection: Selection, source: ViewSource, views: TwoViewDataset)
         "x_share": x_share,
         "split": "equal" if shared.split == GIVEN else shared.split,
     }
-    return CcaSpec(**same_fields(shared, CcaSpec) | asked)
+    return CcaSpec(**same_fields(shared, CcaSpec) | settings)
 
 
 # ---- computations
@@ -418,5 +418,5 @@ def _show_guarantees(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
     for tab, found in zip(tabs, runs.values(), strict=True):
         with tab:
             guarantee.show_card(_guarantee(found), reads_rows_first=spec.reads_rows_first)
-            if said := mean_in_words(spec, has_mean=found[0][0].has_mean):
-                st.caption(said)
+            if centring := mean_in_words(spec, has_mean=found[0][0].has_mean):
+                st.caption(centring)

@@ -49,7 +49,7 @@ from dpcore.experiments.engine import Row
 from dpcore.experiments.spec import PUBLISHED
 from dpcore.experiments.summaries import mean_in_words, percent
 from dpcore.experiments.sweep import Points
-from dpcore.figures.classification import confusion, error_curves, share_curve
+from dpcore.figures.classification import confusion_chart, error_curves, share_curve
 from dpcore.figures.images import component_strip, picture_strip
 from dpcore.params import EPSILONS, params
 from dpcore.pca.protocols.protocol import Where
@@ -307,7 +307,9 @@ def _show_one_run(spec: ClassificationSpec, image_shape: tuple[int, int] | None)
     outcome, problem = _outcome(private), _problem(private.problem_key())
     st.markdown(f"### One run: {percent(outcome.test_error)} of the test rows are misclassified")
     charts.show_figure(
-        confusion(confusion_matrix(outcome, problem), problem.class_names, dark=charts.is_dark()),
+        confusion_chart(
+            confusion_matrix(outcome, problem), problem.class_names, dark=charts.is_dark()
+        ),
         key="class_confusion",
         alt=f"Confusion matrix: {percent(1 - outcome.test_error)} of the test rows are right.",
     )
@@ -383,8 +385,8 @@ def _show_guarantee(spec: ClassificationSpec) -> None:
     total = _total_guarantee(private)
     guarantee.show_card(total, reads_rows_first=private.reads_rows_first)
     stages = _outcome(private).guarantees
-    if said := mean_in_words(private, has_mean=CENTRING in stages):
-        st.caption(said)
+    if centring := mean_in_words(private, has_mean=CENTRING in stages):
+        st.caption(centring)
     if PROTOCOLS[spec.protocol].is_distributed:
         st.caption(
             "Sites protect the subspace themselves. One trusted party trains the classifier on "

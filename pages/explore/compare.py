@@ -219,23 +219,23 @@ def _draw_components(
 ) -> None:
     exact = _problem(spec.problem_key()).exact_components
     count = min(spec.components or dataset.default_components or 1, _N_PICTURED)
-    shown = {"Exact PCA": exact[:count]}
+    components_by_title = {"Exact PCA": exact[:count]}
     for key, each in variants.items():
         components = _batch(each).subspaces[0].components
         # PPCA releases a subspace: its basis is rotated to the exact components.
         turned = nearest_basis(components, exact) if key == "ppca" else components
-        shown[_title(key)] = turned[:count]
+        components_by_title[_title(key)] = turned[:count]
     if dataset.image_shape is None:
         names = _problem(spec.problem_key()).about.feature_names
         st.dataframe(
             [
                 {"Algorithm": title, "Component 1": _strongest(found[0], names)}
-                for title, found in shown.items()
+                for title, found in components_by_title.items()
             ],
             hide_index=True,
         )
         return
-    for title, found in shown.items():
+    for title, found in components_by_title.items():
         png = component_strip(found, dataset.image_shape, tile_pixels=56)
         st.html(
             '<div style="display:flex;gap:1rem;align-items:center">'

@@ -60,7 +60,7 @@ class Column:
 
     @property
     def unit(self) -> RowUnit:
-        """What one row is; typed numbers are taken for people's."""
+        """Noun for one row; typed numbers are numbers of people."""
         return PEOPLE if self.dataset is None else unit_of(self.dataset)
 
 

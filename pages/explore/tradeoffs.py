@@ -150,7 +150,7 @@ def make_sweeps(
     field: Parameter that varies.
     text: Its values, separated by commas.
     also: Other data sets.
-    picked: For each setting that can be compared, its other values.
+    picked: Other values of each setting that can be compared.
     Raises `ParameterError` if the values cannot be read or there are too many combinations.
     """
     names = tuple(dict.fromkeys((selection.dataset.name, *also)))

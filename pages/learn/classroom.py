@@ -305,7 +305,7 @@ def _show_room_settings(visitor: Visitor) -> None:
 
 
 def _show_plan(view: View) -> None:
-    """Show one step of the plan at a time."""
+    """Show the steps of the plan one by one."""
     key = f"_classroom_step_{view.title}"
     step = min(st.session_state.get(key, 0), len(view.plan) - 1)
     with st.container(border=True):
@@ -417,7 +417,7 @@ def _show_phone(visitor: Visitor) -> None:
 
 
 def _send(visitor: Visitor, *sent: Any) -> Callable[[], None]:
-    """Return a button callback that sends something in the round that the button shows."""
+    """Return a button callback that sends an answer in the round for which the button was drawn."""
     round_ = visitor.room.round
     value = sent[0] if len(sent) == 1 else sent
     return lambda: _try(lambda: visitor.room.send(visitor.token, round_, value))
@@ -648,8 +648,8 @@ def _guess_on_phone(visitor: Visitor, student: Student, activity: Guess) -> None
     st.markdown(f"### {notices.escape_markdown(activity.question, 200)}")
     st.caption(f"{_guess_rule(activity)} This server draws the noise for your phone.")
     if student.seat in activity.answers:
-        said = activity.choices[activity.answers[student.seat]]
-        st.success(f"Your phone said “{said}”. That may or may not be your answer.")
+        sent_answer = activity.choices[activity.answers[student.seat]]
+        st.success(f"Your phone said “{sent_answer}”. That may or may not be your answer.")
         if room.is_revealed:
             _show_estimate(activity)
             _offer_true_answer(visitor, student, activity)
@@ -670,9 +670,9 @@ def _guess_on_phone(visitor: Visitor, student: Student, activity: Guess) -> None
 
 def _answer(visitor: Visitor, activity: Guess, truth: int) -> None:
     rng = np.random.default_rng(secrets.randbits(128))
-    said = randomised_response(truth, len(activity.choices), activity.epsilon, rng=rng)
+    sent_answer = randomised_response(truth, len(activity.choices), activity.epsilon, rng=rng)
     st.session_state[_TRUTH] = visitor.room.code, visitor.room.round, truth
-    _send(visitor, "randomised", said)()
+    _send(visitor, "randomised", sent_answer)()
 
 
 def _offer_true_answer(visitor: Visitor, student: Student, activity: Guess) -> None:
@@ -796,8 +796,8 @@ def _show_quiz_result(own: Mapping[tuple[str, Phase], str], activity: Quiz) -> N
     }
     st.markdown(f"### You: {right[Phase.BEFORE]} of 6 right before, {right[Phase.AFTER]} after")
     for question in QUESTIONS:
-        given = own.get((question.name, Phase.AFTER), UNKNOWN)
-        mark = "✓" if is_right(question.name, given) else "✗"
+        own_answer = own.get((question.name, Phase.AFTER), UNKNOWN)
+        mark = "✓" if is_right(question.name, own_answer) else "✗"
         answer = question.choices[question.right]
         st.markdown(f"{mark} **{question.topic}.** {answer}. {question.reason}")
 
@@ -827,7 +827,7 @@ def _quiz_on_wall(room: Room, activity: Quiz) -> None:
     st.caption("A gain may come from the lesson, from the second reading, or from luck.")
 
 
-def _nothing(visitor: Visitor, activity: Any) -> None:
+def _draw_nothing(visitor: Visitor, activity: Any) -> None:
     """Draw nothing on the console."""
 
 
@@ -899,7 +899,7 @@ VIEWS = {
         _quiz_progress,
         _quiz_on_phone,
         _quiz_on_wall,
-        _nothing,
+        _draw_nothing,
         (
             "Start the quiz before the lesson. Do not discuss the answers.",
             "Press Reveal when all phones are done. Teach the lesson.",

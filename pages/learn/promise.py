@@ -17,7 +17,7 @@ from dpcore.figures.privacy import accused_svg, beliefs, trade_off_plot, two_den
 from dpcore.privacy import (
     ASSUMED,
     STATED,
-    Explained,
+    Explanation,
     Guarantee,
     PrivacyBudget,
     best_guess,
@@ -259,7 +259,7 @@ def _show_beliefs(promised: Guarantee, budget: PrivacyBudget) -> None:
         )
 
 
-def _show_explanations(title: str, paragraphs: Iterable[Explained]) -> None:
+def _show_explanations(title: str, paragraphs: Iterable[Explanation]) -> None:
     """Draw paragraphs with the anchors that links of guarantee cards use."""
     st.subheader(title)
     st.html(

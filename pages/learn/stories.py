@@ -202,8 +202,8 @@ def _show_ways_on(name: str, story: Story, spec: RunSpec, *, is_over: bool) -> N
     names = list(STORIES)
     following = names[(names.index(name) + 1) % len(names)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        if is_over and story.ends_on:
-            st.page_link(navigation.link(story.ends_on))
+        if is_over and story.next_page:
+            st.page_link(navigation.link(story.next_page))
         elif is_over and st.button(
             "Open these settings in Explore",
             on_click=partial(controls.reset_controls, **_control_values(spec)),

@@ -1,4 +1,4 @@
-"""What was spent: the total of a visit's results per data set, the cap, and real releases."""
+"""Ledger: the total of a visit's results per data set, the cap, and real releases."""
 
 from __future__ import annotations
 

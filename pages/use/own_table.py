@@ -26,7 +26,7 @@ from dpcore.release.dictionary import (
     MOST_ROWS_PER_PERSON,
     Dictionary,
     dictionary_from,
-    parsed_dictionary,
+    parse_dictionary,
 )
 from dpcore.release.encoding import Reading
 from dpcore.release.examples import EXAMPLES, example
@@ -667,7 +667,7 @@ def _fill(own: OwnTable, key: str) -> None:
     if file is None:
         return
     try:
-        dictionary = parsed_dictionary(file.getvalue(), file.name)
+        dictionary = parse_dictionary(file.getvalue(), file.name)
         named = [*dictionary.keys, dictionary.label, dictionary.site]
         absent = [name for name in named if name is not None and name not in own.upload.columns]
         if absent:

@@ -146,10 +146,10 @@ def _show_panel(figure: PaperFigure) -> None:
         bind="query-params",
         help="The exact calibration, the smaller noise, and a cut that removes negative noise.",
     )
-    asked = _sweeps_of(figure, repaired)
-    job = sweeps.watch(asked, partial(_draw_panel, figure))
+    requested = _sweeps_of(figure, repaired)
+    job = sweeps.watch(requested, partial(_draw_panel, figure))
     if job is not None and job.is_complete:
-        rows = sweeps.rows_of(job.results, len(asked))[0]
+        rows = sweeps.rows_of(job.results, len(requested))[0]
         commands = [f"python -m dpcore reproduce {figure.name} --json"]
         downloads.offer_downloads("papers", rows, commands=commands)
     notices.mark_not_private("Captured energy", "is measured on the rows without noise.")
@@ -275,11 +275,11 @@ def _draw_curves_2012(figure: Figure2012, rows: Sequence[Row]) -> None:
 
 def _draw_accuracies(figure: Figure2012, rows: Sequence[Row]) -> None:
     printed = {(row["task"], row["protocol"]): row for row in figure.published}
-    known = rows or figure.published
+    table_rows = rows or figure.published
     lines = []
-    for task in dict.fromkeys(row["task"] for row in known):
+    for task in dict.fromkeys(row["task"] for row in table_rows):
         line = {"Task": task}
-        for key in dict.fromkeys(row["protocol"] for row in known):
+        for key in dict.fromkeys(row["protocol"] for row in table_rows):
             found = [r["accuracy"] for r in rows if (r["task"], r["protocol"]) == (task, key)]
             cell = f"{100 * fmean(found):.2f} ± {100 * pstdev(found):.2f}" if found else "…"
             if (task, key) in printed:

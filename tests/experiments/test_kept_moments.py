@@ -42,7 +42,7 @@ def started(read: list, **options) -> Problems:
         read.append(data)
         return load_prepared(*data)
 
-    return Problems(load, shelf=load_or_compute, **options)
+    return Problems(load, source=load_or_compute, **options)
 
 
 def assert_same(one: Problem, other: Problem) -> None:
@@ -94,7 +94,7 @@ def test_a_file_exchanged_while_it_was_read_is_not_kept(rows_file):
         rows_file.write_bytes(b"two")
         return load_prepared(*data)
 
-    Problems(exchanged, shelf=load_or_compute)(KEY)
+    Problems(exchanged, source=load_or_compute)(KEY)
     assert not entries(rows_file)
 
 

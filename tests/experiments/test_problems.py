@@ -32,7 +32,7 @@ def problems(read) -> Problems:
 def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
     """A seed each, as 2,200 addresses had: 64 problems of 9 MB stayed for good."""
     large = SimpleNamespace(rows=np.zeros(9 * 1024**2, np.uint8))
-    monkeypatch.setattr(Problems, "_build", lambda self, key, shelf: copy.deepcopy(large))
+    monkeypatch.setattr(Problems, "_build", lambda self, key, source: copy.deepcopy(large))
     kept = Problems(keep=64, most_bytes=256 * 1024**2)
     seeds = [RunSpec(seed=seed).problem_key() for seed in range(64)]
     for key in seeds:

@@ -127,7 +127,7 @@ def test_the_cheapest_is_that_of_running_everything(target):
     untrusting = min(
         (cost, way) for way, cost in reaching.items() if cost[1] == Trusted.NOBODY.rank
     )  # fmt: skip
-    assert (answer.untrusting.value, answer.untrusting.ranked.way) == (
+    assert (answer.without_trust.value, answer.without_trust.ranked.way) == (
         untrusting[0][0],
         untrusting[1],
     )
@@ -155,7 +155,7 @@ def test_what_fresh_draws_refute_is_not_recommended(seed):
 
 def test_out_of_reach_says_the_most_there_is():
     answer = find_best(BASE, 0.99, protocols=("dpdis", "local"), values=(0.01, 0.02))
-    assert answer.best is answer.runner_up is answer.untrusting is None
+    assert answer.best is answer.runner_up is answer.without_trust is None
     assert answer.fresh == ()
     assert "is out of reach: the most is" in answer.sentence
 

@@ -24,7 +24,7 @@ from dpcore.federated.messages import (
 )
 from dpcore.federated.plan import PROTOCOLS
 from dpcore.pca import aggregate
-from dpcore.pca.assessment import bases_worth
+from dpcore.pca.assessment import choose_bases
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Adversary, composed_mu, gaussian_epsilon
 from dpcore.privacy.label import SCHEMA
@@ -67,7 +67,7 @@ def test_the_result_equals_the_simulation_for_the_same_messages(plan_with, sites
         noisy = square(modulo(received)) if plan.is_masked else sum(map(square, received))
         sigma = 2 * plan.scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy)
-        bases = bases_worth(spectrum, sigma=sigma, bases=plan.bases)
+        bases = choose_bases(spectrum, sigma=sigma, bases=plan.bases)
         expected = spectrum.denoised(sigma, bases=bases, noise="isometric").leading(2)[1]
     np.testing.assert_array_equal(sites.result()["components"], expected)
 

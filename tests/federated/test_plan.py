@@ -34,13 +34,16 @@ def test_epsilon_holds_against_the_strongest_adversary(plan_with, fewest, honest
         mu = plan.scales_against(who).mu
         # Scales are rounded to integers.
         assert mu == pytest.approx(mus.get(who, 1.0) * plan.scales.mu, rel=1e-6)
-    assert plan.worst.mu == max(plan.scales_against(who).mu for who in Adversary)
+    assert plan.worst_scales.mu == max(plan.scales_against(who).mu for who in Adversary)
 
 
 def test_epsilon_of_all_attempts_holds_under_adaptive_stopping(plan_with, delta_of_best_stopping):
     """The aggregator sees all messages before it starts the next attempt."""
     plan = plan_with()
-    mus, shown = [plan.worst.mu] * 20, [epsilon_of_attempts(plan, count) for count in range(1, 21)]
+    mus, shown = (
+        [plan.worst_scales.mu] * 20,
+        [epsilon_of_attempts(plan, count) for count in range(1, 21)],
+    )
     assert delta_of_best_stopping(mus, shown) <= plan.delta
     # The epsilon of a fixed number of attempts needs more than twice the delta.
     planned = [gaussian_epsilon(plan.delta, 1.0, mus[0] * count**0.5) for count in range(1, 21)]

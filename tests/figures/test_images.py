@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpcore.figures.images import component_strip, diverging, greys, picture_strip
+from dpcore.figures.images import component_strip, diverging_colours, grey_colours, picture_strip
 
 # Tolerance of half a level: components have 127 levels, the steepest 7 colour steps wide.
 HALF_A_LEVEL = 4
@@ -27,7 +27,7 @@ def test_components_are_tiles_magnified_by_a_whole_number_with_clear_gaps():
     factor, gap = 4, 2
     assert sheet.shape == (2 * factor, 2 * 3 * factor + gap, 4)
     first = sheet[:, : 3 * factor]
-    expected = diverging(components[0].reshape(2, 3) / 2.0, 1.0)
+    expected = diverging_colours(components[0].reshape(2, 3) / 2.0, 1.0)
     colours_of_tile = first[::factor, ::factor, :3]
     assert np.abs(colours_of_tile.astype(int) - expected.astype(int)).max() <= HALF_A_LEVEL
     np.testing.assert_array_equal(
@@ -37,25 +37,26 @@ def test_components_are_tiles_magnified_by_a_whole_number_with_clear_gaps():
     assert (sheet[:, 3 * factor : 3 * factor + gap] == 0).all()
     # A component of zeros is the colour of zero, not a division by zero.
     np.testing.assert_array_equal(
-        sheet[:, 3 * factor + gap :, :3], np.broadcast_to(diverging(np.zeros(1), 1.0), (8, 12, 3))
+        sheet[:, 3 * factor + gap :, :3],
+        np.broadcast_to(diverging_colours(np.zeros(1), 1.0), (8, 12, 3)),
     )
 
 
 def test_colours_are_symmetric_about_a_light_zero():
     values = np.linspace(-1, 1, 41)
-    colours = diverging(values, 1.0).astype(int)
+    colours = diverging_colours(values, 1.0).astype(int)
     assert (colours[20] >= 240).all()
     blue_side, red_side = colours[:20], colours[21:]
     assert (blue_side[:, 2] > blue_side[:, 0]).all()
     assert (red_side[:, 0] > red_side[:, 2]).all()
-    np.testing.assert_array_equal(diverging(np.array([-9.0, 9.0]), 1.0), colours[[0, -1]])
+    np.testing.assert_array_equal(diverging_colours(np.array([-9.0, 9.0]), 1.0), colours[[0, -1]])
 
 
 def test_pictures_are_grey_and_cut_at_the_ends():
     sheet = pixels(picture_strip(np.array([[0.0, 0.5, 1.0, 7.0]]), (2, 2), tile_pixels=2))
     np.testing.assert_array_equal(sheet[..., 0], [[0, 128], [255, 255]])
     np.testing.assert_array_equal(sheet[..., 0], sheet[..., 2])
-    assert greys(np.array([-1.0]))[0, 0] == 0
+    assert grey_colours(np.array([-1.0]))[0, 0] == 0
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (28, 28)])

@@ -16,7 +16,7 @@ from dpcore.figures.audit import (
     score_histogram,
 )
 from dpcore.figures.components import spectrum
-from dpcore.figures.images import diverging, matrix_png
+from dpcore.figures.images import diverging_colours, matrix_png
 from dpcore.figures.privacy import beliefs, running_total, trade_off_plot, two_densities
 
 
@@ -25,7 +25,7 @@ def test_a_matrix_is_a_pixel_an_entry():
     sheet = np.asarray(Image.open(io.BytesIO(matrix_png(matrix, 2.0))).convert("RGB"), dtype=int)
     assert sheet.shape == (2, 2, 3)
     # Colours have 127 levels, so each is at most half a level off.
-    assert np.abs(sheet - diverging(matrix, 2.0)).max() <= 3
+    assert np.abs(sheet - diverging_colours(matrix, 2.0)).max() <= 3
 
 
 def test_a_matrix_too_wide_for_a_page_is_thinned():

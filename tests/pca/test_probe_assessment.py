@@ -21,7 +21,7 @@ from dpcore.pca.assessment import (
     assess,
     assess_by_probes,
     averages,
-    bases_worth,
+    choose_bases,
     gaps,
     probes,
 )
@@ -348,7 +348,7 @@ def test_columns_are_left_out_where_they_keep_less(rng, noise):
             noisy = exact + symmetric_gaussian_noise(len(exact), sigma, shape=noise, rng=rng)
 
             def worth(basis, noisy=noisy, sigma=sigma):
-                return bases_worth(Spectrum(noisy), sigma=sigma, bases=(basis,), noise=noise)
+                return choose_bases(Spectrum(noisy), sigma=sigma, bases=(basis,), noise=noise)
 
             chosen.append(bool(worth(COLUMNS_WHERE_BETTER)))
             assert worth(COLUMNS) == (COLUMNS,)

@@ -235,10 +235,13 @@ def test_estimators_have_what_scikit_learn_calls_it(rows, labels, estimator):
 @pytest.mark.parametrize(
     ("estimator", "why"),
     [
-        (ExponentialPCA(1), "releases nothing else: nothing in it says how good it is, and an est"),
-        (DistributedPCA(2, protocol="sequential"), "each site cuts what it is handed"),
-        (DistributedPCA(2, protocol="wishart"), "how much noise that is not Gaussian"),
-        (DistributedPCA(2, truncation="svd"), "of cut messages that is known for isometric noise"),
+        (ExponentialPCA(1), "it releases only a subspace"),
+        (DistributedPCA(2, protocol="sequential"), "each site cuts what it receives"),
+        (DistributedPCA(2, protocol="wishart"), "for noise that is not Gaussian"),
+        (
+            DistributedPCA(2, truncation="svd"),
+            "cut messages can be assessed only with isometric noise",
+        ),
     ],
 )
 def test_estimators_that_cannot_tell_say_why(rows, estimator, why):

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
-from dpcore.pca.assessment import bases_worth
+from dpcore.pca.assessment import choose_bases
 from dpcore.release import Column, Dictionary, dictionary_from, measurement, release
 from dpcore.release.encoding import Reading
 from dpcore.release.integer_rows import GRID
@@ -101,7 +101,7 @@ def test_correlated_columns_are_not_denoised():
     exact = 8 * loadings.T @ np.diag([8.0, 4.0, 2.0, 1.0]) @ loadings
     noisy = exact + symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
     spectrum = Spectrum(noisy)
-    chosen = bases_worth(spectrum, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
+    chosen = choose_bases(spectrum, sigma=sigma, bases=(COLUMNS_WHERE_BETTER,))
     captured = [
         cumulative_energy(
             spectrum.denoised(sigma, bases=bases, noise="isometric").leading(4)[1], exact

@@ -7,7 +7,7 @@ cut matrices. Formulas, derivation and measured coverage: `docs/algorithms/self-
 
 from dpcore.pca.assessment.averages import assess_by_probes
 from dpcore.pca.assessment.basis_choice import (
-    bases_worth,
+    choose_bases,
     columns_differ,
     off_diagonal_energy,
 )
@@ -33,7 +33,7 @@ __all__ = [
     "answer",
     "assess",
     "assess_by_probes",
-    "bases_worth",
+    "choose_bases",
     "columns_differ",
     "n_above_noise",
     "noise_edge",

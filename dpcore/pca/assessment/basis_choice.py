@@ -94,7 +94,7 @@ def _log_likelihood(entries: FloatArray, mean: float, variance: float) -> float:
     return float(np.log(np.maximum(densities, _TINY)).sum())
 
 
-def bases_worth(
+def choose_bases(
     noisy: Spectrum,
     *,
     sigma: float,

@@ -19,8 +19,9 @@ from dpcore.pca.assessment.noise_spectrum import n_above_noise, off_diagonal_sig
 from dpcore.pca.assessment.probes import NoisyMean
 from dpcore.spectra import Spectrum
 
-# The difference of two eigenvalues has a density proportional to it near 0, so plain inverse gaps
-# have no variance. Gaps below a tenth of the mean spacing of pure noise are given less weight.
+# The density of the gap between two eigenvalues is proportional to the gap near 0, so plain inverse
+# gaps have infinite variance. Gaps below a tenth of the mean spacing of pure noise are given less
+# weight.
 _SMOOTHED = 0.1
 
 

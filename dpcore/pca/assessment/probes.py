@@ -24,7 +24,7 @@ _STEP = 0.02
 # Number of probes of all parts together, times the number of features; its limits; and the least
 # number of one part.
 _FEATURES_PROBED, _PROBES, _PROBES_OF_PART = 2048, (8, 32), 4
-# Leading ranks that are answered for one by one: 3 K + 24.
+# Number of leading ranks with separate answers: 3 K + 24.
 _RANKS, _MORE_RANKS = 3, 24
 # Growth of the blocks of ranks within which phi is averaged.
 _BLOCK_GROWTH = 1.35
@@ -99,7 +99,7 @@ class SiteQuery:
 
     @cached_property
     def n_ranks(self) -> int:
-        """Return the number of leading ranks that are answered for one by one."""
+        """Return the number of leading ranks with separate answers."""
         return min(self.n_features, _RANKS * self.n_components + _MORE_RANKS)
 
     @cached_property
@@ -163,8 +163,8 @@ def answer(part: NoisyPart, query: SiteQuery, *, rng: np.random.Generator) -> Si
     disagreement = np.maximum(squares / n_probes - phi**2, 0) / max(n_probes - 1, 1)
     leading = query.vectors[: query.n_ranks].astype(part.noisy.dtype)
     noisy_energies = np.einsum("kd,kd->k", leading @ part.noisy, leading).astype(np.float64)
-    # Given the released mean m, A = M - E + (m xi^T + xi m^T) - xi xi^T. The probes account for the
-    # components' response to xi; 2 - 1 of its variance remain along each.
+    # Given the released mean m, A = M - E + (m xi^T + xi m^T) - xi xi^T. The probes include the
+    # response of the components to xi; 2 - 1 = 1 times its variance remains along each component.
     mean_variance = 0.0 if part.mean is None else part.mean.sigma**2
     return SiteAnswer(
         energies=part.weight * (noisy_energies + mean_variance)

@@ -1,7 +1,7 @@
 """Smoothing of estimated energies over ranks, by an average over Gaussian models.
 
-Energies of groups of ranks are estimated without bias but with noise. A model says how they are
-distributed over ranks; the posterior means of all models are averaged with their likelihoods.
+Energies of groups of ranks are estimated without bias but with noise. A model describes how they
+are distributed over ranks; the posterior means of all models are averaged with their likelihoods.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RankGroups:
     def of(
         cls, query: SiteQuery, answers: Sequence[SiteAnswer], mean: NoisyMean | None
     ) -> RankGroups:
-        """Combine all answers."""
+        """Combine the answers of all holders."""
         n_features, n_ranks = query.n_features, query.n_ranks
         edges = rank_edges(n_ranks, query.n_components, _GROUP_GROWTH)
         first = edges[:-1] if n_ranks == n_features else edges
@@ -138,7 +138,7 @@ def smooth(groups: RankGroups, n_components: int, known_total: float | None) -> 
 
 
 def _condition_on_sum(covariance: FloatArray) -> FloatArray:
-    """Condition Gaussian numbers on their sum."""
+    """Return the covariance of Gaussian numbers, conditioned on their sum."""
     with_sum = covariance.sum(axis=0)
     total = float(with_sum.sum())
     return covariance - np.outer(with_sum, with_sum) / total if total > 0 else covariance

@@ -2,14 +2,14 @@
 
 CAPE: correlated noise, so that the average carries only the pooled noise. Site s sends
 A_s + e_s + g_s. The masks e_s sum to zero over the sites and cancel in the average; the g_s are
-private to each site. What the aggregator and a participating site can learn is worked out in
-`dpcore.privacy.cape`.
+private to each site. `dpcore.privacy.cape` derives what the aggregator and a participating site can
+learn.
 
 Secure sum: the aggregator learns only the sum of the sites' messages. Site s sends n_s A_s + g_s as
 whole numbers modulo 2^64, under masks that each pair of sites agrees on (Bonawitz and others 2017),
-so that the noise of all answering sites protects every row. A site that drops out takes its noise
-with it: `ReleaseSettings.dropped_sites` is the number of allowed dropouts, and the
-other sites add enough noise without them. Masks are agreed on among the sites that answer.
+so that the noise of all answering sites protects every row. The noise of a site that drops out is
+missing: `ReleaseSettings.dropped_sites` is the number of allowed dropouts, and the other sites add
+enough noise without them. Masks are agreed on among the sites that answer.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ def _round(
     return MaskedRound(masks, noises, sizes * exact + masks + noises)
 
 
-# Bytes of a whole number modulo 2^64, and of a public key that a pair of masks is agreed on with.
+# Bytes of a whole number modulo 2^64, and of a public key, from which two sites derive their common
+# mask.
 _NUMBER, _KEY = 8, 32
 
 TRUST_IN_SUM = Trust(
@@ -253,8 +254,8 @@ def noise_of_summands(
 
 
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
-    """Return the bytes of a public key, the mean if any, and the matrix; on the sphere the mean
-    returns.
+    """Return the bytes of a public key, the mean if any, and the matrix; on the sphere, the average
+    mean is sent back.
     """
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2

@@ -79,14 +79,14 @@ EVERY_SITE = Trust(
     "every site, to its own second moment, before anything is sent",
     AT_SITES,
     {
-        Adversary.AGGREGATOR: "every site's message, alone or with other sites",
-        Adversary.SITE: "the result, what comes back to the sites, and its own rows and noise, "
-        "alone or with other sites",
+        Adversary.AGGREGATOR: "every site's message, even in collusion with other sites",
+        Adversary.SITE: "the result, what is sent back to the sites, and its own rows and noise, "
+        "even in collusion with other sites",
         Adversary.OUTSIDER: _RESULT,
     },
 )
 FIRST_SITE = Trust(
-    "the first site, which uses nobody else's data",
+    "the first site, which uses no other data",
     AT_ONE_SITE,
     {
         Adversary.SITE: "the result, which is all that leaves the first site",
@@ -94,11 +94,11 @@ FIRST_SITE = Trust(
     },
 )
 HOLDER = Trust(
-    "the aggregator, once, after pooling everybody's raw rows",
+    "the aggregator, once, after pooling the raw rows of all sites",
     AT_AGGREGATOR,
     {
-        Adversary.AGGREGATOR: "everybody's raw rows",
-        Adversary.SITE: "the result and its own rows, alone or with other sites",
+        Adversary.AGGREGATOR: "the raw rows of all sites",
+        Adversary.SITE: "the result and its own rows, even in collusion with other sites",
         Adversary.OUTSIDER: _RESULT,
     },
     trusted=frozenset({Adversary.AGGREGATOR}),
@@ -179,12 +179,12 @@ def gaussian_guarantee(
 
 def no_guarantee(*_: object) -> Guarantee:
     """Return the guarantee of exact PCA, which is none."""
-    return Guarantee(None, math.inf, 0.0, "none", "nobody")
+    return Guarantee(None, math.inf, 0.0, "none", "no one")
 
 
 def data_independent_guarantee(*_: object) -> Guarantee:
     """Return the guarantee of a release that does not depend on the data."""
-    return Guarantee(None, 0.0, 0.0, "data-independent", "nobody: the data are not used")
+    return Guarantee(None, 0.0, 0.0, "data-independent", "no one: the data are not used")
 
 
 class Kind(StrEnum):
@@ -199,7 +199,7 @@ class Where(StrEnum):
     """Place where the noise is added, and therefore which rows are read by which party."""
 
     EVERY_SITE = "at every site"
-    FIRST_SITE = "at the first site, which alone takes part"
+    FIRST_SITE = "at the first site, the only one that takes part"
     AFTER_POOLING = "at an aggregator who was sent the sites' rows"
     HOLDER = "at a holder of all rows; there are no sites"
 
@@ -241,7 +241,7 @@ class Look:
 class Neighbours:
     """Number of sites and settings with which an audit attacks a protocol.
 
-    epsilon: Requested epsilon, if the audit's own would leave nothing to find.
+    epsilon: Requested epsilon, if an attack at the audit's usual one could not find anything.
     settings: tuple of (name, value). Fields of `ReleaseSettings` that differ from the audit's.
     noisy_mean: Draw -> private mean that is released in addition to the matrix, if there is one.
     message: (Draw, site) -> matrix that the site's message decodes to, if it is neither its noisy
@@ -324,12 +324,10 @@ class Protocol:
         if rounding_step(settings.encoding) is not None:
             return "the error of rounded messages is not Gaussian"
         if settings.bases and settings.ranking != "value":
-            return (
-                "how noise chose among denoised directions is known where they are ranked by value"
-            )
+            return "denoised directions can be assessed only if they are ranked by value"
         return (
-            "of cut messages that is known for isometric noise alone, ranked by value, where no "
-            "mean is subtracted"
+            "cut messages can be assessed only with isometric noise, ranking by value and no "
+            "subtracted mean"
         )
 
     def assess(self, draw: Draw) -> Assessment | None:

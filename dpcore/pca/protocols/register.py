@@ -1,4 +1,4 @@
-"""Register of protocols, the only source of what other modules know about a protocol.
+"""Register of protocols, the only source of facts about protocols for other modules.
 
 A new protocol is a file of this folder: a function from a `Draw` to a `Subspace`, its guarantee and
     its entry. Charges, controls, addresses, estimators, titles, looks, sweeps, the command line and

@@ -36,11 +36,11 @@ from dpcore.streams import Purpose
 # Messages are computed from proxies, each protected by its own site's noise. All that a coalition
 # of other sites can see is post-processing of the noisy proxy of the person's own site.
 CHAIN = Trust(
-    "every site, to its own second moment, before anything is handed on",
+    "every site, to its own second moment, before anything is sent",
     AT_SITES,
     {
-        Adversary.SITE: "the proxy handed to it, the result, and its own rows and noise, alone or "
-        "with other sites",
+        Adversary.SITE: "the proxy that it receives, the result, and its own rows and noise, "
+        "even in collusion with other sites",
         Adversary.OUTSIDER: "the result",
     },
 )
@@ -80,7 +80,8 @@ def sequential(draw: Draw) -> Subspace:
     guarantee = guarantee_of_chain(settings, draw.n_samples, draw.moments.n_features)
     order = draw.repetition.rng(Purpose.ORDER).permutation(draw.all_sites.n_sites)
     lengths = np.zeros(len(draw.sites), dtype=np.int64)
-    # The sum of all means goes round once; their average then comes along with the proxies.
+    # The sum of all means is passed from site to site once; their average is then sent with the
+    # proxies.
     for_means, before = traffic_of_means(draw, come_back=True)
     for_diagonals, rounds = traffic_of_diagonals(draw)
     handed: SiteMessage | None = None
@@ -138,7 +139,7 @@ register(
         Kind.APPROXIMATE,
         Where.EVERY_SITE,
         SITES_MOMENTS,
-        silent_because="each site cuts what it is handed, and nobody holds the noisy matrix",
+        silent_because="each site cuts what it receives, and no party has the noisy matrix",
         wants_proxies=True,
         is_chain=True,
         look=Look("#882255", "bowtie", "dashdot"),

@@ -115,8 +115,8 @@ def sulq_moment(
     symmetric.
 
     PCA of such a matrix is not defined: its eigenvalues may be complex, which is why the 2012 paper
-        sets SuLQ aside. Use `symmetric_part` first. tr(V^T M V) depends only on the symmetric part,
-        so the leading eigenvectors of that part are the frame with the most energy in M.
+        does not use SuLQ. Use `symmetric_part` first. tr(V^T M V) depends only on the symmetric
+        part, so the leading eigenvectors of that part are the frame with the most energy in M.
 
     second_moment: shape (n_features, n_features), symmetric. X^T X / n over rows of norm at most
         `row_norm_bound`.
@@ -411,8 +411,8 @@ register(
         NoiseIdentity(
             "ppca", "the choice of a subspace", ("components", "chains", "dropped_sites")
         ),
-        silent_because="it draws a subspace and releases nothing else: nothing in it says how good "
-        "it is, and an estimate would take a budget of its own",
+        silent_because="it releases only a subspace, from which its captured energy cannot be "
+        "estimated; a separate estimate would need its own budget",
         look=Look("#AA4499", "star"),
     )
 )

@@ -204,7 +204,7 @@ register(
             "the pooled moment, by a Wishart difference",
             ("mean_share", "dropped_sites"),
         ),
-        silent_because="how much noise that is not Gaussian flatters its choice is not known",
+        silent_because="the bias of the directions is not known for noise that is not Gaussian",
         shape="wishart",
         look=Look("#44AA99", "hexagram", "longdash"),
         neighbours=Neighbours(epsilon=3.0, noisy_mean=noisy_mean_of_wishart),
