@@ -54,7 +54,7 @@ def true_profile(exact: FloatArray, _: int) -> ExitStack:
     """Replace the fitted variances of `denoise` by the diagonal of the exact matrix."""
 
     def variances(basis: PublicBasis) -> FloatArray:
-        return np.maximum(np.diagonal(basis.into(exact)), 0)
+        return np.maximum(np.diagonal(basis.to_basis(exact)), 0)
 
     fit_residual, fit_variances = denoising._residual_entries, denoising._fit_variances
 
@@ -76,7 +76,7 @@ def true_profile(exact: FloatArray, _: int) -> ExitStack:
     stack.enter_context(patch.object(denoising, "_fit_variances", fit))
     # Columns are the only basis that follows another.
     of_columns = variances(COLUMNS)
-    stack.enter_context(patch.object(denoising, "_scattered_about", lambda *_: of_columns))
+    stack.enter_context(patch.object(denoising, "_posterior_variances", lambda *_: of_columns))
     return stack
 
 
@@ -98,11 +98,11 @@ def true_filter(exact: FloatArray, _: int) -> ExitStack:
         **_: Any,
     ) -> FloatArray:
         basis, average = bases[0], sigma_of_average or sigma
-        squares = basis.into(exact) ** 2
+        squares = basis.to_basis(exact) ** 2
         noise = np.full(squares.shape, average**2 / 2)
         np.fill_diagonal(noise, average**2)
         weights = (squares / (squares + noise)).astype(noisy.dtype)
-        return basis.back(weights * basis.into(noisy))
+        return basis.from_basis(weights * basis.to_basis(noisy))
 
     return _replaced(denoise)
 

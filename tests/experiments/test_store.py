@@ -177,7 +177,7 @@ def test_another_version_or_another_part_of_the_data_is_another_entry(store, mon
     computed = count_units(monkeypatch)
     collect(SWEEP, store=store)
     assert len(computed) == 4
-    monkeypatch.setattr(store_module, "_rows_here", lambda dataset: [100, 64, True])
+    monkeypatch.setattr(store_module, "_size_on_disk", lambda dataset: [100, 64, True])
     collect(SWEEP, store=store)
     assert len(computed) == 8
     assert store.summary().entries == 12
