@@ -1,4 +1,4 @@
-"""What tests of several areas share."""
+"""Fixtures for several areas of tests."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "datas
 
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread():
-    """Tests run side by side; more threads than cores only wait for each other."""
+    """Limit BLAS to one thread, because tests run in parallel."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def results_of_this_run(tmp_path_factory):
-    """Nothing is taken from a folder of earlier runs, nor that folder, of whatever size, read."""
+    """Use an empty folder for finished rows instead of that of earlier runs."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # what one worker has computed serves the others
         folder = folder.parent
@@ -50,7 +50,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def datasets_home() -> Path:
-    """A data home with the official files, or a skip."""
+    """Return a data home with the official files, or skip the test."""
     home = Path(os.environ.get("DPCORE_DATA") or _BESIDE_THE_REPOSITORY)
     if not home.is_dir():
         pytest.skip(f"official data files are absent: neither DPCORE_DATA nor {home} is a folder")
@@ -59,7 +59,7 @@ def datasets_home() -> Path:
 
 @pytest.fixture(scope="session")
 def delta_of_best_stopping():
-    """Function: (mus of Gaussian releases, epsilon shown after each) -> the delta that it takes.
+    """Return a function from mus and displayed epsilons to the delta under the best stopping rule.
 
     That of who looks at each release and stops where it suits best: the largest expectation of
     (1 - e^(shown - loss))+ over all stopping rules, by backward induction on a grid of losses.

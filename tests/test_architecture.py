@@ -1,4 +1,4 @@
-"""The rules of the house, read off the source: which way arrows point, and what stays out.
+"""Rules of the architecture, checked on the source: directions of imports, and excluded names.
 
 A rule goes over all files at once and names every breach by file and line.
 """
@@ -100,7 +100,7 @@ FAMILIES = {*PCA, *CCA, *CENTRAL, *SAMPLE_SIZES, *CLASSIFICATION, "statistics"}
 
 
 def in_order(parts: tuple[str, ...], base: set[str]) -> dict[str, set[str]]:
-    """Each part may import the base and the parts before it."""
+    """Allow each part to import the base and the parts before it."""
     return {part: base | set(parts[:number]) for number, part in enumerate(parts)}
 
 
@@ -149,7 +149,7 @@ Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """A file, read and parsed once for all rules."""
+    """File that is read and parsed once for all rules."""
 
     path: Path
 
@@ -159,7 +159,7 @@ class Source:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """Of the name, without the ending."""
+        """Parts of the name, without the ending."""
         return Path(self.name).with_suffix("").parts
 
     @cached_property
@@ -176,7 +176,7 @@ class Source:
 
     @cached_property
     def imports(self) -> list[tuple[int, str]]:
-        """Lines and full names of what it imports, inside functions too."""
+        """Lines and full names of imports, also inside functions."""
         found: list[tuple[int, str]] = []
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -191,7 +191,7 @@ class Source:
         return (node for node in self.nodes if isinstance(node, Functions))
 
     def imports_within(self, *packages: str) -> Iterator[str]:
-        """The places where something of these packages is imported."""
+        """Yield the places where something of these packages is imported."""
         for line, name in self.imports:
             if any(name == package or name.startswith(f"{package}.") for package in packages):
                 yield f"{self.name}:{line} imports {name}"
@@ -207,7 +207,7 @@ RULES: list[Callable[[], Breaches]] = []
 
 
 def rule(function: Callable[[], Breaches]) -> Callable[[], Breaches]:
-    """A generator of breaches becomes a rule; its docstring says why there is such a rule."""
+    """Turn a generator of breaches into a rule, whose docstring gives its reason."""
     RULES.append(function)
     return function
 
@@ -219,7 +219,7 @@ def test_rule(rule):
 
 
 def dotted(node: ast.AST | None) -> str:
-    """An expression of names and dots as written; empty for any other."""
+    """Return an expression of names and dots as text; empty for any other."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
@@ -392,7 +392,7 @@ def randomness_is_passed_and_never_global() -> Breaches:
 
 
 def calls_outside_of(tree: ast.AST, *, taking: str) -> Iterator[ast.Call]:
-    """Calls, but for those in functions with such a parameter: None there asks for entropy."""
+    """Yield calls, except those in functions with such a parameter, where None requests entropy."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef) and taking in [
             argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)
@@ -417,7 +417,7 @@ def nothing_is_swallowed_and_nothing_asserted_to_users() -> Breaches:
 
 
 def hands_on(handler: ast.ExceptHandler) -> bool:
-    """Whether it raises again, or gives what it caught to somebody else: another thread, say."""
+    """Return whether a handler raises again, or passes the error on to other code."""
     return isinstance(handler.body[-1], ast.Raise) or any(
         isinstance(node, ast.Name) and node.id == handler.name
         for statement in handler.body

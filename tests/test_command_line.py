@@ -1,4 +1,4 @@
-"""The command line, as a shell sees it: JSON alone on standard output, one sentence for errors."""
+"""The command line in a shell: only JSON on standard output, one sentence for errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Shell = Callable[..., subprocess.CompletedProcess]
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory) -> Shell:
-    """`python -m dpcore ...` in a process of its own, with an empty data home."""
+    """Run `python -m dpcore ...` in a separate process with an empty data home."""
     home = tmp_path_factory.mktemp("data_home")
 
     def run_it(*arguments: str, **variables: str) -> subprocess.CompletedProcess:

@@ -1,4 +1,4 @@
-"""The command line where output, folders, encodings and arguments are against it.
+"""The command line with failing output, folders, encodings and arguments.
 
 Status 0 is done, 1 nothing or a failure, 2 what the caller can put right, 141 a reader gone.
 """
@@ -167,7 +167,7 @@ def test_what_is_not_installed_is_named_with_the_extra_that_brings_it(part, tmp_
 
 @pytest.mark.parametrize("module", ["numpy", "scipy", "dpcore.command_line.options"])
 def test_what_is_stopped_while_it_is_imported_says_so(module):
-    """Ctrl-C within the first second, at a moment that is sure to come."""
+    """Ctrl-C within the first second, at a moment that is sure to occur."""
     done = _python(
         "import runpy, sys\n"
         "class Key:\n"

@@ -1,4 +1,4 @@
-"""`python -m dpcore cca`: the rows Python gives, and one sentence for errors."""
+"""`python -m dpcore cca`: the rows of Python, and one sentence for errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that run sweeps: what they print, write, keep and refuse."""
+"""Commands that run sweeps: printed, written, stored and refused values."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_figure_comes_with_its_claims_and_the_published_numbers(tmp_path, caps
 
 
 def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
-    """With three panels standing for all of them, one of which has no data to run on."""
+    """Three panels represent all of them; one has no data to run on."""
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path / "nothing"))
     only(monkeypatch, "fig1-a", "fig1-j", "fig1-k")
 
@@ -225,7 +225,7 @@ def test_another_truncation_for_a_published_figure(capsys):
 
 
 def test_a_figure_without_its_data_is_skipped_with_the_reason(tmp_path, monkeypatch):
-    """Of all figures one lacks its files: the others are run all the same."""
+    """The files of one figure are absent; all other figures are run."""
     only(monkeypatch, "fig1-b", "fig1-j", "2012-fig1-census")
     home, out = tmp_path / "home", tmp_path / "out"
     home.mkdir()

@@ -1,4 +1,4 @@
-"""What `help` says: every example runs, and every parameter of what is public is documented."""
+"""Docstrings: every example runs, and every parameter of the public API is documented."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_example_runs(module):
 
 
 def public() -> Iterator[tuple[str, object]]:
-    """Functions and classes that a room offers, with the names they are offered by."""
+    """Return functions and classes that a package exports, with their names."""
     for room in ROOMS:
         module = getattr(dpcore, room)
         for name in getattr(module, "__all__", dpcore.__all__):
@@ -46,7 +46,7 @@ PUBLIC = dict(public())
 
 
 def documented(text: str) -> set[str]:
-    """Names in the sections Parameters and Attributes of a numpydoc docstring."""
+    """Return the names in the sections Parameters and Attributes of a numpydoc docstring."""
     names: set[str] = set()
     lines, section = text.splitlines(), ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):

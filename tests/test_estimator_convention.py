@@ -1,4 +1,4 @@
-"""One convention for every private estimator and statistic: the same words for the same things."""
+"""All private estimators and statistics use the same names for the same parameters."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_long_rows_are_clipped_or_refused(kind):
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_what_is_not_refused_is_what_would_have_been_released(kind):
-    """Else one seed would draw two noises for one release."""
+    """Otherwise one seed would draw two noises for one release."""
     clipped, refused = (
         fitted(kind, on_long_rows=how, random_state=3) for how in ("clip", "refuse")
     )

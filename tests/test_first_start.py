@@ -1,4 +1,4 @@
-"""The README's command on a machine that never ran Streamlit: no question, no call, no guest."""
+"""The README's command on a machine without Streamlit settings: no question, no request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANOTHER_ADDRESS = "127.0.0.2"
 
 @pytest.fixture(scope="module")
 def calls() -> Iterator[tuple[str, list[str]]]:
-    """A proxy that answers nothing, and what it was asked for."""
+    """Yield a proxy that answers nothing and records requests."""
     asked: list[str] = []
 
     class Proxy(BaseHTTPRequestHandler):
@@ -55,7 +55,7 @@ class Started:
 
 @contextmanager
 def _started(home: Path, proxy: str, *options: str, display: bool = True) -> Iterator[Started]:
-    """The command at a terminal, with an empty home."""
+    """Run the command at a terminal with an empty home."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -113,7 +113,7 @@ def _ask(address: str, port: int, path: str, **headers: str) -> bytes:
 
 
 def _visit(address: str, port: int, origin: str) -> bytes:
-    """The first line of the answer to a page from `origin` that opens its connection."""
+    """Return the first line of the answer to a page from `origin` that opens a connection."""
     answer = _ask(
         address, port, "/_stcore/stream", Origin=origin, Connection="Upgrade", Upgrade="websocket",
         Sec_WebSocket_Version="13", Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==",

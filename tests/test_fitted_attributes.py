@@ -1,4 +1,4 @@
-"""What a fitted estimator carries is noisy, or the same whoever took part.
+"""Attributes of a fitted estimator are noisy, or do not depend on the rows.
 
 Whoever gets the object gets all of it, so an exact count, a number of iterations or a loss in it
 is a release that nobody pays for.
@@ -46,7 +46,7 @@ ESTIMATORS = [
 
 
 def fitted(estimator, rows, seed):
-    """Everything that fitting has left in the object, by name."""
+    """Return all attributes that fitting has set, by name."""
     labels = np.arange(N) % 2
     estimator = estimator.__class__(**{**estimator.get_params(), "random_state": seed})
     if isinstance(estimator, DistributedPCA):
@@ -63,7 +63,7 @@ def fitted(estimator, rows, seed):
 
 
 def neighbours(n_pairs):
-    """Rows, and the same with somebody moved about: far beyond the bound, to 0, to the middle."""
+    """Return rows, and rows with one person moved: far beyond the bound, to 0, to the middle."""
     rng = np.random.default_rng(6)
     for pair in range(n_pairs):
         rows = rng.uniform(-0.4, 0.4, (N, 4))

@@ -1,4 +1,4 @@
-"""No stream serves two releases: noise under one seed is other noise for anything else asked."""
+"""No stream serves two releases: one seed gives other noise for every other request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UPPER = np.triu_indices(N_FEATURES, 1)
 
 @dataclass(frozen=True)
 class Noisy:
-    """An estimator that releases all of what it adds its noise to.
+    """Estimator that releases the whole array to which it adds noise.
 
     `released` reads that off a fitted one; `arguments` go to `fit`; `changes` are settings that
     make another release of the same people.
@@ -46,7 +46,7 @@ class Noisy:
 
 
 def moment_of(model: BaseEstimator) -> np.ndarray:
-    """The noisy second moment from all its eigenpairs, the entries above the diagonal."""
+    """Return the entries above the diagonal of the noisy second moment, from all eigenpairs."""
     return ((model.components_.T * model.eigenvalues_) @ model.components_)[UPPER]
 
 
@@ -104,7 +104,8 @@ each_noisy = pytest.mark.parametrize("noisy", NOISY.values(), ids=NOISY)
 
 
 def correlation_bound(n_entries: int, n_pairs: int) -> float:
-    """What |cos| of independent isotropic vectors exceeds with chance `FALSE_ALARM` / all pairs.
+    """Return a limit that |cos| of independent isotropic vectors exceeds with chance `FALSE_ALARM`
+    / all pairs.
 
     cos sqrt(m - 1) / sqrt(1 - cos^2) has Student's law with m - 1 degrees of freedom.
     """
@@ -181,7 +182,9 @@ def test_ways_of_reading_one_noisy_matrix_share_its_noise():
 
 
 def test_random_subspaces_of_two_epsilons_do_not_turn_together():
-    """So few people that each law is uniform, up to 1e-6: one stream would draw one direction."""
+    """There are so few people that each law is uniform up to 1e-6; one stream would draw one
+    direction.
+    """
     rows = np.random.default_rng(2).uniform(-1e-2, 1e-2, (2, 60))
     directions = [
         ExponentialPCA(1, epsilon=epsilon, random_state=7).fit(rows).components_[0]
@@ -194,7 +197,7 @@ def test_random_subspaces_of_two_epsilons_do_not_turn_together():
 def tilt_of(
     model: BaseEstimator, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, extra: float
 ) -> np.ndarray:
-    """The noise vector that tilted an objective, from its gradient at the minimum."""
+    """Return the noise vector of an objective, from its gradient at the minimum."""
     signs = np.where(labels, 1.0, -1.0)
     slopes = model.loss().value_and_slope(signs * (rows @ weights))[1]
     return -(rows.T @ (signs * slopes)) - len(rows) * (model.regularization + extra) * weights

@@ -1,4 +1,4 @@
-"""The package: what `import dpcore` shows, what the wheel holds, and what it needs around it."""
+"""The package: public names, content of the wheel, and dependencies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def names_of(requirements: list[str]) -> set[str]:
 
 
 def needed_by(requirements: list[str]) -> set[str]:
-    """Names of distributions: those asked for, and what these need in turn on this machine."""
+    """Return names of distributions with all their dependencies on this machine."""
     found: set[str] = set()
     waiting = [Requirement(text) for text in requirements]
     while waiting:
@@ -69,7 +69,7 @@ def needed_by(requirements: list[str]) -> set[str]:
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines and first names of what a file imports."""
+    """Return lines and first names of the imports of a file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
@@ -114,7 +114,7 @@ def pip(*arguments: object) -> None:
 
 
 def environment_with(wheel: Path, requirements: list[str], home: Path) -> Path:
-    """Folder of an environment's programs: the wheel, and of what is here what it declares."""
+    """Return the program folder of an environment with the wheel and its declared dependencies."""
     venv.create(home, symlinks=True)
     (libraries,) = home.glob("lib/python*/site-packages")
     for name in needed_by(requirements):
@@ -136,7 +136,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def call(installed: Path, tmp_path: Path):
-    """Calls the installed `dpcore` in an empty folder."""
+    """Run the installed `dpcore` in an empty folder."""
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         folder = tmp_path / "empty"
@@ -249,7 +249,7 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(call, command):
     ],
 )
 def test_what_an_extra_brings_is_said_in_one_sentence(call, command, library, extra):
-    """And at once: not after the rows were computed."""
+    """The message comes at once, and not after the rows were computed."""
     done = call(*command.split())
     assert done.returncode == 2
     assert done.stdout == ""

@@ -1,4 +1,4 @@
-"""The table of planted bugs names places that exist."""
+"""Every text in the table of planted bugs occurs in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README shows runs, and keeps what it says."""
+"""Examples of the README run, and its statements hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding=
 
 
 def test_the_python_example_is_private_throughout(capsys):
-    """Rows scaled by a public bound, noise that nobody can draw again, and the promise kept."""
+    """Rows are scaled by a public bound, the noise is secret, and the guarantee holds."""
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     namespace: dict[str, object] = {}
     exec(compile(example, "README.md", "exec"), namespace)

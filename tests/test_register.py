@@ -1,4 +1,4 @@
-"""A protocol is one function and one entry: every consumer knows every key, a new one too."""
+"""A protocol is one function and one entry: every consumer knows every key, including a new one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def protocol_of_guide(folder: Path) -> Protocol:
 
 @pytest.fixture
 def new(tmp_path_factory) -> Iterator[Protocol]:
-    """The protocol of the guide, registered after everything else was imported."""
+    """Register the protocol of the guide after all other imports."""
     try:
         yield protocol_of_guide(tmp_path_factory.mktemp("guide"))
     finally:

@@ -1,4 +1,4 @@
-"""Everything that is installed is pinned, and the ranges admit the pins."""
+"""All installed packages are pinned, and the version ranges contain the pins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _pins(name: str) -> dict[str, Requirement]:
 
 
 def _needed(pin: Requirement) -> set[str]:
-    """Names of what a package asks for on this machine."""
+    """Return the dependencies of a package on this machine."""
     needed = set()
     for text in distribution(pin.name).requires or ():
         other = Requirement(text)

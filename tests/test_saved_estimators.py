@@ -1,4 +1,4 @@
-"""Nothing that is saved of an estimator can draw its noise once more."""
+"""Saved estimators contain nothing from which their noise can be drawn again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SAVED: dict[str, Callable] = {
 
 
 def held(thing: object, seen: set[int] | None = None) -> Iterator[object]:
-    """Everything inside of an object, however deep and however private."""
+    """Return everything inside an object, at any depth, including private attributes."""
     seen = set() if seen is None else seen
     if id(thing) in seen:
         return
@@ -146,7 +146,7 @@ def test_a_seed_is_not_printed(kind):
 
 
 def test_a_pipelines_cache_holds_no_seed(tmp_path):
-    """joblib notes the arguments of what it caches, as they are printed."""
+    """joblib stores the printed arguments of its cached calls."""
     steps = ColumnTransformer([("pca", AnalyzeGaussPCA(1, random_state=SEED), [0, 1])])
     make_pipeline(
         AnalyzeGaussPCA(3, random_state=SEED), steps, PrivateSVM(), memory=str(tmp_path)
@@ -173,7 +173,7 @@ def test_every_docstring_warns(kind):
 
 @pytest.mark.parametrize("random_state", ["int", "Generator", "RandomState"])
 def test_neither_do_estimators_around_it(random_state):
-    """A search keeps the unfitted estimator it was given beside the fitted one."""
+    """A search stores the unfitted estimator next to the fitted one."""
     state = RANDOM_STATES[random_state]
     around = (
         make_pipeline(Normalizer(), AnalyzeGaussPCA(2, random_state=state())),
@@ -195,7 +195,7 @@ def test_neither_do_estimators_around_it(random_state):
 
 
 def recovered(model: AnalyzeGaussPCA, random_state: object) -> np.ndarray:
-    """The exact second moment, for whoever has the released one and the source of its noise."""
+    """Return the exact second moment, given the released one and the source of its noise."""
     if isinstance(random_state, np.random.Generator):
         random_state.bit_generator.advance(-2)
         random_state = int.from_bytes(random_state.bytes(16), "little")
@@ -234,7 +234,7 @@ def test_the_attack_works_on_who_has_the_source_and_on_nobody_else(random_state)
 @pytest.mark.parametrize("make", [RANDOM_STATES["Generator"], RANDOM_STATES["RandomState"]])
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_clones_share_a_generator_instead_of_repeating_it(kind, make):
-    """Else folds of one size, of different people, had one noise: it drops out of a difference."""
+    """Otherwise folds of equal size would have equal noise, which cancels in a difference."""
     model = small(kind, make())
     assert clone(model).random_state is model.random_state
     twin = clone(make_pipeline(model))[0]

@@ -1,4 +1,4 @@
-"""Noise that nobody has seeded: a cryptographic stream, of the laws that mechanisms ask for."""
+"""Unseeded noise: a cryptographic stream with the distributions that mechanisms need."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_whole_numbers_permutations_and_bits_are_uniform(false_alarm):
 
 
 def test_words_are_shake_of_key_identity_and_counter():
-    """Written down once more, and in any portions."""
+    """An independent implementation gives the same words, in portions of any size."""
     from hashlib import shake_256
 
     rng = SecretStream(SecretRoot(5), (3, 1))
@@ -122,7 +122,7 @@ ESTIMATORS = [
 def test_without_a_seed_no_noise_comes_from_a_generator_that_can_be_worked_out(
     estimator, monkeypatch
 ):
-    """Bouillaguet, Martinez and Sauvage (2020) find PCG64's state from 64 of its outputs."""
+    """Bouillaguet, Martinez and Sauvage (2020) compute PCG64's state from 64 of its outputs."""
     drawn = []
     words = SecretStream.words
 

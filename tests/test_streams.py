@@ -1,4 +1,4 @@
-"""Streams are told apart by identity and by nothing else."""
+"""Streams differ by their identity and by nothing else."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_errors_survive_a_worker():
 
 
 def test_a_fit_without_a_seed_asks_numpy_for_no_generator(monkeypatch):
-    """PCG64's state can be worked out from its outputs, and with it the rest of the noise."""
+    """PCG64's state can be computed from its outputs, and with it the remaining noise."""
 
     def refused(*_):
         raise AssertionError("a generator of NumPy's")

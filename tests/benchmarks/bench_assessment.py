@@ -1,4 +1,4 @@
-"""How often the interval that a denoised or cut release states about itself holds the truth.
+"""Coverage of the intervals that denoised or cut releases state about themselves.
 
     python -m tests.benchmarks.bench_assessment [--draws 300] [--datasets wine,fashion-7]
         [--sites 1,5] [--epsilons 0.3,1,3] [--raw] [--total-unknown]
@@ -61,7 +61,7 @@ def _shared(name: str) -> Path:
 
 
 def _scaled(rows: FloatArray) -> FloatArray:
-    """Columns between -1 and 1. Reads the rows: this is a laboratory."""
+    """Return columns scaled to [-1, 1]. Reads the rows, so it is only for simulations."""
     rows = np.asarray(rows[:_MOST_ROWS], dtype=np.float64)
     low, high = rows.min(axis=0), rows.max(axis=0)
     return (rows - low) / np.where(high > low, high - low, 1) * 2 - 1
@@ -117,7 +117,7 @@ def _synthetic(name: str, n_features: int = 60, n_rows: int = 3000) -> FloatArra
 
 
 def rows_of(name: str) -> tuple[FloatArray, int, int | None]:
-    """Rows, K, and how many pixels pictures have along a side."""
+    """Return rows, K, and the number of pixels along a side of a picture."""
     from sklearn import datasets
 
     family, _, size = name.partition("-")
@@ -168,7 +168,7 @@ def _cut(matrix: FloatArray, n_directions: int) -> FloatArray:
 
 
 def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) -> tuple[str, int]:
-    """A cell, and how many of its intervals hold."""
+    """Return a line of the table: a cell and the coverage of its intervals."""
     rows, n_components, side = _on_sphere(name)
     n_features = rows.shape[1]
     order = np.random.default_rng(0).permutation(len(rows))

@@ -1,4 +1,4 @@
-"""Fifty visitors at once, without and with a hostile one among them: does anybody notice?
+"""Waiting times of fifty visitors, without and with a hostile visitor among them.
 
     DPCORE_DATA=... python -m tests.benchmarks.bench_hostile [--minutes 10] [--sessions 50]
 
@@ -36,7 +36,7 @@ _MOST_RATIO, _MOST_GROWTH = 2.0, 1.05
 
 @dataclass
 class Seen:
-    """What visitors met."""
+    """Waiting times and errors of visitors."""
 
     moves: list[float] = field(default_factory=list)
     runs: int = 0

@@ -1,4 +1,4 @@
-"""How far what stands on a page moves by itself: as it loads, and when ε moves.
+"""Layout shifts of pages: while they load, and when ε changes.
 
     python -m tests.benchmarks.bench_layout_shift [page …]
 
@@ -53,7 +53,7 @@ def settle(page: Page, most: int = 30_000) -> None:
 
 
 def shift(page: Page, *, asked: bool) -> tuple[float, str]:
-    """What moved since the last look, and what moved most."""
+    """Return the layout shift since the last call, and the element that moved most."""
     found = page.evaluate("globalThis.shifts.splice(0)")
     counted = [each for each in found if asked or not each["byHand"]]
     worst = max(counted, key=lambda each: each["value"], default=None)
@@ -62,7 +62,7 @@ def shift(page: Page, *, asked: bool) -> tuple[float, str]:
 
 
 def measured(browser: Browser, address: str) -> tuple[tuple[float, str], ...]:
-    """(load, move of ε) of one page."""
+    """Return the layout shifts (load, change of ε) of one page."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(WATCH)
     page = context.new_page()

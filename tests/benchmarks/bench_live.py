@@ -1,4 +1,4 @@
-"""A live run and a published panel on MNIST, each against what it cannot do without.
+"""Times of a live run and of a published panel on MNIST, relative to their decompositions.
 
     OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_live [--rounds 9] [--repetitions 1]
 
@@ -57,14 +57,14 @@ SETTINGS = {
 
 
 def seconds_of(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall and processor time."""
+    """Return wall and processor time of a call."""
     wall, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - processor
 
 
 def bare_calls(spec: RunSpec, problem: Problem) -> Callable[[], None]:
-    """The decompositions a live run needs, and nothing else."""
+    """Run only the decompositions that a live run needs."""
     draw = Draw(
         problem.moments,
         spec.settings(problem.n_features, problem.default_components),
@@ -145,7 +145,7 @@ def denoised(rounds: int) -> None:
 def algorithm_1(
     rows: np.ndarray, sites: tuple[np.ndarray, ...], epsilon: float, rng: np.random.Generator
 ) -> None:
-    """Algorithm 1 and the three it is compared with, step by step."""
+    """Run Algorithm 1 and the three protocols of its comparison, step by step."""
 
     def noisy(matrix: np.ndarray, n_samples: int) -> np.ndarray:
         sigma = published_sigma(PrivacyBudget(epsilon, 0.01), n_samples)

@@ -1,4 +1,4 @@
-"""How often the interval a release states about itself holds the truth.
+"""Coverage of the intervals that a release states about itself.
 
     python -m tests.benchmarks.bench_own_estimate [--draws 200] [--datasets digits,mnist]
         [--preparations published,private,sphere] [--protocols pooled,dpdis] [--sharing 10]
@@ -42,7 +42,7 @@ _ENOUGH, _FALSE_ALARM = 0.88, 1e-4
 
 @dataclass(frozen=True)
 class _SharingMeans(Repetition):
-    """A repetition whose private mean is also that of its neighbours."""
+    """Repetition that uses the private mean of its neighbours."""
 
     sharing = 1
 
@@ -54,7 +54,7 @@ class _SharingMeans(Repetition):
 
 
 class _RememberedRows(SiteRows):
-    """Rows whose moments around the last centre are kept."""
+    """Rows that cache their moments around the latest centre."""
 
     def moment_around(self, centre: FloatArray, site: int | None = None, **how: int) -> FloatArray:
         last, found = self.__dict__.setdefault("kept", (b"", {}))
@@ -83,7 +83,7 @@ def _remembered(rows: SiteRows) -> SiteRows:
 
 
 def _held(estimates: list[Estimate], truths: list[float]) -> str:
-    """Coverage and median half-width, of as many draws as make the statement."""
+    """Return coverage and median half-width over all draws with a statement."""
     if not estimates:
         return "      –       "
     ends = np.array([each.interval for each in estimates])

@@ -1,4 +1,4 @@
-"""What a release of a folder of Parquet costs by rows, columns and Dask workers.
+"""Cost of a release of a folder of Parquet files, by rows, columns and Dask workers.
 
     python -m tests.benchmarks.bench_partitions --rows 2e6 --columns 256 --workers 1 2
 
@@ -31,7 +31,7 @@ _ROW_GROUP = 1 << 16
 
 
 def write_folder(folder: Path, n_rows: int, n_columns: int, n_files: int = 8) -> None:
-    """Uniform single-precision numbers; nothing if the folder is there."""
+    """Write uniform single-precision numbers, unless the folder exists."""
     if folder.exists():
         return
     folder.mkdir(parents=True)
@@ -52,13 +52,13 @@ def write_folder(folder: Path, n_rows: int, n_columns: int, n_files: int = 8) ->
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has had."""
+    """Return the largest memory of this process so far."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
 def run(folder: Path, n_columns: int, scheduler: str | None) -> dict[str, object]:
-    """Seconds of both readings, and a hash of what they gave."""
+    """Return the seconds of both readings, and a hash of their results."""
     dictionary = Dictionary(tuple(Column(f"x{i}", 0, 1) for i in range(n_columns)))
     scales = calibrated(dictionary, epsilon=1.0, delta=1e-6)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""An exact release at D = 784 from 60,000 rows: its noise, the whole command, and what it gives up.
+"""An exact release at D = 784 from 60,000 rows: time of its noise and of the command, lost energy.
 
     OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.bench_release [--dataset mnist]
 
@@ -31,7 +31,9 @@ DELTA, REPETITIONS = 1e-5, 3
 
 
 def energies(X, A, dictionary, scales, n_components, noise):
-    """Captured by an exact release and by real numbers, around one centre and under one noise."""
+    """Return the captured energy of an exact release and of real numbers, with one centre and
+    noise.
+    """
     table = Table(X, dictionary.keys)
     total = sum_and_count(table, dictionary, scales, Reading())
     centre, _ = noisy_centre(total, scales)
@@ -43,7 +45,7 @@ def energies(X, A, dictionary, scales, n_components, noise):
 
 
 def _cpu() -> float:
-    """Seconds of the processor, of this process and those it waited for."""
+    """Return the processor time of this process and of its finished children."""
     return sum(os.times()[:4])
 
 

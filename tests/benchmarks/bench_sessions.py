@@ -1,4 +1,4 @@
-"""Visitors at once on digits: how long until each sees the answer to a slider that was let go.
+"""Latency of slider changes on digits with many concurrent visitors.
 
     python -m tests.benchmarks.bench_sessions [--sessions 20] [--moves 10] [--every 0] [--unseen]
                                               [--whole-page] [--servers 1] [--rounds 3]
@@ -45,7 +45,7 @@ _PAUSE = 1.0
 
 @dataclass(frozen=True)
 class Moves:
-    """How a session moves its slider."""
+    """Slider moves of a session."""
 
     n: int
     every: float

@@ -1,4 +1,4 @@
-"""Sweeps against a plain transliteration of Algorithm 1, one worker against two, and memory.
+"""Times of sweeps relative to a plain version of Algorithm 1, of one and two workers, and memory.
 
     DPCORE_DATA=... python -m tests.benchmarks.bench_sweep [draws]
 
@@ -34,7 +34,7 @@ ROUNDS = 2
 
 
 def transliterated(spec: RunSpec, problem: Problem, moments: np.ndarray, seed: int) -> list[float]:
-    """One cell: DPdisPCA, full, local and pooled, as the paper writes them down."""
+    """Run one cell of DPdisPCA, full, local and pooled as printed in the paper."""
     settings = spec.settings(problem.n_features, problem.default_components)
     K, R = settings.n_components, settings.intermediate_dim
     S, D, _ = moments.shape
@@ -90,7 +90,7 @@ def panel(figure: PaperFigure) -> None:
 
 
 def workers(figure: PaperFigure) -> None:
-    """Threads and processes on the same units; processes keep the moments between rounds."""
+    """Measure threads and processes on equal units; processes keep the moments between rounds."""
     units = units_of(dict(enumerate(figure.cells())))
     with Parallel(n_jobs=2, backend="loky") as processes:
         processes(delayed(_in_process)(unit) for unit in units[:4])
@@ -116,7 +116,7 @@ def _in_process(unit: Unit) -> tuple:
 
 
 def memory(name: str) -> None:
-    """Peak of a process that runs a panel, over what it has after its imports."""
+    """Return the peak memory of a process that runs a panel, above its memory after imports."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.bench_sweep", "--memory", name],
         capture_output=True,

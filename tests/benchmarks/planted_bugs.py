@@ -1,4 +1,4 @@
-"""Bugs put back one at a time: which of them do the tests catch?
+"""Check which of a list of known bugs the tests detect, planted one by one.
 
     DPCORE_DATA=... OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.planted_bugs [name ...]
 
@@ -25,7 +25,7 @@ _AUDIT = "tests/experiments/test_audit_cases.py"
 
 @dataclass(frozen=True)
 class PlantedBug:
-    """One bug.
+    """Bug that is planted in a copy of the tree.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ BUGS: tuple[PlantedBug, ...] = (
 
 
 def catch(bug: PlantedBug) -> str | None:
-    """The first test that fails with the bug in; None when all pass."""
+    """Return the first test that fails with the bug, or None if all pass."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "tree"
         _copy_tracked_files(copy)

@@ -1,4 +1,4 @@
-"""Rows of every family of experiments at fixed seeds, each spec's as one digest.
+"""Digests of the rows of every family of experiments at fixed seeds, one per spec.
 
     python -m tests.benchmarks.same_rows > before
     python -m tests.benchmarks.same_rows | diff before -
@@ -107,7 +107,7 @@ def results(rows: object) -> list[Row]:
 
 
 def fitted() -> dict[str, object]:
-    """Estimators by name, fitted on two hundred digits in four sites."""
+    """Return estimators by name, fitted on two hundred digits at four sites."""
     X = load_dataset("digits").X[:200]
     sites = np.arange(200) % 4
     asked = {"epsilon": 2.0, "random_state": 5}

@@ -18,7 +18,7 @@ from typing import IO
 def running_app(
     script: Path, *, log: IO[bytes] | None = None, **environment: str
 ) -> Iterator[tuple[str, subprocess.Popen]]:
-    """(address, process) of a script of this checkout, run by this Python's Streamlit."""
+    """Yield (address, process) of a script of this checkout, run by Streamlit of this Python."""
     command = (sys.executable, "-m", "streamlit", "run", str(script))
     with running_server(
         (*command, "--server.headless", "true", "--browser.gatherUsageStats", "false"),
@@ -35,7 +35,7 @@ def running_server(
     cwd: Path,
     env: Mapping[str, str],
 ) -> Iterator[tuple[str, subprocess.Popen]]:
-    """(address, process) of a server that answers its health check; what it says goes to a log."""
+    """Yield (address, process) of a server that answers its health check; its output is logged."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -63,13 +63,13 @@ def running_server(
 
 
 def resident_mb(process: subprocess.Popen) -> float:
-    """Resident memory of a process on Linux."""
+    """Return the resident memory of a process on Linux."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 
 def processor_seconds(process: subprocess.Popen) -> float:
-    """What a process has taken on Linux; says more than a clock where others are busy too."""
+    """Return the processor time of a process on Linux, which other processes hardly affect."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""Visitors without a browser: the app's own websocket protocol, a tab for each."""
+"""Visitors without a browser, one tab each, over the app's websocket protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_RUN = 120.0
 
 @dataclass
 class Shown:
-    """Elements that one run of the script put on the page.
+    """Elements that one run of the script sent to the page.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class Shown:
 
     @property
     def is_whole(self) -> bool:
-        """True if there is a chart, by Plotly or by the explorer, and no error."""
+        """Whether there is a chart, by Plotly or by the explorer, and no error."""
         is_drawn = "plotly_chart" in self.kinds or "explorer_data" in self.handed
         return is_drawn and "exception" not in self.kinds
 
 
 class Visitor:
-    """A tab on one page.
+    """Tab on one page.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A real server and a real Chromium; every page visited is watched for noise."""
+"""Real server and real Chromium; errors of every visited page are recorded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Watched:
-    """What a page did that it should not have done."""
+    """Errors of a visited page."""
 
     console: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ UNFINISHED = (
 
 @contextmanager
 def running_server(data_home: Path, port: int = 0) -> Iterator[str]:
-    """Address of a server that nobody has visited yet, with `data_home` for its data sets.
+    """Yield the address of a new server with `data_home` for its data sets.
 
     port: Any free one, if none is given.
     """
@@ -147,14 +147,14 @@ def fresh_server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """open_page(address, width, height, dark, until_full) -> (page, watched), as it settled."""
+    """Return a function open_page(address, width, height, dark, until_full) -> (page, watched)."""
     with pages_of(browser) as opener:
         yield opener
 
 
 @contextmanager
 def pages_of(browser, *, apart: bool = False) -> Iterator[Callable]:
-    """What `open_page` gives, for as long as somebody wants.
+    """Yield the function of `open_page`.
 
     apart: Each page has its own cookies. Otherwise all share a profile, which keeps what it has
         loaded and compiled of Streamlit's scripts: a fifth of what a page takes of the processor.

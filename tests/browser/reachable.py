@@ -1,4 +1,4 @@
-"""What axe-core and our own measure of charts find wrong with a page for whoever needs more."""
+"""Accessibility faults of a page, found by axe-core and by a check of charts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PALE = r"""() => {
 
 
 def faults(page: Any) -> list[str]:
-    """Serious and critical breaches of axe-core, and letters in charts that are too pale."""
+    """Return serious violations of axe-core, and letters in charts with low contrast."""
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
@@ -85,7 +85,7 @@ UNSEEN = """async () => {
 
 
 def unseen(page: Any) -> list[str]:
-    """What a keyboard reaches without a visible focus."""
+    """Return elements that the keyboard reaches without a visible focus."""
     for _ in range(2):
         # From here on the browser takes it that somebody uses the keyboard; a part that is drawn
         # again meanwhile may make it forget.

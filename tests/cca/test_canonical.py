@@ -35,7 +35,7 @@ def moment(X, Y):
 
 
 def qr_svd_correlations(X, Y):
-    """Björck & Golub (1973): cosines between the column spaces, without any second moment."""
+    """Return cosines between the column spaces without a second moment (Björck & Golub 1973)."""
 
     def basis(view):
         # Pivoted, so that columns that depend on others (fac has three) come last and go.

@@ -71,7 +71,7 @@ def test_without_noise_every_protocol_is_plain_cca(protocol, mean_share):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("mean_share", [0.0, 0.2, None])
 def test_on_the_sphere_every_protocol_is_cca_of_directions(protocol, mean_share):
-    """Without noise; with it, moment and mean keep the promise together."""
+    """Without noise. With noise, the guarantee covers moment and mean together."""
     rows, settings = three_sites_on_sphere(), settings_for(mean_share=mean_share, on_sphere=True)
 
     def pairs_at(settings):
@@ -107,7 +107,7 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_against_whom_canonical_pairs_hold(protocol):
-    """Nobody but a holder of everybody's rows is trusted, and the worst of the others counts."""
+    """Only a holder of all rows is trusted, and the weakest of the other guarantees counts."""
     guarantee = distributed_cca(
         three_sites(), N_X, settings_for(), protocol=protocol, repetition=Repetition(0)
     ).guarantee

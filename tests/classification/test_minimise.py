@@ -128,7 +128,7 @@ def test_what_cannot_be_certified_is_not_returned():
 @pytest.mark.parametrize("strength", [1e-9, 1e-6, 1e-2])
 @pytest.mark.parametrize("kind", ["noise", "ill-conditioned", "alike", "lattice"])
 def test_the_solver_arrives_wherever_it_starts(loss, strength, kind):
-    """Next to no regularization, flat stretches, kinks: what one person might bring about."""
+    """Inputs that one person might cause: almost no regularization, flat parts, kinks."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((60, 8))
     if kind == "ill-conditioned":

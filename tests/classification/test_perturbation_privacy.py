@@ -1,4 +1,4 @@
-"""The noise follows its law, and the released minimiser keeps the promised odds."""
+"""The noise follows its law, and the released minimiser keeps the guaranteed odds."""
 
 import math
 
@@ -24,7 +24,7 @@ FALSE_ALARM = 1e-9
 
 
 def ks_bound(n):
-    """Dvoretzky-Kiefer-Wolfowitz-Massart: P(D > t) <= 2 exp(-2 n t^2), at every n."""
+    """Return the bound P(D > t) <= 2 exp(-2 n t^2) of Dvoretzky, Kiefer, Wolfowitz and Massart."""
     return math.sqrt(math.log(2 / FALSE_ALARM) / (2 * n))
 
 
@@ -109,7 +109,7 @@ def test_objective_spends_exactly_epsilon(
 
 
 def one_dimensional_law(model, x, y, epsilon):
-    """(w -> log density, w -> cdf) of objective perturbation's weight, for rows of one number.
+    """Return (log density, cdf) of the weight of objective perturbation for rows of one number.
 
     Written out from the definition: the weight w that is released solves b = -B(w), B increasing,
     with b of density beta / 2 exp(-beta |b|).
@@ -259,7 +259,7 @@ def test_sensitivity_of_the_minimiser_is_attained():
 
 
 def straddling(n, total):
-    """Rows of one number and their labels; the sum of label times row is `total`, 0 or more.
+    """Return rows of one number and their labels; the sum of label times row is `total`.
 
     The hinge is straight around 0, so the gradient there is -total / n and the minimiser of a
     small total is total / (n Lambda).
@@ -282,7 +282,7 @@ def straddling(n, total):
     ],
 )
 def test_where_the_solver_stops_is_inside_the_promise(n, tol, totals):
-    """Totals on either side of where a solver started at 0 stops at once, one person apart."""
+    """Neighbouring totals on both sides of the point where a solver started at 0 stops at once."""
     settings = dict(method="output", regularization=1.0, fit_intercept=False)
     model = PrivateSVM(**settings, **({} if tol is None else {"tol": tol}))
     rngs = [np.random.default_rng(0)]
@@ -301,8 +301,9 @@ def test_where_the_solver_stops_is_inside_the_promise(n, tol, totals):
 @pytest.mark.parametrize("tol", [1e-5, 0.3, 2.0])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_objective_perturbation_hides_the_worst_solver(tol, epsilon):
-    """The solver's answers for neighbours lie a certificate's length to either side of the
-    minimiser, whatever it is. The release's density is then an integral, done on a grid."""
+    """The solver's results for neighbours lie at the distance of the certificate on both sides of
+    the minimiser. The density of the release is then an integral, computed on a grid.
+    """
     model = PrivateSVM(
         regularization=0.5, row_norm_bound=1.0, fit_intercept=False, tol=tol, huber_width=0.3
     )
@@ -337,7 +338,7 @@ def test_objective_perturbation_hides_the_worst_solver(tol, epsilon):
 
 @pytest.mark.parametrize("method", ["output", "objective"])
 def test_what_the_solver_finds_is_as_near_as_calibration_counts_on(method, monkeypatch):
-    """The gradient that training asks for is the one the noise was made for."""
+    """The gradient norm that training requests is the one that the noise was calibrated for."""
     asked_for = []
     monkeypatch.setattr(
         training,
@@ -355,7 +356,7 @@ def test_what_the_solver_finds_is_as_near_as_calibration_counts_on(method, monke
 
 
 def test_noise_hides_the_solver_under_objective_perturbation():
-    """With the same noise before, releases differ by the noise afterwards, of its own law."""
+    """Given the first noise, releases differ by the second noise, which has its own law."""
     model = PrivateLogisticRegression(tol=1.0, regularization=0.05, fit_intercept=False)
     rng = np.random.default_rng(9)
     X = rng.uniform(-0.5, 0.5, size=(60, 3))

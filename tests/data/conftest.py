@@ -27,7 +27,7 @@ def no_data_home_of_this_machine(monkeypatch, tmp_path):
 
 
 class FileServer:
-    """A web server on loopback whose files can be whole, short or absent."""
+    """Web server on loopback whose files can be complete, short or absent."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""Public limits of columns as text: every table of limits there and back, nonsense one sentence."""
+"""Public limits of columns as text: round trips for all tables, one sentence for invalid text."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_numerals_that_cannot_be_are_refused(tmp_path, small_mfeat, word, compla
 
 @pytest.fixture
 def small_mfeat(monkeypatch, server):
-    """mfeat as its server would have it, of 20 rows."""
+    """Return mfeat in the form of its server, with 20 rows."""
     monkeypatch.setattr(pictures, "_N_NUMERALS", 20)
     monkeypatch.setattr(pictures, "_ROWS_PER_DIGIT", 2)
     monkeypatch.setenv("DPCORE_MIRROR", server.url)

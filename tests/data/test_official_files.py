@@ -193,7 +193,7 @@ def test_every_file_of_the_catalogue_says_how_large_it_can_be():
 
 
 def test_a_folder_that_may_not_be_read_holds_nothing(tmp_path, write_idx, monkeypatch):
-    """Root reads every folder, so the refusal of one is played."""
+    """The refusal is simulated, because root can read every folder."""
     for folder in ("mnist", "covtype"):
         (tmp_path / folder).mkdir()
     (tmp_path / "covtype" / "covtype.20k.data.gz").write_bytes(b"")

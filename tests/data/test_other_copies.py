@@ -1,4 +1,4 @@
-"""Other copies than the publisher's: rows drawn from packed files, OpenML's MNIST, pickles."""
+"""Copies that are not the publisher's: rows drawn from packed files, OpenML's MNIST, pickles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpcore.streams import Purpose, stream
 
 @pytest.fixture
 def small_mnist(monkeypatch, write_idx, tmp_path):
-    """Fifty pictures under MNIST's names, and a catalogue that holds them for official."""
+    """Write fifty pictures under MNIST's names, with a catalogue that accepts them as official."""
     rng = stream(0, Purpose.DATA)
     images = rng.integers(256, size=(50, 28, 28))
     labels = np.arange(50) % 10
@@ -80,7 +80,7 @@ def test_openml_rows_that_are_not_mnists_are_refused(small_mnist, tmp_path, dama
 
 @pytest.fixture
 def small_covtype(monkeypatch, tmp_path):
-    """A hundred rows as UCI's whole file."""
+    """Write a hundred rows in the form of UCI's complete file."""
     monkeypatch.setattr(covtype, "_ROWS", 100)
     monkeypatch.setattr(covtype, "_DRAWN", 60)
     rng = stream(1, Purpose.DATA)
@@ -138,7 +138,7 @@ def test_a_row_that_covertype_cannot_have_is_named(small_covtype, column, value,
 
 
 class Planted:
-    """What unpickling it does: make a file."""
+    """Object that writes a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path

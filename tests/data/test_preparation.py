@@ -78,7 +78,7 @@ def test_private_preparation_of_a_row_ignores_all_others(X, bound, position, dat
 
 @st.composite
 def _rows_and_limits(draw):
-    """Rows that may lie far outside of the limits; a column may be constant, but not all are."""
+    """Draw rows, possibly far outside of the limits; not all columns are constant."""
     X = draw(_rows(draw(st.sampled_from([np.float32, np.float64]))))
     low = draw(hnp.arrays(np.float64, X.shape[1], elements=st.floats(-1e3, 1e3)))
     width = draw(hnp.arrays(np.float64, X.shape[1], elements=st.floats(0.1, 1e3)))

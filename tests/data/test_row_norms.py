@@ -29,7 +29,7 @@ def exact_square(row) -> Fraction:
 
 
 def magnitudes(dtype):
-    """Numbers of every size that the data type has, its largest and its subnormal ones included."""
+    """Draw numbers of every size of the data type, including its largest and its subnormal ones."""
     limits = np.finfo(dtype)
     width = 8 * np.dtype(dtype).itemsize
     largest = float(limits.max)
@@ -117,7 +117,7 @@ def test_features_are_within_their_bound(X, bound, intercept):
 
 
 def test_wide_rows_of_the_largest_number():
-    """Hundreds of roundings in one norm, and a square that overflows."""
+    """A norm has hundreds of roundings, and a square overflows."""
     rng = np.random.default_rng(1)
     for dtype in DTYPES:
         X = np.full((4, 800), np.finfo(dtype).max)
@@ -161,7 +161,7 @@ def test_one_person_cannot_abort_a_release(estimator, dtype, entry):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bound", [1e-3, 1.0, 1e3])
 def test_sensitivity_is_attained_and_never_exceeded(dtype, bound):
-    """sqrt(2) c^2 / n, by orthogonal rows however far beyond the bound."""
+    """The value sqrt(2) c^2 / n is attained by orthogonal rows at any distance beyond the bound."""
     moments = []
     for axis in (0, 1):
         X = np.zeros((5, 3), dtype=dtype)

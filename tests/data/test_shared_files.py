@@ -1,4 +1,4 @@
-"""The official files of ../shared/datasets, where they are."""
+"""Checks of the official files in ../shared/datasets, if they exist."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ def test_kddcup_has_the_2012_papers_dimension(shared_datasets):
 
 
 def no_row_exceeds_the_bound(dataset):
-    """It was within 4 % of the longest row, which a bound that nobody looked for seldom is."""
+    """Check that the bound is not within 4 % of the longest row, as a bound read from the data
+    would be.
+    """
     longest = np.sqrt(np.einsum("nd,nd->n", dataset.X, dataset.X, dtype=np.float64)).max()
     assert longest < 0.96 * dataset.public_norm_bound
 

@@ -1,4 +1,4 @@
-"""The adversary's test and the person who moves, against closed forms and simulation."""
+"""The adversary's test and the person who moves, compared with closed forms and simulation."""
 
 from __future__ import annotations
 

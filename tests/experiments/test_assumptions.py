@@ -1,4 +1,4 @@
-"""What every algorithm takes for granted is one of the sentences that are explained."""
+"""Every assumption of every algorithm is one of the sentences that are explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An attack in slices is the attack at one go, and the command tells it."""
+"""An attack in slices equals an attack in one run, and the command reports it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_command_attacks_as_one_adversary(capsys):
 
 
 def test_a_nominal_breach_is_pointed_to_and_not_proved():
-    """At 0.91 of the truth, where the two bounds part (`test_audit` has the deviations)."""
+    """The claim is 0.91 of the truth, between the two bounds (`test_audit` has the deviations)."""
     case = named_cases()[SOUND]
     claim = replace(case, epsilon=0.91 * case.epsilon)
     result = CaseAttack(claim, n_trials=10_000, confidence=0.95).run()

@@ -1,4 +1,4 @@
-"""Every release has an audit, every sound mechanism passes, and every flawed one is caught."""
+"""Every release has an audit, every sound mechanism passes, and every flawed one is detected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FALSE_ALARM = 1e-6
 
 
 def registered() -> set[str]:
-    """Every private release there is, as the registers and the rooms' own lists name them."""
+    """Return every private release in the registers and in the lists of packages."""
     classifiers = [
         name
         for name in classification.__all__
@@ -69,12 +69,12 @@ def registered() -> set[str]:
 
 
 def test_every_private_release_has_an_audit():
-    """A new algorithm without one fails here; so does a case for what no longer exists."""
+    """A new algorithm without a case fails here, and so does a case without an algorithm."""
     assert {case.covers for case in SOUND} - {""} == registered()
 
 
 def released() -> dict[str, Guarantee]:
-    """What each entry of the registers of PCA and CCA says it promises, among three sites."""
+    """Return the guarantees of all entries of the registers of PCA and CCA, with three sites."""
     rows = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 4))
     moments = site_moments(rows, np.array_split(np.arange(60), 3))
     settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 1, 2, calibration="analytic")
@@ -90,8 +90,9 @@ def released() -> dict[str, Guarantee]:
 
 
 def test_every_adversary_that_is_not_trusted_attacks():
-    """Whoever a guarantee says it holds against has a case; where it names nobody, the reader of
-    the result has one."""
+    """Every adversary of a guarantee has a case; without adversaries, the reader of the result has
+    one.
+    """
     guarantees = released()
     for entry in registered():
         against = guarantees[entry].against if entry in guarantees else ()
@@ -116,7 +117,7 @@ def test_claims_are_what_the_guarantees_say_against_that_adversary():
 
 
 def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
-    """A person moves the mean and the moment: her worst row is another one then."""
+    """A person changes the mean and the moment, so the worst row differs with a mean."""
     for entry in BUYS_A_MEAN:
         prepared = {case.centring for case in SOUND if case.covers == entry}
         assert {"none", "private mean"} == prepared - {"sphere"}, entry
@@ -124,7 +125,7 @@ def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
 
 @pytest.mark.parametrize("key", [key for key, entry in PROTOCOLS.items() if entry.noise])
 def test_every_adversary_attacks_on_the_sphere(key):
-    """Where a card offers it: by the page's default every protocol reads rows of length 1."""
+    """By default every protocol reads rows of length 1."""
     on_sphere = {
         case.adversary
         for case in SOUND
@@ -155,7 +156,7 @@ def trials(case: AuditCase) -> int:
 
 
 def distinct_attacks() -> list[AuditCase]:
-    """Of adversaries who see the same draws and score them alike, the one promised most."""
+    """Return, of adversaries with equal draws and scores, the one with the strongest guarantee."""
     attacks: dict[tuple[int, int], AuditCase] = {}
     for case in SOUND:
         key = id(case.sampler_d), id(case.statistic)
@@ -168,9 +169,9 @@ def distinct_attacks() -> list[AuditCase]:
     "case", distinct_attacks(), ids=lambda case: f"{case.name}, {case.adversary}"
 )
 def test_sound_mechanisms_keep_their_claims(case):
-    """False alarms: each bound is above a true claim with a chance of at most
-    FALSE_ALARM / len(SOUND), so that all together stay below FALSE_ALARM, whatever the seed;
-    for exact bounds as proved, for the jackknife's nominally.
+    """Each bound exceeds a true claim with probability at most FALSE_ALARM / len(SOUND), so that
+    the sum stays below FALSE_ALARM for every seed: proved for exact bounds, nominal for the
+    jackknife.
 
     Power: under Gaussian noise the bound comes out near 0.71 of the exact epsilon (0.6 behind a
     truncation, which hides some), with a standard deviation of up to 0.05: what leaks 1.7 times
@@ -192,12 +193,12 @@ def test_sound_mechanisms_keep_their_claims(case):
 
 
 def on_the_sphere(key: str) -> AuditCase:
-    """Of the reader of the result: mean and matrix are denoised."""
+    """Return an attack by the reader of the result, with mean and matrix denoised."""
     return sphere_cases_of(PROTOCOLS[key])[0]
 
 
 def messages_of_two_sites() -> AuditCase:
-    """What the second of two sites sends, with which the first site's person has nothing to do."""
+    """Return messages of the second site, which do not depend on the first site's person."""
     entry, pair = PROTOCOLS["dpdis"], [prepared_sites(axis, 2) for axis in np.eye(3)[:2]]
     turn = pair[0].second_moments[0] - pair[1].second_moments[0]
 
@@ -217,7 +218,7 @@ def messages_of_two_sites() -> AuditCase:
 
 
 def with_diagonal_of(whose: Callable[[int], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a site's denoiser take variances of somebody's rows as they were before the noise."""
+    """Replace the variances of a site's denoiser by those of rows without noise."""
     sound = Draw.noisy_site
 
     def planted(draw: Draw, number: int) -> NoisySite:
@@ -236,7 +237,7 @@ def with_diagonal_of(whose: Callable[[int], int], monkeypatch: pytest.MonkeyPatc
 
 
 def with_exact_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hand the denoiser of means the mean as it was before the noise."""
+    """Replace the noisy mean of the denoiser by the exact mean."""
     monkeypatch.setattr(Draw, "_noisy_means", lambda draw: draw.moments.means)
 
 
@@ -256,8 +257,9 @@ BUGS_OF_DENOISERS = {
 
 @pytest.mark.parametrize("bug", BUGS_OF_DENOISERS)
 def test_a_denoiser_that_reads_what_it_may_not_is_caught(bug, monkeypatch):
-    """And the one that stands there is not: false alarm FALSE_ALARM at most, for each. What is
-    exact tells the two data sets apart at every trial, which no bound misses."""
+    """The correct denoiser passes, with a false alarm of at most FALSE_ALARM each. Exact values
+    distinguish the two data sets in every trial.
+    """
     plant, case = BUGS_OF_DENOISERS[bug]
     judge_first = partial(audit, n_trials=400, confidence=1 - FALSE_ALARM)
     sound = judge_first(case(), rng=np.random.default_rng())
@@ -310,13 +312,13 @@ def test_what_is_attacked_on_the_sphere_is_denoised(key, monkeypatch):
 
 @pytest.mark.parametrize("case", flawed_cases(), ids=lambda case: case.name)
 def test_flawed_mechanisms_are_caught_with_default_settings(case):
-    """The weakest exhibit's bound lies five of its standard deviations above the claim."""
+    """The bound of the weakest case is five standard deviations above the claim."""
     assert audit(case, rng=np.random.default_rng()).breaks_claim
     assert case.flaw.endswith(".")
 
 
 def test_the_wrong_acceptance_is_the_one_that_is_shipped():
-    """Draws follow the law of a loop that divides, as diffprivlib 0.6.6 has it."""
+    """Draws have the law of a loop that divides, as in diffprivlib 0.6.6."""
     rng = np.random.default_rng()
     spectrum = np.array([0.0, 0.3, 0.3, 1.5])
     b, n = envelope_scale(spectrum), 20_000
@@ -334,7 +336,7 @@ def test_the_wrong_acceptance_is_the_one_that_is_shipped():
 
 
 def test_the_wrong_acceptance_breaks_with_the_libraries_spare_factor_of_two():
-    """Its mirrored data sets have one constant, so that the ratio at an axis is exact."""
+    """Both mirrored data sets have the same constant, so the ratio at an axis is exact."""
     case = bingham_by_wrong_acceptance(n_features=10, n_others=200, epsilon=1.0)
     first_axis = np.eye(10)[:1]
     b = envelope_scale(np.array([0.0, 0.25, *[201 / 4] * 8]))
@@ -357,7 +359,7 @@ def test_cases_have_names_families_and_neighbours():
 
 
 def test_the_cca_estimator_is_what_is_audited():
-    """From raw views to canonical pairs: `bound_views`, then `distributed_cca` with one holder."""
+    """The audit covers the steps from raw views to pairs: `bound_views`, then `distributed_cca`."""
     rng = np.random.default_rng()
     X, Y = rng.uniform(-1, 1, (40, 2)), rng.uniform(-1, 1, (40, 2))
     fitted = PrivateCCA(1, epsilon=1.0, delta=0.01, random_state=3).fit(X, Y)

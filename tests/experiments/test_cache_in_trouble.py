@@ -1,4 +1,4 @@
-"""The folder of finished rows, read-only, full, in the way, deleted, outgrown and shared.
+"""The folder of finished rows if it is read-only, full, occupied, deleted, too small or shared.
 
 Root may do what others may not, so refusals are played where they cannot be had otherwise.
 """
@@ -104,7 +104,7 @@ def test_the_folder_is_deleted_while_a_sweep_runs(tmp_path, ratios):
 
 
 def test_a_full_disc_leaves_no_half_of_a_file(tmp_path):
-    """A limit of the system on what a process may write stands for a full disc."""
+    """A limit of the system on the size of written files simulates a full disk."""
     program = (
         "import resource, signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

@@ -1,4 +1,4 @@
-"""Sources of views by name, what a draw found, people along it, and scripts that repeat it."""
+"""Sources of views by name, results of a draw, projected people, and scripts that repeat a run."""
 
 from __future__ import annotations
 

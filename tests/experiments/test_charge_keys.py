@@ -1,4 +1,4 @@
-"""Which settings make another release: every field of every spec, one at a time.
+"""Which settings make a new release: every field of every spec is changed separately.
 
 A field that changes the noise, the people or the data has to change what is paid; one that is
 read after the noise must not. Nobody can add a field to a spec without saying here which it is.
@@ -90,7 +90,9 @@ def test_so_is_what_shapes_cape_alone(field):
 
 @pytest.mark.parametrize("protocol", ["dpdis", "full", "sequential", "local"])
 def test_a_site_s_noise_is_its_own_whoever_else_answers(protocol):
-    """Only whose noise it is when the first site that is there is alone cannot be told."""
+    """The only exception: the identity of the noise is unknown if the first answering site is
+    single.
+    """
     fixed = replace(RUN, mean_share=0.2)
     fewer = replace(fixed, dropped_sites=2)
     assert of(fixed, protocol) == of(fewer, protocol)
@@ -109,7 +111,7 @@ CHANGES = RUN_NOISE | RUN_AFTER | CAPE_NOISE | {"dataset": "mnist-small", "epsil
 
 
 def noise_scales_of(spec: RunSpec, protocol: str) -> dict[object, tuple[float, ...]]:
-    """Scales of the matrix and of the mean in one draw, by site where sites add the noise."""
+    """Return scales of the matrix and the mean in one draw, by site if sites add the noise."""
     problem = local_problem(spec.problem_key())
     settings = spec.settings(problem.n_features, problem.default_components)
     draw = Draw(problem.moments, settings, Repetition(spec.seed))
@@ -127,7 +129,7 @@ def noise_scales_of(spec: RunSpec, protocol: str) -> dict[object, tuple[float, .
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize("protocol", ["dpdis", "local", "pooled", "securesum", "wishart", "sulq"])
 def test_equal_keys_have_equal_scales_of_matrix_and_mean(protocol, name, split):
-    """One unit noise at two scales gives away the exact moment."""
+    """One unit noise at two scales would reveal the exact moment."""
     base = replace(SCALES[name], split=split)
     specs = [base]
     for field, value in CHANGES.items():
@@ -336,7 +338,7 @@ def test_other_numbers_are_paid_again():
 
 
 def test_a_sweep_over_two_data_sets_of_equal_size_pays_for_both():
-    """Equal counts, equal settings: only the data set tells the two releases apart."""
+    """Counts and settings are equal, so only the data set distinguishes the two releases."""
     spec = RunSpec.published(
         protocols=("ag",), calibration="analytic", samples=400, components=5, repetitions=2
     )

@@ -1,4 +1,4 @@
-"""Pipelines: who is held out, what the stages cost together, and that rows repeat."""
+"""Pipelines: held-out rows, total cost of the stages, and repeatable rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A drawn digit as one person more: evidence of it in exact and in private results."""
+"""A drawn digit as an additional person: evidence in exact and in private results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captured energy depends on epsilon, delta and calibration through the size of the noise alone."""
+"""Captured energy depends on epsilon, delta and calibration only through the noise scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every family of experiments: killed, it goes on where it was; on a cluster, the same rows."""
+"""A killed sweep of every family continues where it ended, and a cluster gives the same rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ for family, grid in FAMILIES.items():
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> Path:
-    """The folder of each family's rows, after its sweep was killed at two units or more."""
+    """Return the folder of each family's rows, whose sweep was killed after two units or more."""
     folder = tmp_path_factory.mktemp("killed")
     sweeps = subprocess.Popen(
         [sys.executable, "-c", _ENDLESS, str(folder)],

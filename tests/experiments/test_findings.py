@@ -1,4 +1,4 @@
-"""Sentences say what the rows say."""
+"""Sentences agree with the rows."""
 
 from __future__ import annotations
 

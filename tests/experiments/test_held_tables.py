@@ -1,4 +1,4 @@
-"""A table in somebody's hands: what comes of it goes with it, and nothing of it is written."""
+"""Results of a session's table are deleted with it, and none of them is written to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Site moments between two starts: the same to the bit, and never those of another file."""
+"""Site moments between two starts: equal to the bit, and never those of another file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ON_SPHERE = RunSpec(sites=3, samples=600)
 
 @pytest.fixture
 def rows_file(tmp_path, monkeypatch):
-    """A file that digits' rows are said to come from."""
+    """Return a file that digits' rows are assigned to."""
     path = tmp_path / "rows"
     path.write_bytes(b"one")
     monkeypatch.setattr(kept_moments, "dataset_files", lambda name: (path,))
@@ -36,7 +36,7 @@ def rows_file(tmp_path, monkeypatch):
 
 
 def started(read: list, **options) -> Problems:
-    """The problems of a server that has just started, and notes when it reads rows."""
+    """Return the problems of a new server, which record when rows are read."""
 
     def load(*data):
         read.append(data)

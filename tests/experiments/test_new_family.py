@@ -1,4 +1,6 @@
-"""A family of experiments is one class: defined here, it sweeps, stores, resumes, pays, exports."""
+"""A family of experiments is one class: a class in this test sweeps, stores, resumes, charges,
+exports.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,12 @@ class InkRow(TypedDict):
 
 @pytest.fixture
 def family():
-    """A class of specs that nothing but this test knows, and how often each was drawn."""
+    """Return a class of specs that only this test knows, and the counts of its draws."""
     drawn: list[tuple[float, int]] = []
 
     @dataclass(frozen=True)
     class InkSpec(PlannedSpec):
-        """The mean ink of a picture of `digits`, in [0, 16], with Gaussian noise."""
+        """Spec of the mean ink of a picture of `digits`, in [0, 16], with Gaussian noise."""
 
         dataset: str = "digits"
         epsilon: float = 1.0

@@ -1,4 +1,4 @@
-"""What is kept on disk of the published panels, at a glance."""
+"""Overview of the published panels in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The published panels: settings as in the text, claims judged on rows, numbers beside ours."""
+"""Published panels: settings as in the text, claims checked on rows, and comparison with the
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from dpcore.papers.dpdispca import (
 
 
 def rows_of(figure, curves, draws=4, chance_limit=0.001, random_ratio=0.1):
-    """Rows of a panel with given means; draws share most of their luck."""
+    """Return rows of a panel with given means; draws share most of their noise."""
     return [
         {
             "dataset": figure.base.dataset,
@@ -203,7 +205,7 @@ def test_orders():
 
 
 def test_the_luck_that_draws_share_cancels():
-    """Draws that differ by 0.05 leave a difference of 0.01 beyond luck, if both share them."""
+    """Draws that differ by 0.05 show a significant difference of 0.01 if both curves share them."""
     first = [0.51, 0.56, 0.61, 0.662]
     second = [0.5, 0.55, 0.6, 0.65]
     assert paired_difference(first, second).sign == 1

@@ -1,4 +1,4 @@
-"""The 2012 paper's figures and table: they run, and what the paper says of them holds."""
+"""The 2012 paper's figures and table: they run, and the claims of the paper hold."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rows_of(figure: Figure2012) -> list[dict]:
 
 
 def absent(figure: Figure2012) -> list[DrawsSpec]:
-    """Specs for which there are not enough people here."""
+    """Return specs for which there are not enough people on this machine."""
     cells = zip(figure.sweep.cells(), figure.specs, strict=True)
     return [spec for cell, spec in cells if cell.spec is None]
 
@@ -71,7 +71,7 @@ def test_figure_2_is_as_the_paper_says():
 
 
 def test_figure_2_on_rows_that_break_the_bound_crosses():
-    """Rows as drawn, up to three times longer than the norm the promise is for.
+    """Rows are as drawn, up to three times longer than the norm of the guarantee.
 
     The gap of the second moment is then 3.4 times wider, MOD-SuLQ's error falls with its square
     and PPCA's in proportion, and the two meet near ε = 1.1.

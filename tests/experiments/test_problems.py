@@ -1,4 +1,4 @@
-"""Where runs get their problems: each data set is read once, and sweeps push nothing out."""
+"""Sources of problems: each data set is read once, and sweeps displace no cached problem."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def problems(read) -> Problems:
 
 
 def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
-    """A seed each, as 2,200 addresses had: 64 problems of 9 MB stayed for good."""
+    """2,200 addresses with different seeds once kept 64 problems of 9 MB."""
     large = SimpleNamespace(rows=np.zeros(9 * 1024**2, np.uint8))
     monkeypatch.setattr(Problems, "_build", lambda self, key, source: copy.deepcopy(large))
     kept = Problems(keep=64, most_bytes=256 * 1024**2)

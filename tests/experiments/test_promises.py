@@ -1,4 +1,4 @@
-"""What is promised before a run is what the run comes with."""
+"""The guarantee stated before a run equals the guarantee of the run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_promise_is_what_a_run_comes_with(key, change):
     "protocol", [key for key in PROTOCOLS if PROTOCOLS[key].kind is Kind.APPROXIMATE]
 )
 def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration):
-    """What was drawn with, what a row says and what the card says, before and after a run."""
+    """The sigma of the draw, of the row and of the card are equal before and after a run."""
     spec = RunSpec(
         protocols=(protocol,),
         epsilon=0.9,
@@ -77,7 +77,7 @@ def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration
 
 
 def _mask_of(noise: float, spec: RunSpec) -> float:
-    """Published masks have the root of S times the noise that stays."""
+    """Return the scale of published masks: the root of S times the remaining noise."""
     return noise * math.sqrt(spec.sites)
 
 

@@ -1,4 +1,4 @@
-"""Rows projected onto a public subspace: what it is, what it costs, and that promises stand."""
+"""Rows projected onto a public subspace: definition, cost and unchanged guarantees."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_promise_is_that_of_the_dimensions_that_are_left(protocol):
 
 
 def test_a_wrong_choice_shows_what_it_costs():
-    """Far below the noise nothing of it matters, far above it all does."""
+    """A wrong subspace has no effect far below the noise, and full effect far above it."""
     without = replace(SPEC, knowledge="none")
     few, none = (
         [

@@ -1,4 +1,4 @@
-"""The folder without a server: its numbers are the runs', and each says what repeats it."""
+"""The static folder: its numbers equal those of runs, and it names the command of each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quiz's file and its exact tests, against SciPy's and against enumeration."""
+"""The file of the quiz and its exact tests, compared with SciPy and with enumeration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wrong(name: str) -> str:
 
 
 def phone(before: int, after: int) -> dict:
-    """A phone with so many of the six right."""
+    """Return a phone with this number of right answers out of six."""
     answers = {}
     for number, name in enumerate(BY_NAME):
         for phase, n_right in ((Phase.BEFORE, before), (Phase.AFTER, after)):

@@ -1,4 +1,4 @@
-"""What is best for an epsilon: every way ranked by its own runs, and the cheapest that will do."""
+"""Ranking of every way at one epsilon by its own runs, and the cheapest sufficient way."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def all_rows(base, ways):
 
 
 def test_a_ranking_is_the_direct_runs_at_the_same_seed():
-    """No number of its own: each way's draws are those of its spec run alone, in their order."""
+    """The draws of each way are those of its spec in a run of its own, in their order."""
     ways = ways_for("digits", QUICK)
     found = rank_ways(all_rows(BASE, ways))
     assert {each.way for each in found} == set(ways)
@@ -107,7 +107,7 @@ def test_trust_is_read_off_the_register():
 
 @pytest.mark.parametrize("target", [0.6, 0.9])
 def test_the_cheapest_is_that_of_running_everything(target):
-    """Of the whole grid what fresh draws reach too: smallest epsilon, least trust, fewest bytes."""
+    """Over the whole grid: smallest epsilon confirmed by fresh draws, least trust, fewest bytes."""
     epsilons, keys = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), ("pooled", "cape", "full", "local")
     answer = find_best(BASE, target, protocols=keys, values=epsilons)
     reaching = {}
@@ -173,7 +173,7 @@ def test_a_question_that_makes_no_sense_is_refused():
 
 
 def test_the_chance_is_that_of_the_posterior():
-    """Drawn from the posterior itself: s² (n-1) / χ²_{n-1}, then a normal mean around m."""
+    """Draws from the posterior itself: s² (n-1) / χ²_{n-1}, then a normal mean around m."""
     values, level, n = (0.71, 0.74, 0.76, 0.78), 0.73, 200_000
     rng = np.random.default_rng(0)
     variance = np.var(values, ddof=1) * 3 / rng.chisquare(3, n)
@@ -187,7 +187,7 @@ def test_the_chance_is_that_of_the_posterior():
 
 
 def test_the_least_share_is_the_exact_binomial_limit():
-    """At the limit, so many successes or more have a chance of one in twenty."""
+    """At the limit, this number of successes or more has a probability of one in twenty."""
     for successes, draws in ((1, 10), (7, 10), (10, 10)):
         p = least_share(successes, draws)
         tail = sum(

@@ -1,4 +1,4 @@
-"""Energy per byte: what a point is, which are best, and that rounding beats truncation."""
+"""Energy per byte: content of a point, best points, and rounding compared with truncation."""
 
 from __future__ import annotations
 

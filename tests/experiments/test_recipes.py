@@ -1,4 +1,4 @@
-"""What is taken away from a page gives the page's rows."""
+"""Scripts and notebooks of a page give the rows of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def numbers(rows):
 
 
 def rows_of(script: str) -> list:
-    """Rows of a script run as its first lines say: alone, from the folder that holds dpcore."""
+    """Run a script as its first lines state, from the folder that contains dpcore, and return its
+    rows.
+    """
     done = subprocess.run(
         [sys.executable, "-c", script + SHOWN],
         cwd=REPOSITORY,

@@ -1,4 +1,4 @@
-"""Runs: the row schema, numbers that don't depend on company, and the published ones."""
+"""Runs: the row schema, numbers that do not depend on other runs, and the published numbers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUICK = tuple(key for key in PROTOCOLS if key != "ppca")
 
 @pytest.fixture(scope="module")
 def prepared_rows():
-    """Made-up rows with 16 features, and with as many as it takes to use threads."""
+    """Return made-up rows with 16 features, and with enough features to use threads."""
     rng = np.random.default_rng(1)
 
     def prepared(n_features: int):
@@ -72,7 +72,7 @@ def prepared_rows():
 
 @pytest.fixture(scope="module")
 def problem_of(prepared_rows):
-    """By number of features, what gives the problem of a key."""
+    """Return problem sources by number of features."""
     return {
         n_features: lambda key, rows=rows: build_problem(key, rows)
         for n_features, rows in prepared_rows.items()
@@ -133,7 +133,7 @@ def test_threads_change_no_number(problem_of, monkeypatch):
 
 
 def test_draws_share_common_numbers_across_epsilon(problem_of):
-    """A larger ε gives the same draw, scaled: curves are smooth without many repetitions."""
+    """A larger ε gives the same draw with another scale, so that curves are smooth."""
     sigmas, rows = [], []
     for epsilon in (0.5, 1.0):
         row = next(run(replace(SPEC, protocols=("full",), epsilon=epsilon), problem_of[16]))
@@ -152,7 +152,7 @@ def test_people_are_drawn_anew_only_where_the_spec_says_so():
 
 
 def test_a_larger_sample_holds_the_smaller_one(prepared_rows):
-    """Prefixes of one permutation: neighbours on a curve along N differ by the people added."""
+    """Samples are prefixes of one permutation."""
     few, many = (
         set(np.concatenate(sites_of(replace(SPEC, samples=n).problem_key(), prepared_rows[16])))
         for n in (300, 600)
@@ -196,7 +196,7 @@ def test_what_cannot_run_is_refused_before_anything_is_drawn(problem_of, changes
 
 
 def test_free_energy_on_digits():
-    """The same or a truer promise, better settings: what a prototype measured."""
+    """Better settings at the same guarantee, with the values of a prototype."""
     published = {0.3: 0.24, 1.0: 0.54, 3.0: 0.86}
     better = {0.3: 0.53, 1.0: 0.78, 3.0: 0.93}
     base = RunSpec.published(protocols=("dpdis",), delta=0.01, sites=5, repetitions=5)
@@ -218,7 +218,7 @@ def test_ppca_is_a_row_like_any_other(problem_of):
 
 
 def test_what_needs_no_gaussian_noise_runs_where_it_cannot_be_calibrated(problem_of):
-    """Pure ε has δ = 0; the classic formula stops at ε = 1."""
+    """Pure ε has δ = 0, and the classic formula is refused above ε = 1."""
     for changes in ({"delta": 0.0}, {"epsilon": 2.0, "calibration": "classic"}):
         spec = replace(SPEC, protocols=("ppca", "exact", "random"), **changes)
         assert len(list(run(spec, problem_of[16]))) == 6

@@ -1,4 +1,4 @@
-"""Specs: frozen, complete, checked where they are made."""
+"""Specs: frozen, complete, and checked when they are created."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_bad_value_is_named_with_its_constraint(changes, parameter):
 
 
 def test_the_problem_depends_on_the_data_side_alone():
-    """Moving ε, δ, R, K or the noise must find the moments in the cache."""
+    """A change of ε, δ, R, K or the noise must use the cached moments."""
     base = RunSpec(samples=100, preparation="published")
     other = {
         "dataset": "mnist",
@@ -185,7 +185,7 @@ def test_the_default_keeps_its_promise_and_the_published_one_has_a_name(kind):
 
 
 def test_a_default_release_promises_no_more_than_was_asked():
-    """The printed calibration at the same ε gives away 0.53 more than it says."""
+    """The printed calibration at the same ε has an exact ε that is larger by 0.53."""
     asked = RunSpec(epsilon=3.0, repetitions=1)
     assert all(row["exact_epsilon"] <= 3.0 for row in run(asked))
     printed = RunSpec.published(epsilon=3.0, repetitions=1, protocols=("full",))

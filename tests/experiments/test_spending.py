@@ -1,4 +1,4 @@
-"""What is paid: draws of noise, once each; pictures of a paid draw are free."""
+"""Charges: each draw of noise once; pictures of a charged draw cost nothing."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_site_alone_spares_the_people_of_the_others():
 
 
 def test_a_site_alone_around_its_own_mean_reads_noise_of_its_own():
-    """On the sphere; else one release could be subtracted from the other."""
+    """On the sphere; otherwise one release could be subtracted from the other."""
     account = shown(replace(SPEC, protocols=("dpdis", "local"), preparation="sphere"))
     assert account.n_releases == 2
 

@@ -1,4 +1,4 @@
-"""Splits of a budget: all of it is given away, and the best is told from its ties."""
+"""Splits of a budget: the shares add up, and the best split is distinguished from ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics as pages show them: parsing, laws of error, bounds, people."""
+"""Statistics as pages show them: parsing, error distributions, bounds, people."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_draw_is_repeated_by_its_seed():
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_no_two_releases_share_their_noise(mechanism, false_alarm):
-    """Another column, statistic, bound or epsilon: t law of a sample correlation, over all pairs.
+    """Other columns, statistics, bounds or epsilons: t test of sample correlations over all pairs.
 
     Under one stream the noise of any two, in units of its scale, was the same number.
     """
@@ -98,7 +98,7 @@ def test_no_two_releases_share_their_noise(mechanism, false_alarm):
 
 
 def test_what_a_release_does_not_read_does_not_change_it():
-    """The ledger counts these as one release, so they have to be one."""
+    """The ledger counts these as one release, so they must be one."""
     spec = StatisticSpec(seed=9)
     for other in (replace(spec, delta=1e-4), replace(spec, bins=4)):
         assert release(AGES, other).value == release(AGES, spec).value

@@ -1,4 +1,4 @@
-"""The steps shown are the steps the protocol takes."""
+"""The displayed steps are those of the protocol."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_the_noise_step_adds_up():
 
 
 def weakest_eigenvalues(spec: RunSpec) -> list[float]:
-    """The K-th eigenvalue of A_c: at sites on their own, of a page's draw, in the walk."""
+    """Return the K-th eigenvalue of A_c: from single sites, from the draw of a page, and from the
+    walk.
+    """
     problem = local_problem(spec.problem_key())
     settings = spec.settings(problem.n_features, problem.default_components)
     repetition, moments = Repetition(spec.seed), problem.moments
@@ -94,7 +96,7 @@ def weakest_eigenvalues(spec: RunSpec) -> list[float]:
     ],
 )
 def test_there_is_one_algorithm_1(monkeypatch, owners, step, grows):
-    """A step made to give twice as much gives it to real sites, to pages and to the walk."""
+    """A step that is changed to double its result changes real sites, pages and the walk alike."""
     spec = SPECS["published"]
     before = weakest_eigenvalues(spec)
     assert before[0] == before[1] == before[2]

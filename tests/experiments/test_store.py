@@ -1,4 +1,4 @@
-"""The folder of finished rows: found again, damaged, shared, cleared."""
+"""The folder of finished rows: lookup, damage, sharing, deletion."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_another_version_or_another_part_of_the_data_is_another_entry(store, mon
 
 @pytest.mark.parametrize("room", ["data", "mechanisms", "pca", "privacy", "spectra"])
 def test_whatever_computes_is_part_of_the_version(room, monkeypatch, tmp_path):
-    """A line changed in any room: what earlier code computed is not found again."""
+    """After a change of any package, results of earlier code are not found."""
     source = store_module._PACKAGE / room
     assert (source / "__init__.py").is_file()
     shutil.copytree(source, tmp_path / room)
@@ -249,7 +249,7 @@ def test_a_claim_is_free_once_its_holder_is_killed(store):
 
 
 def test_a_share_that_calls_a_held_lock_forbidden(store, monkeypatch):
-    """As SMB does: it is held, and by somebody who computes the unit."""
+    """SMB reports a lock as a permission error; another session then computes the unit."""
     (unit, *_) = units_of({0: SWEEP.base})
 
     def forbidden(*arguments):

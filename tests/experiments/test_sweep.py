@@ -1,4 +1,4 @@
-"""Sweeps: the same rows alone, together, on one worker or many; reasons; stopping."""
+"""Sweeps: equal rows on one or more workers, reasons for skipped cells, stopping."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRID = Sweep(
 
 
 def numbers(rows):
-    """Everything but how long it took."""
+    """Return all values of a row except its duration."""
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
@@ -51,7 +51,7 @@ def test_the_number_of_workers_changes_nothing(workers):
 
 
 def test_large_matrices_agree_to_the_last_digit_too():
-    """Above 256 features runs use threads within a repetition, and eigenpairs come in blocks."""
+    """Above 256 features, runs use threads within a repetition, and eigenpairs come in blocks."""
     spec = RunSpec(dataset="patches", samples=2000, sites=2, repetitions=1, epsilon=5.0)
     sweep = Sweep(spec, (("intermediate_dim", (10, 60, 200, 300, 784)), ("components", (7, 50))))
     assert numbers(collect(sweep, workers=2).rows) == numbers(alone(sweep))
@@ -77,7 +77,7 @@ def test_people_drawn_anew_agree_too():
 
 
 def test_blas_threads_change_nothing():
-    """Rows computed while this process allows BLAS two threads are those of one."""
+    """Rows are equal if this process allows BLAS two threads."""
     from threadpoolctl import threadpool_limits
 
     spec = RunSpec(dataset="patches", samples=500, sites=2, repetitions=1)
@@ -137,7 +137,7 @@ def test_classic_calibration_is_skipped_above_one():
 
 
 def test_a_reason_found_only_when_running_takes_no_other_cell_with_it(monkeypatch):
-    """Feasibility is asked before any data is read; what is found later skips one cell alone."""
+    """Feasibility is checked before data are read; a later error skips only its own cell."""
 
     run_all = RunSpec.run
 
@@ -215,7 +215,7 @@ def test_events_count_draws_and_tell_what_is_left():
 
 
 def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
-    """Even while something that cannot be interrupted is going on in a unit."""
+    """The stop also works during a step of a unit that cannot be interrupted."""
     release = threading.Event()
 
     def slow(unit, problems, checkpoint, **options):

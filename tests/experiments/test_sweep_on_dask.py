@@ -38,7 +38,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def here():
-    """The rows as this process computes them."""
+    """Return the rows as this process computes them."""
     return numbers(collect(SWEEP).rows)
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_address_is_one_sentence(address):
 
 
 def test_no_scheduler_there_is_one_sentence_and_soon(monkeypatch):
-    """Dask itself, which takes long to find out, is not asked."""
+    """Dask itself is not asked, because it takes long to detect this."""
     monkeypatch.setattr("dask.distributed.Client", pytest.fail)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # and nobody listens

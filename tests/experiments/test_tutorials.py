@@ -1,4 +1,4 @@
-"""Every tutorial runs top to bottom: as a script, on a page and as a notebook."""
+"""Every tutorial runs completely: as a script, on a page and as a notebook."""
 
 from __future__ import annotations
 

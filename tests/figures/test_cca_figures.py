@@ -1,4 +1,4 @@
-"""CCA's charts show what they are given, on axes that stand still."""
+"""Charts of CCA show the given values on fixed axes."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_parts_that_are_taken_as_they_are_pass_plotlys_own_check(dark):
 
 
 def levels(figure, axis):
-    """Positions of the straight lines across the plot."""
+    """Return the positions of the straight lines across the plot."""
     return sorted({shape[f"{axis}0"] for shape in figure.layout.shapes})
 
 
@@ -145,7 +145,7 @@ def test_no_draw_leaves_an_axis_of_errors():
 
 
 def test_an_axis_says_where_it_ends():
-    """Between powers of ten too, but for an end whose label would touch that of one."""
+    """Ends between powers of ten have a label, unless it would touch the label of a power."""
     assert log_ticks([0.05, 2.0])[1] == ["0.05", "0.1", "1", "2"]
     assert log_ticks([1_000.0, 9_822.0])[1] == ["1,000", "9,822"]
     assert log_ticks([0.002518354702, 20.0])[1] == ["0.00252", "0.01", "0.1", "1", "10"]

@@ -1,4 +1,4 @@
-"""Pictures decode to the pixels they were made of."""
+"""Pictures decode to the pixels from which they were made."""
 
 from __future__ import annotations
 

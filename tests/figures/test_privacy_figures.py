@@ -84,7 +84,7 @@ def test_the_claim_stays_in_the_picture():
     ],
 )
 def test_an_adversarys_view_is_filled_and_the_trusted_hatched(adversary, holder, visible, hatched):
-    """Boxes, and one of each in the legend: the result always, never the person's own site."""
+    """Boxes have one legend entry each. The result is always visible, the person's site never."""
     root = ET.fromstring(adversary_view_svg(adversary, "the result", trusted_holder=holder))
     boxes = root.findall("{http://www.w3.org/2000/svg}rect")
     fills = [box.get("fill") for box in boxes]

@@ -1,4 +1,4 @@
-"""How much is tried: a few hundred examples a run, more by hand with DPCORE_FUZZ_EXAMPLES."""
+"""Number of random examples: a few hundred by default, more with DPCORE_FUZZ_EXAMPLES."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands with any values: each ends with a status that means something, and a sentence."""
+"""Commands with arbitrary values end with a documented status and one sentence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SMALL_AMOUNTS = tuple(
 
 
 def _options() -> dict[str, tuple[tuple[str, bool], ...]]:
-    """Each command's options, and whether they take a value."""
+    """Return the options of each command, and whether they take a value."""
     (commands,) = (
         action
         for action in command_line._parser()._actions

@@ -1,4 +1,4 @@
-"""Damaged data files: each gives a sound data set or one sentence, whatever was done to it."""
+"""Damaged data files give a sound data set or one sentence."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def small_files():
 
 
 class _TenDigits:
-    """NumPy, but for the labels of six numerals in place of two thousand."""
+    """NumPy, except that files of two thousand numerals have labels of six."""
 
     def __getattr__(self, name: str):
         return (lambda *_: np.arange(ROWS)) if name == "repeat" else getattr(np, name)
@@ -109,7 +109,7 @@ class _TenDigits:
 
 @st.composite
 def damages(draw) -> list[Callable[[bytes], bytes]]:
-    """Some things that happen to a file, one after the other."""
+    """Draw a sequence of damages to a file."""
     return draw(st.lists(st.one_of(_cut(), _flip(), _field(), _line(), _whole()), max_size=4))
 
 

@@ -1,4 +1,4 @@
-"""The sampler's contract, apart from the law (test_bingham_law.py)."""
+"""The contract of the sampler; `test_bingham_law.py` tests its distribution."""
 
 from __future__ import annotations
 

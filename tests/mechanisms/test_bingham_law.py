@@ -1,4 +1,4 @@
-"""The law of the draws: closed forms, importance sampling, limits.
+"""The distribution of the draws: closed forms, importance sampling, limits.
 
 Tolerances. A Kolmogorov-Smirnov distance of n independent draws exceeds
 sqrt(ln(2 / p) / (2 n)) with probability at most p (Dvoretzky-Kiefer-Wolfowitz, Massart), at any n
@@ -40,7 +40,7 @@ def assert_same_mean(mean, error, other_mean, other_error):
 
 
 def captured_share_cdf(n_features, n_components, kappa):
-    """P(p <= x) for p = |V^T e_1|^2 under density exp(kappa p): a tilted beta law.
+    """Return P(p <= x) for p = |V^T e_1|^2 under density exp(kappa p), a tilted beta distribution.
 
     Uniform frames have p ~ Beta(K / 2, (D - K) / 2). Substituting p = sin^2(u) leaves no
     singularity at either end.
@@ -55,7 +55,7 @@ def captured_share_cdf(n_features, n_components, kappa):
 
 
 def importance_energy(b, n_components, rng, n_draws=100_000):
-    """Mean of tr(V^T B V) and its standard error from weighted uniform frames."""
+    """Return the mean of tr(V^T B V) and its standard error from weighted uniform frames."""
     frames = uniform_frames(n_draws, b.size, n_components, rng)
     energies = np.einsum("d,ndk,ndk->n", b, frames, frames)
     weights = np.exp(energies - energies.max())

@@ -1,4 +1,4 @@
-"""Diagnostics against slow direct formulas, closed forms and textbook cases."""
+"""Diagnostics of chains, compared with slow direct formulas, closed forms and textbook cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpcore.mechanisms.convergence import (
 
 
 def autoregression(phi, n_chains, length, rng):
-    """Stationary AR(1) chains of unit variance."""
+    """Draw stationary AR(1) chains of unit variance."""
     draws = np.empty((n_chains, length))
     draws[:, 0] = rng.standard_normal(n_chains)
     steps = np.sqrt(1 - phi**2) * rng.standard_normal((n_chains, length))
@@ -31,7 +31,7 @@ def autoregression(phi, n_chains, length, rng):
 
 
 def direct_ess(draws):
-    """The effective sample size by sums over lags, as printed in the paper."""
+    """Compute the effective sample size by sums over lags, as printed in the paper."""
     chains = split_chains(draws)
     m, n = chains.shape
     centred = chains - chains.mean(axis=1, keepdims=True)
@@ -60,7 +60,7 @@ def test_ess_is_the_direct_sum(phi, length):
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.7])
 @pytest.mark.parametrize("length", [2_000, 2_001])
 def test_diagnostics_are_those_of_arviz(phi, length):
-    """Where the sum of correlations ends before the chain does, as after hundreds of lags."""
+    """The sum of correlations ends before the chain does, as after hundreds of lags."""
     draws = autoregression(phi, 4, length, np.random.default_rng(11))
     assert split_r_hat(draws) == pytest.approx(array_stats.rhat(draws, method="split"), rel=1e-12)
     assert rank_normalized_r_hat(draws) == pytest.approx(array_stats.rhat(draws), rel=1e-12)

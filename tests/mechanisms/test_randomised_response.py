@@ -1,4 +1,4 @@
-"""Randomised response: its law, its promise, and that the estimate is right on average."""
+"""Randomised response: its distribution, its guarantee, and an unbiased estimate."""
 
 from __future__ import annotations
 

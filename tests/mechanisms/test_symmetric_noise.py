@@ -1,4 +1,4 @@
-"""The law of the noise, tested as a law: every entry's distribution and every pair's correlation.
+"""The distribution of the noise: of every entry, and the correlation of every pair.
 
 Each test may cry wolf with probability 1e-9 for a correct sampler, whatever the seed: that
 chance is divided among the comparisons it makes (union bound) and turned into a tolerance.

@@ -1,4 +1,4 @@
-"""The law of a Wishart difference, and that no shift is worth more than epsilon."""
+"""The law of a Wishart difference; no shift changes a density by more than e^epsilon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N_DRAWS, SCALE = 20_000, 0.7
 
 
 def survival(*coefficients: float):
-    """CDF of a symmetric law whose survival function is exp(-x) times a polynomial, x >= 0."""
+    """Return the CDF of a symmetric law with survival function exp(-x) times a polynomial."""
 
     def cdf(values):
         x = np.abs(values)

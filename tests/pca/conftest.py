@@ -14,7 +14,7 @@ SIZES = (120, 80, 200)
 
 @pytest.fixture
 def rows(rng) -> np.ndarray:
-    """(400, 12) float64 rows of norm below 1: four strong directions, and not centred."""
+    """Return (400, 12) float64 rows of norm below 1: four strong directions, and not centred."""
     scales = np.array([8, 7, 6, 5] + [0.5] * 8)
     basis = np.linalg.qr(rng.standard_normal((12, 12)))[0]
     X = (rng.standard_normal((sum(SIZES), 12)) * scales + np.linspace(0, 2, 12)) @ basis
@@ -34,7 +34,7 @@ def moments(rows, labels) -> SiteMoments:
 
 @pytest.fixture
 def settings_with():
-    """As published, with K = 4, R = 6, and what the test is about."""
+    """Return the published settings with K = 4, R = 6 and the given changes."""
 
     def make(epsilon: float = 1.0, delta: float = 0.01, **changes) -> ReleaseSettings:
         values = {"n_components": 4, "intermediate_dim": 6} | changes

@@ -1,4 +1,4 @@
-"""SuLQ, MOD-SuLQ and Analyze Gauss: scales, noise laws, and what each really promises."""
+"""SuLQ, MOD-SuLQ and Analyze Gauss: scales, noise laws and exact guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coded matrices: what arrives, how many bytes it takes, and what damaged bytes give."""
+"""Coded matrices: decoded values, number of bytes, and errors for damaged bytes."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Denoised protocols: where it happens, what it reads, and that no promise and no byte changes."""
+"""Denoised protocols: the place of the step, its inputs, and unchanged guarantees and bytes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_promise_noise_and_bytes_are_those_without(moments, settings, key):
 
 @pytest.mark.parametrize("key", ON_SUMS)
 def test_a_noisy_matrix_of_everybody_is_denoised_once(moments, settings, key):
-    """With the sigma of the noise in it, and from nothing but it."""
+    """With the sigma of the noise in the matrix, and from the matrix only."""
     average = PROTOCOLS[key].average(drawn(key, moments, settings))
     noise = average.noise or settings.noise
     answer = denoise(average.spectrum.matrix, average.remaining_sigma, bases=BASES, noise=noise)
@@ -99,7 +99,7 @@ def test_what_a_site_sends_alone_is_what_a_draw_has_it_send(moments, settings):
 
 
 def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
-    """Denoising what each site sends and then the average would be once too often."""
+    """A whole matrix is denoised only after the average."""
     with_it, without = (
         drawn("full", moments, each).whole_matrices().average.matrix
         for each in (settings, replace(settings, bases=()))
@@ -109,7 +109,7 @@ def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
 
 @pytest.mark.parametrize("key", [*AT_SITES, "full", "pooled", "cape", "securesum", "local"])
 def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settings, key):
-    """Other rows under the same noisy means and matrices: the same release, to the last digit.
+    """Other rows under the same noisy means and matrices give the same release to the last digit.
 
     A denoiser that reads an exact diagonal, an exact mean or another site's rows fails here.
     """

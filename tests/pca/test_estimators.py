@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's own checks, sites, bounds, seeds, and exactness without noise."""
+"""The estimators: scikit-learn's own checks, sites, bounds, seeds, exactness without noise."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_scikit_learns_own_checks(estimator, check):
     [k for k, each in PROTOCOLS.items() if each.has_sites and not each.reads_first_site_only],
 )
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
-    """R = D, ε = ∞ (issue: 1e-8 in projector distance)."""
+    """At R = D and ε = ∞, the projector distance is below 1e-8."""
     asked = {"epsilon": math.inf, "preparation": "none"}
     pca = DistributedPCA(4, intermediate_dim=12, protocol=protocol, **asked)
     pca.fit(rows, sites=labels)

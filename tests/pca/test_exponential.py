@@ -1,4 +1,4 @@
-"""PPCA: what it promises, and the published behaviour."""
+"""PPCA: its guarantee, and the published behaviour."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_nothing_is_promised_without_convergence():
 
 
 def test_the_verdict_on_chains_depends_on_the_rows_and_the_guarantee_says_so():
-    """One person in a hundred moves R-hat, on which it hangs: none of it may be released."""
+    """One person in a hundred changes R-hat and thereby the verdict, so the verdict must not be
+    released.
+    """
     before, after = (
         draw_ppca(np.diag(moment), 100, 2.0, 2, rng=np.random.default_rng(2))
         for moment in ([0.5, 0.3, 0.1, 0.1], [0.49, 0.31, 0.1, 0.1])
@@ -121,7 +123,7 @@ def test_what_epsilon_is_refused(epsilon):
 
 
 def energy_ratios(second_moment, n_samples, epsilon, n_components, n_chains, rng):
-    """One energy ratio a chain: independent draws given the chains' shared schedule."""
+    """Return one energy ratio per chain, independent given the schedule that chains share."""
     release = draw_ppca(second_moment, n_samples, epsilon, n_components, n_chains=n_chains, rng=rng)
     assert release.draw.converged
     states = release.draw.states

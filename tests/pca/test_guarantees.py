@@ -1,4 +1,4 @@
-"""What is promised is what the noise that was added gives, no more and no less."""
+"""The stated guarantee is exactly that of the noise that was added."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GAUSSIAN = (dpdis, full, local, pooled)
 )
 @pytest.mark.parametrize("protocol", GAUSSIAN)
 def test_published_noise_holds_another_epsilon(moments, settings_with, protocol, asked, holds):
-    """Known values at delta = 0.01, to the digits they were given with."""
+    """Known values at delta = 0.01, to the digits of their source."""
     guarantee = protocol(Draw(moments, settings_with(asked), Repetition(0))).guarantee
     assert guarantee.epsilon == pytest.approx(holds, rel=5e-3, abs=5e-4)
     assert guarantee.asked.epsilon == asked
@@ -84,7 +84,7 @@ def test_with_unequal_sites_the_weakest_counts(moments, settings_with, calibrati
 
 
 def moved_by(x: np.ndarray, y: np.ndarray, scales: NoiseScales, n_samples: int) -> float:
-    """mu of one person's row turning from x to y, from the two releases it is in."""
+    """Return mu of a change of one person's row from x to y, from both releases that contain it."""
     moment = np.linalg.norm(np.outer(x, x) - np.outer(y, y)) / scales.moment
     mean = np.linalg.norm(x - y) / scales.mean if scales.mean else 0.0
     return math.hypot(moment, mean) / n_samples
@@ -101,7 +101,7 @@ def moved_by(x: np.ndarray, y: np.ndarray, scales: NoiseScales, n_samples: int) 
 def test_no_two_rows_are_told_apart_better_than_promised(
     share, n_samples, bound, calibration, norms, cosine
 ):
-    """Rows of any length at any angle; the worst pair attains the promise."""
+    """Rows of any length at any angle; the worst pair attains the guarantee."""
     settings = ReleaseSettings(
         PrivacyBudget(1.0, 1e-5),
         2,
@@ -128,7 +128,9 @@ def test_no_two_rows_are_told_apart_better_than_promised(
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.79, 0.81, 0.95])
 def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
-    """A grid over both lengths and the angle: sup is at full length, and is not exceeded."""
+    """On a grid over both lengths and the angle, the supremum is at full length and is not
+    exceeded.
+    """
     settings = ReleaseSettings(
         PrivacyBudget(1.0, 0.01), 2, 2, calibration="analytic", mean_share=share
     )
@@ -145,7 +147,9 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
 
 
 def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(settings_with):
-    """sqrt(25 / 32) of the mu of two worst pairs at once; the printed noise stays."""
+    """The exact mu is sqrt(25 / 32) of that of two worst pairs at once; the printed noise is
+    unchanged.
+    """
     alone = guarantee_of_holder(settings_with(), [100], 12)
     both = guarantee_of_holder(settings_with(mean_share=0.5), [100], 12)
     assert both.sigma == pytest.approx(math.sqrt(2) * alone.sigma)
@@ -154,7 +158,7 @@ def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(setting
 
 
 def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
-    """As two worst pairs at once it would hold 0.848 where 1 was asked."""
+    """Calibrated for two worst pairs at once, epsilon would be 0.848 where 1 was requested."""
     analytic = settings_with(calibration="analytic", mean_share=0.5)
     sigma = guarantee_of_holder(analytic, [100], 12).sigma
     whole = guarantee_of_holder(replace(analytic, mean_share=0.0), [100], 12)
@@ -168,7 +172,7 @@ def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
 @pytest.mark.parametrize("honest", [1, 2, 3])
 @pytest.mark.parametrize("who", [Adversary.AGGREGATOR, Adversary.SITE])
 def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false_alarm):
-    """Rounds as the sites run them, against the promised epsilon.
+    """Rounds as the sites run them, compared with the stated epsilon.
 
     What an adversary sees of an entry is one Gaussian vector of p numbers: the messages of the
     sites counted on, or the result, and the masks and noises of its friends. The first moves
@@ -228,7 +232,9 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
 
 
 def test_cape_as_published_breaks_its_promise_where_one_site_would_keep_it(settings_with, moments):
-    """2 S / (S + 1) times a local release's mu^2 where all keep their masks, 1.875 where two do."""
+    """mu^2 is 2 S / (S + 1) times that of a local release if all masks are secret, 1.875 if two
+    are.
+    """
     draw = Draw(moments, settings_with(), Repetition(0))
     alone, masked = local(draw).guarantee, cape(draw).guarantee
     ratio = masked.mu**2 / alone.mu**2
@@ -250,8 +256,9 @@ def test_wide_masks_leave_the_pooled_noise_but_for_the_site_that_knows_its_own(
 
 @pytest.mark.parametrize("masks", ["published", "wide"])
 def test_the_masked_mean_is_hidden_as_well_as_the_masked_matrix(settings_with, moments, masks):
-    """Both adversaries know the same share of the noise of both, so a share of mu^2 is one of
-    either's: epsilon holds at the largest, whatever the mean takes."""
+    """Both adversaries know the same share of the noise of mean and matrix, so a share of mu^2 is
+    the same for both: the largest epsilon holds for every share of the mean.
+    """
     for share in (0.0, 0.3, 0.9):
         settings = settings_with(masks=masks, calibration="analytic", mean_share=share)
         found = guarantee_of_masked_sites(settings, moments.n_samples, 12)
@@ -287,7 +294,7 @@ def test_against_whom_each_protocol_holds(moments, settings_with):
 
 
 def test_a_share_too_small_to_be_weighed_is_refused(settings_with):
-    """Its mean would have been drawn with a noise of anything over nothing."""
+    """The noise of its mean would be a quotient by zero."""
     assert noise_scales(100, settings_with(mean_share=SMALLEST_MEAN_SHARE)).mean > 1e100
     with pytest.raises(ParameterError, match="mean_share must be 0 or at least 1e-300"):
         settings_with(mean_share=5e-324)
@@ -306,8 +313,9 @@ def test_nothing_is_promised_without_noise_and_everything_without_data(moments, 
 def test_a_wishart_difference_promises_pure_epsilon_and_its_sigma(
     moments, settings_with, share, rng, false_alarm
 ):
-    """A diagonal entry is a difference of two chi-squareds with one degree more than the noisy
-    matrix, its border included, is wide; sigma is its standard deviation."""
+    """A diagonal entry is a difference of two chi-squared numbers, with one degree more than the
+    width of the noisy matrix including its border; sigma is its standard deviation.
+    """
     settings = settings_with(0.7, mean_share=share, n_components=12)
     noise, order = [], 12 + (share > 0)
     for root in rng.integers(2**63, size=300):

@@ -75,7 +75,9 @@ def test_rows_on_the_sphere_come_in_units_of_their_bound():
 
 @pytest.mark.parametrize("offset", [0.0, 0.3, 0.9])
 def test_a_mean_is_drawn_towards_the_middle_and_is_nearer_for_it(rng, offset):
-    """James & Stein: nearer on average wherever the mean is; where all is noise, much nearer."""
+    """James & Stein: the shrunk mean is closer on average for every mean, and much closer if all is
+    noise.
+    """
     mean, sigma, n_draws = np.zeros(30), 0.12, 2_000
     mean[0] = offset
     noisy = mean + sigma * rng.standard_normal((n_draws, 30))

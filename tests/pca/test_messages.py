@@ -1,4 +1,4 @@
-"""Messages: what is decoded is what was sent, and bytes that are not ours are refused."""
+"""Messages: decoded values equal the sent ones, and foreign bytes are refused."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_foreign_bytes_are_refused(body):
 
 @given(data=st.data())
 def test_a_checksum_does_not_make_nonsense_a_message(data):
-    """Bytes with our mark and a valid checksum, and anything at all between."""
+    """Bytes with the right mark and a valid checksum, and arbitrary content."""
     rng = np.random.default_rng(0)
     message = encode_message(whole(rng), "rounded:1", rng=rng)
     at = data.draw(st.integers(4, len(message) - 5), "at")

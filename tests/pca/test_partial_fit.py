@@ -1,4 +1,4 @@
-"""Rows in blocks: moments add up, and the noise is drawn once, at the end."""
+"""Rows in blocks: moments add up, and the noise is drawn once at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpcore.pca import AnalyzeGaussPCA
 @pytest.mark.parametrize("preparation", ["bounded", "none"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_of_rows_are_one_release(preparation, dtype):
-    """The same as all rows at once, but for the order of additions: one noise, drawn at the end."""
+    """The result equals that of all rows together, except for the order of additions."""
     X = np.random.default_rng(0).normal(scale=np.arange(1, 7) / 9, size=(5000, 6)).astype(dtype)
     settings = dict(epsilon=0.5, preparation=preparation, row_norm_bound=2.0, random_state=3)
     whole = AnalyzeGaussPCA(2, **settings).fit(X)

@@ -1,4 +1,4 @@
-"""What scikit-learn fits to everybody's rows before the noise is named, where it can be seen."""
+"""Warning of scikit-learn steps that were fitted to all rows before the noise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATELESS = (Normalizer(), FunctionTransformer(lambda rows: rows / 2), "passthro
 
 
 def named(pipeline: object) -> list[str]:
-    """Steps that the warnings name, while the pipeline is fitted."""
+    """Return the steps that the warnings name while the pipeline is fitted."""
     y = LABELS.astype(float) if "CCA" in repr(pipeline) else LABELS
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -107,14 +107,14 @@ def test_clones_fitted_by_a_pipeline_with_a_memory_are_recognised(tmp_path):
 
 
 def test_what_was_done_by_hand_is_not_seen():
-    """Said in the explanation of the assumption: the caller has to know."""
+    """The explanation of the assumption states this limit."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AnalyzeGaussPCA(2).fit(StandardScaler().fit_transform(ROWS))
 
 
 def test_a_scaler_in_front_breaks_the_promise_by_thousands():
-    """The figure of the explanation: one of 1,797 people, and what epsilon then really is.
+    """The number in the explanation: the exact epsilon for one of 1,797 people.
 
     The noise is isometric, so that the release is the Gaussian mechanism at the Frobenius distance
     of the two second moments.

@@ -50,7 +50,7 @@ BASES = {
 
 
 def second_moment(rng, profile="falling", n_features=20):
-    """Of trace 1, in columns of unlike variance but "turned", which any rotation would leave."""
+    """Return a moment of trace 1 in columns of unequal variance, or "turned" by a rotation."""
     ranks = np.arange(1, n_features + 1)
     values = {"step": np.where(ranks <= K, 20.0, 1.0)}.get(profile, ranks**-1.5)
     turn = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
@@ -61,7 +61,7 @@ def second_moment(rng, profile="falling", n_features=20):
 
 
 class Release:
-    """Noisy matrices at sites, denoised, cut where there are several, and averaged."""
+    """Noisy matrices at sites, denoised, cut if there are several sites, and averaged."""
 
     def __init__(self, exact, sigma, rng, *, bases=(), n_sites=1, noise="isometric", mean=None):
         n_features = len(exact)
@@ -101,7 +101,7 @@ class Release:
 @pytest.mark.parametrize("n_sites", [1, 3])
 @pytest.mark.parametrize("bases", BASES.values(), ids=BASES)
 def test_a_probe_gives_the_derivative_of_the_projector(rng, monkeypatch, bases, n_sites):
-    """<DP[Delta], Delta> of a single probe, against what the whole release does."""
+    """<DP[Delta], Delta> of a single probe, compared with a difference of the whole release."""
     for name in ("_SMOOTHED", "_LEAST_SPACING"):
         monkeypatch.setattr(gaps, name, 0.0)
     monkeypatch.setattr(probes, "_STEP", 1e-4)
@@ -151,7 +151,9 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
     asked = {}
 
     def answered_once(part, query, *, rng):
-        """Probes take nearly all the time, and whether the total is known changes none of them."""
+        """Return cached answers, because probes take most of the time and do not depend on the
+        total.
+        """
         if id(part) not in asked:
             asked[id(part)] = answer(part, query, rng=rng)
         return asked[id(part)]
@@ -184,7 +186,7 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
 
 
 def test_the_unsmoothed_estimate_has_no_bias_at_all(rng, false_alarm, monkeypatch):
-    """Stein's identity alone: where no gap is smoothed and a step leaves no second order."""
+    """Only Stein's identity: no gap is smoothed, and the step has no second order."""
     monkeypatch.setattr(SiteQuery, "n_probes", 4)
     exact, sigma, errors = second_moment(rng, "columns"), 0.01, []
     for _ in range(400):
@@ -247,7 +249,7 @@ def test_a_public_total_narrows_the_interval_and_is_met(rng):
 
 
 def test_with_little_noise_the_models_change_nothing(rng):
-    """Against the closed form, where nothing is denoised."""
+    """Comparison with the closed form, without denoising."""
     exact = second_moment(rng)
     release = Release(exact, 1e-4, rng)
     said = release.assessment()
@@ -297,7 +299,7 @@ def test_noise_of_a_subtracted_mean_is_reckoned_with(rng, false_alarm):
 @pytest.mark.parametrize("known_total", [1.0, None])
 @pytest.mark.parametrize("n_features", [1, 2, 5, 80])
 def test_degenerate_tables_get_numbers(rng, n_features, known_total, sigma, n_sites):
-    """One row many times over, no energy at all, a single column, every direction asked for."""
+    """One row many times, no energy, a single column, and all directions."""
     constant = np.full((n_features, n_features), 1 / n_features)
     for exact in (constant, 0 * constant, np.eye(n_features) / n_features):
         for n_components in {1, n_features}:
@@ -331,7 +333,7 @@ def test_the_same_noisy_matrix_and_probes_say_the_same_in_both_precisions(rng):
 
 
 def close_columns(rng, n_features):
-    """Columns alike in variance and closely correlated, as measurements of one thing are."""
+    """Return columns of similar variance and high correlation, as of one measured quantity."""
     loadings = rng.choice([-1.0, 1.0], size=(4, n_features))
     loadings *= np.exp(rng.normal(size=(4, n_features)) / 4)
     exact = loadings.T @ np.diag([8.0, 4.0, 2.0, 1.0]) @ loadings
@@ -340,7 +342,7 @@ def close_columns(rng, n_features):
 
 @pytest.mark.parametrize("noise", ["isometric", "triangle"])
 def test_columns_are_left_out_where_they_keep_less(rng, noise):
-    """They cost a tenth of the energy of 649 measurements of digits, of everybody at ε = 1."""
+    """Columns would cost a tenth of the energy of 649 measurements of digits at ε = 1."""
     unlike = np.diag(np.geomspace(1, 1e-4, 60)) / 6
     for exact, sigma, is_better in ((close_columns(rng, 240), 0.002, False), (unlike, 0.02, True)):
         chosen = []
@@ -363,7 +365,7 @@ TELLING = [key for key, entry in PROTOCOLS.items() if entry.average is not None]
 def test_every_protocol_tells_of_its_denoised_release(
     rows, labels, settings_with, key, false_alarm
 ):
-    """On the sphere, about the components it releases, and the same of the same draw."""
+    """On the sphere: the estimate refers to the released components, and repeats."""
     members = [np.flatnonzero(labels == site) for site in range(3)]
     on_sphere = key not in ("sulq", "modsulq")
     settings = settings_with(

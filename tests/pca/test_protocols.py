@@ -1,4 +1,4 @@
-"""Protocols against a plain transliteration of Algorithm 1, scikit-learn, and each other."""
+"""Protocols compared with a plain version of Algorithm 1, scikit-learn, and each other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXACT_WITHOUT_NOISE = (dpdis, full, pooled, cape)
 
 
 def published_algorithm(noisy_moments, n_components, intermediate_dim):
-    """Algorithm 1, steps 5 to 11, as printed; sites of equal size."""
+    """Run Algorithm 1, steps 5 to 11, as printed, for sites of equal size."""
     total = 0
     for noisy in noisy_moments:
         U, S, _ = np.linalg.svd(noisy)
@@ -50,7 +50,7 @@ def noise_of(site, scale, settings, repetition, n_features):
 
 
 class RelabelledSites(Repetition):
-    """The same streams, found under other site numbers."""
+    """Streams of a repetition under other site numbers."""
 
     def __init__(self, seed: int, order: list[int]):
         super().__init__(seed)
@@ -137,7 +137,7 @@ def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, 
 def test_nobody_elses_rows_have_a_say_in_a_site_alone(
     rows, labels, moments, settings_with, epsilon
 ):
-    """Bit for bit, whatever runs beside it: its private mean is of its own people."""
+    """Bit for bit, also with other protocols: the private mean is that of the site's own people."""
     settings = settings_with(epsilon, mean_share=0.3)
     others = rows.copy()
     others[labels != 0] = -others[labels != 0][:, ::-1]
@@ -195,7 +195,7 @@ def test_the_order_of_sites_does_not_matter(moments, settings_with, protocol, me
 
 
 def test_fewer_directions_than_components_still_give_a_whole_subspace(moments, settings_with):
-    """R < K is allowed: S R >= K directions span the subspace, and below that it is completed."""
+    """R < K is allowed: the subspace is spanned if S R >= K, and completed otherwise."""
     for intermediate_dim in (1, 2):
         settings = settings_with(n_components=4, intermediate_dim=intermediate_dim)
         found = dpdis(Draw(moments, settings, Repetition(0))).components
@@ -203,7 +203,7 @@ def test_fewer_directions_than_components_still_give_a_whole_subspace(moments, s
 
 
 def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
-    """Every stream a draw opens is opened for one thing only."""
+    """Every stream of a draw has one purpose."""
     opened = Counter()
 
     class Recording(Repetition):
@@ -222,7 +222,7 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
 
 
 def test_averages_carry_the_noise_they_should(rng, settings_with, false_alarm):
-    """With one feature the eigenvalue is the noisy average itself: its law by KS.
+    """With one feature, the eigenvalue is the noisy average itself; its law is tested by KS.
 
     A KS test fails with its p-value's probability whatever the seed, so p > false_alarm.
     """
@@ -335,7 +335,7 @@ def test_bad_settings_name_the_parameter(moments, settings_with, changes, parame
 def test_messages_under_masks_average_to_what_cape_releases(
     moments, settings_with, masks, false_alarm
 ):
-    """Masks cancel in the sum; what stays is normal of the released scale, by KS."""
+    """Masks cancel in the sum; the remaining noise is normal with the released scale, by KS."""
     settings = settings_with(masks=masks, calibration="analytic")
     draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
     scales = release_scales(settings, moments.n_samples)
@@ -357,7 +357,7 @@ def test_messages_under_masks_average_to_what_cape_releases(
 
 
 def test_masked_means_average_to_the_mean_that_cape_centres_by(moments, settings_with, false_alarm):
-    """The mean gets its weight's share of the noise: standardised, all is normal, by KS."""
+    """The mean gets the noise of its weight: standardised values are normal, by KS."""
     settings = settings_with(calibration="analytic", mean_share=0.2)
     scales = release_scales(settings, moments.n_samples)
     weight = mean_weight(0.2)
@@ -387,7 +387,7 @@ def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
 
 @pytest.mark.parametrize("masks", ["published", "wide"])
 def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
-    """Masks cancel, so where noise alone would reach is told without them."""
+    """Masks cancel, so the edge of the noise does not depend on them."""
     settings = settings_with(masks=masks, calibration="analytic")
     found = cape(Draw(moments, settings, Repetition(0)))
     scales = release_scales(settings, moments.n_samples)
@@ -395,7 +395,7 @@ def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
 
 
 def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alarm):
-    """At share s, sqrt(2 (1 - s) / s) times that of a matrix entry beside it, by KS."""
+    """At share s, its noise is sqrt(2 (1 - s) / s) times that of a matrix entry, by KS."""
     counts, n_features, share = np.array([60, 40, 100]), 600, 0.2
     moments = SiteMoments(np.zeros((3, n_features, n_features)), np.zeros((3, n_features)), counts)
     settings = settings_with(mean_share=share, calibration="analytic")

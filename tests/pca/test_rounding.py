@@ -1,4 +1,4 @@
-"""Dithered rounding as a law, and its coding as a bijection."""
+"""Distribution of dithered rounding, and its coding as a bijection."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_error_does_not_depend_on_the_value(rng, false_alarm):
 
 
 def test_a_whole_matrix_gets_exactly_this_noise_more(rng, false_alarm):
-    """Through the message: variance of the entries' errors over the triangle, by Hoeffding."""
+    """Variance of the errors of a message's entries over the triangle, by Hoeffding."""
     n_features, sigma, steps = 200, 0.01, 1.5
     matrix = rng.standard_normal((n_features, n_features)) * sigma
     matrix += matrix.T
@@ -136,7 +136,7 @@ def test_another_side_or_count_is_refused(rng):
 
 @given(data=st.data())
 def test_no_bytes_do_worse_than_to_be_refused(data):
-    """With a checksum of their own: whoever forges a message can forge that as well."""
+    """The bytes have their own checksum, because a forger can compute it."""
     side = np.linspace(0, 0.99, 100)
     coded = bytearray(encode_integers(np.arange(100) ** data.draw(st.integers(0, 4)), side))
     for _ in range(data.draw(st.integers(1, 4))):

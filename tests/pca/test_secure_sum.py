@@ -1,4 +1,4 @@
-"""Secure sum: pooled noise from sites whose messages nobody can look into, whoever drops out."""
+"""Secure sum: pooled noise from sites whose single messages cannot be read, with dropouts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def at_sites(n_features: int = 5) -> SiteMoments:
 @pytest.mark.parametrize("dropped", [0, 1, 3, 5])
 @pytest.mark.parametrize("honest", [None, 3, 6])
 def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, honest):
-    """Against the noises each does not know, added up by hand: the worst holds what was asked."""
+    """The noises that each adversary does not know, added by hand: the worst has the requested
+    epsilon.
+    """
     settings = replace(settings, dropped_sites=dropped, honest_sites=honest)
     draw = Draw(at_sites(), settings, Repetition(1))
     found, n_there = BY_SUMMANDS.average(draw), len(SIZES) - dropped

@@ -1,4 +1,4 @@
-"""What a release says of itself: without bias, in intervals that hold, above noise and below."""
+"""Self-assessment of a release: no bias, intervals with coverage, above and below the noise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def second_moment(strengths, rng):
 
 
 def assessed(A, rng, *, noise="isometric", ranking="value", mean_sigma=0.0, sigma=SIGMA):
-    """One release of A, which is centred around `mean` where that is released, and the truth."""
+    """Return the assessment of a release of A, centred around a released `mean`, and the truth."""
     M = A + symmetric_gaussian_noise(D, sigma, shape=noise, rng=rng)
     exact, mean = A, None
     if mean_sigma > 0:
@@ -165,7 +165,7 @@ TELLING = [key for key, entry in PROTOCOLS.items() if entry.average is not None]
 def test_every_protocol_tells_of_the_very_release(
     moments, settings_with, key, mean_share, false_alarm
 ):
-    """The average it tells from is what the release reads, and the truth is where it says."""
+    """The average of the estimate is that of the release, and the truth lies in the interval."""
     settings = settings_with(
         50.0, mean_share=mean_share, calibration="analytic", noise="isometric", truncation="psd"
     )

@@ -1,4 +1,4 @@
-"""The chain of sites, and sites that drop out: what each protocol makes of those that answer."""
+"""The chain of sites, and the results of each protocol if sites drop out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def own_proxy(site: int, settings: ReleaseSettings, index: int = 0):
 
 
 def chain_by_hand(settings: ReleaseSettings, there: tuple[int, ...], index: int = 0) -> np.ndarray:
-    """The D x D average of what is in the last proxy, from top-R eigendecompositions."""
+    """Return the D x D average in the last proxy, from top-R eigendecompositions."""
     order = Repetition(3, index).rng(Purpose.ORDER).permutation(S).tolist()
     last = max(order.index(site) for site in there)
     average, people = np.zeros((D, D)), 0
@@ -126,7 +126,7 @@ def of_those_there(settings: ReleaseSettings) -> tuple[SiteMoments, tuple[int, .
 
 @pytest.mark.parametrize("mean_share", [0.0, 0.1])
 def test_averages_go_over_those_who_answered(mean_share):
-    """By hand from the messages of the sites that are there, under their own streams."""
+    """Computed by hand from the messages of the answering sites, under their own streams."""
     settings = replace(SETTINGS, dropped_sites=2, mean_share=mean_share)
     whole = draw(settings)
     moments, there = of_those_there(settings)

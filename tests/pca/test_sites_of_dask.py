@@ -1,4 +1,4 @@
-"""Sites of `DistributedPCA` that a Dask table, or a column of a data frame, says itself."""
+"""Sites of `DistributedPCA` from a Dask table or from a column of a data frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything after the noise is a function of noisy values: the exact ones have no other way in."""
+"""All results after the noise are functions of noisy values, and of no exact ones."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ CHOICES = {"pictures": ("auto", SHAPE), "table": ("auto", None), "cosines": ("co
 
 
 class Noise:
-    """Record what is released, or replace it by what was recorded."""
+    """Recorder of released values, which can also replace them by recorded ones."""
 
     def __init__(self, monkeypatch):
         self.released, self.at = [], None

@@ -84,7 +84,7 @@ def test_everyone_pays_for_what_every_site_releases():
 
 
 def test_different_splits_do_add_up():
-    """Somebody may be at the site that paid most in both."""
+    """A person may be at the most charged site of both splits."""
     total = accountant(
         gaussian("a", 0.3, partition="S=3", sites=[0]),
         gaussian("b", 0.4, partition="S=5", sites=[4]),
@@ -104,7 +104,7 @@ def test_a_site_of_the_latest_split_is_told_apart():
 
 
 def optimal_epsilon(epsilon: float, k: int, delta: float) -> float:
-    """Kairouz, Oh & Viswanath (2015), theorem 3.3, solved by bisection on its delta."""
+    """Solve theorem 3.3 of Kairouz, Oh & Viswanath (2015) by bisection on its delta."""
 
     def slack(x: float) -> float:
         heads = stats.binom(k, 1 / (1 + math.exp(-epsilon)))
@@ -137,7 +137,7 @@ def test_mixed_totals_lie_between_their_parts_and_their_sum(mu, epsilons):
 
 
 def test_two_gaussians_through_the_accountant_agree_with_the_exact_rule():
-    """The same pair with one of them disguised as (epsilon, delta) can only cost more."""
+    """If one of the two is entered as (epsilon, delta), the total can only be larger."""
     exact = Composition(math.hypot(1.0, 0.5)).epsilon(1e-4)
     disguised = Composition(1.0, ((gaussian_epsilon(1e-5, 1.0, 0.5), 1e-5),)).epsilon(1e-4)
     assert exact < disguised < 2 * exact
@@ -160,7 +160,7 @@ def test_one_of_several_bounds_them_all():
 
 
 def test_every_row_has_the_total_up_to_it():
-    """Of Gaussian releases, whoever pays: each line is what an accountant of those before has."""
+    """The total of each row is that of an accountant with the earlier Gaussian releases."""
     releases = [
         gaussian("a", 0.3, partition="S=3", sites=[0]),
         gaussian("b", 0.4),

@@ -1,4 +1,4 @@
-"""The audit never cries wolf more often than it says, and its bound is as high as can be."""
+"""The audit has at most its stated false alarms, and its bound is close to the optimum."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dpcore.privacy.audit import (
 
 
 def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> AuditCase:
-    """The mechanism whose exact trade-off curve is that of mu."""
+    """Return the mechanism whose exact trade-off curve is that of mu."""
     return AuditCase(
         name="one number",
         epsilon=gaussian_epsilon(delta, 1.0, mu),
@@ -45,7 +45,7 @@ def shifted(mu: float, delta: float = 0.01, *, is_gaussian: bool = True) -> Audi
 
 
 def coupled(mu: float, coupling: str) -> AuditCase:
-    """The same two laws, with noise that agrees, disagrees, or belongs to the next trial."""
+    """Return the same two laws with equal, opposite or shifted noise."""
 
     def sample_d(rng, n):
         noise = rng.standard_normal(n)
@@ -82,7 +82,7 @@ def randomised_response(epsilon: float) -> AuditCase:
     ids=lambda value: getattr(value, "name", value),
 )
 def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
-    """200 repetitions at confidence 0.95: the count is at most binomial(200, 0.05).
+    """In 200 repetitions at confidence 0.95, the count is at most binomial(200, 0.05).
 
     0.06 leaves room for areas that are not quite normal, as the nominal bound has them; exact
     bounds get none. False alarm 1e-9.
@@ -97,7 +97,7 @@ def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
 
 @pytest.mark.parametrize("n_trials", [200, 1_000])
 def test_the_limit_of_the_area_is_hoeffdings(n_trials):
-    """As many comparisons as pairs of batches hold; the relative entropy spends log(1/alpha)."""
+    """There are as many comparisons as pairs of batches; the relative entropy is log(1/alpha)."""
     d, d_prime = np.random.default_rng(1).standard_normal((2, n_trials)) + [[1.0], [0.0]]
     measured = areas_across_batches(d, d_prime).mean()
     low = exact_area(d, d_prime, 0.05)
@@ -116,7 +116,7 @@ def test_the_area_across_batches_leaves_out_pairs_within_one():
 
 
 def test_a_jackknife_bound_is_called_nominal_and_proves_nothing():
-    """A claim just below the truth: the jackknife points to a breach that nothing exact shows.
+    """The claim is just below the truth: only the jackknife indicates a breach.
 
     The nominal bound lands at 0.98 of the truth with a standard deviation of 0.01, the exact one
     at 0.835 with 0.01, measured over 150 runs: either is seven deviations from 0.91.
@@ -160,7 +160,7 @@ def test_a_learnt_score_comes_close_to_the_likelihood_ratio():
 
 
 def test_no_difference_gives_nothing():
-    """Also with a statistic that is constant, and with one that looks the wrong way."""
+    """Also for a constant statistic, and for one with the wrong sign."""
     rng = np.random.default_rng()
     constant = AuditCase("constant", 1.0, 0.0, *(lambda rng, n: np.ones(n),) * 2, lambda x: x)
     assert audit(constant, rng=rng).epsilon_any == 0.0

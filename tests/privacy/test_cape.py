@@ -1,4 +1,4 @@
-"""CAPE's mu against the covariance it summarises, and the calibrations that keep a promise."""
+"""CAPE's mu, compared with covariances, and calibrations that keep a guarantee."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ sites = st.integers(1, 12).flatmap(lambda s: st.tuples(st.just(s), st.integers(1
 
 
 def told_apart(covariance: np.ndarray, change: np.ndarray) -> float:
-    """mu of N(0, covariance) against N(change, covariance); a change without noise is infinite."""
+    """Return mu of N(0, covariance) and N(change, covariance), infinite without noise."""
     variances, axes = np.linalg.eigh(covariance)
     along = axes.T @ change
     silent = variances <= 1e-9 * variances.max()
@@ -34,7 +34,7 @@ def told_apart(covariance: np.ndarray, change: np.ndarray) -> float:
 
 
 def by_brute_force(n_sites: int, n_honest: int, scales: CapeScales, person: int) -> dict:
-    """Everything each adversary sees of one entry, as linear in independent standard normals.
+    """Return all values that each adversary sees of one entry, linear in standard normals.
 
     2 S of them: what site s puts into the masks, and its own noise. A coalition is the last
     sites but `person`'s; the result is the average of the messages.
@@ -75,7 +75,7 @@ def test_every_adversary_by_brute_force(n_sites, mask):
 
 @given(sites, st.sampled_from(["compensated", "wide"]), st.floats(0.01, 100))
 def test_calibrated_masks_promise_what_a_local_release_does(counts, masks, tau):
-    """Against the worst adversary, and no better."""
+    """Equality holds for the worst adversary."""
     n_sites, n_honest = counts
     scales = cape_scales(tau, n_sites, n_honest=n_honest, masks=masks)
     found = cape_mu(1.0, scales, n_sites, n_honest)
@@ -84,7 +84,7 @@ def test_calibrated_masks_promise_what_a_local_release_does(counts, masks, tau):
 
 @pytest.mark.parametrize(("n_sites", "holds"), [(2, 1.586), (3, 1.31), (5, 1.16), (10, 1.073)])
 def test_wide_masks_scaled_for_the_aggregator_only_break_a_promise_of_one(n_sites, holds):
-    """b^2 = tau^2 / S is enough for who reads the messages; a site takes its own noise off."""
+    """b^2 = tau^2 / S is enough against the aggregator; a site subtracts its own noise."""
     tau = 1 / gaussian_mu(PrivacyBudget(1.0, 0.01))
     for_aggregator_only = CapeScales(math.inf, tau / math.sqrt(n_sites))
     mu = cape_mu(1.0, for_aggregator_only, n_sites, n_sites)
@@ -96,7 +96,9 @@ def test_wide_masks_scaled_for_the_aggregator_only_break_a_promise_of_one(n_site
 
 
 def test_compensated_for_the_aggregator_only_breaks_it_too():
-    """S = H = 2, a and b grown by sqrt(2 S / (S + 1)): what a site learns is 1.31 for 1."""
+    """S = H = 2, a and b grown by sqrt(2 S / (S + 1)): against a site, epsilon is 1.31 instead of
+    1.
+    """
     tau = math.sqrt(4 / 3) / gaussian_mu(PrivacyBudget(1.0, 0.01))
     mu = cape_mu(1.0, CapeScales(tau, tau / math.sqrt(2)), 2, 2)
     assert gaussian_epsilon(0.01, 1.0, mu[Adversary.AGGREGATOR]) == pytest.approx(1.0)

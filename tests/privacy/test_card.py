@@ -1,4 +1,4 @@
-"""The card never says more than the guarantee."""
+"""The card never states more than the guarantee."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def holding_against(**epsilons: float) -> Guarantee:
 
 
 def test_a_card_names_those_it_holds_against():
-    """By itself where all face the same, with an epsilon each where not; the worst first."""
+    """One epsilon if it is the same for all adversaries, else one for each, the worst first."""
     alike = holding_against(aggregator=0.8, site=0.8, outsider=0.8)
     assert values(alike)["Protects against"] == (
         "the aggregator; a participating site; a reader of the result"

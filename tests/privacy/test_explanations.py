@@ -1,4 +1,4 @@
-"""Nothing on the card is left unexplained, and every explanation has an address."""
+"""Every item of the card has an explanation, and every explanation has an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cap fixed beforehand: what it admits, and that it keeps its delta whatever is asked next."""
+"""A cap fixed beforehand: admitted releases, and its delta for adaptively chosen requests."""
 
 from __future__ import annotations
 

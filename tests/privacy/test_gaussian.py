@@ -35,7 +35,7 @@ mus = st.floats(1e-3, 1e3)
 
 
 def exact_delta(epsilon: float, mu: float) -> mpmath.mpf:
-    """The formula as printed, with sixty digits to lose."""
+    """Evaluate the formula as printed, with sixty digits."""
     with mpmath.workdps(60):
         epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
         first = mpmath.erfc((epsilon / mu - mu / 2) / mpmath.sqrt(2)) / 2
@@ -125,7 +125,7 @@ def test_classic_calibration_keeps_its_promise_up_to_one(epsilon, delta):
     ("asked", "exact"), [(0.1, 0.020), (0.5, 0.316), (1, 0.811), (3, 3.53), (10, 20.1)]
 )
 def test_what_the_published_noise_really_promises(asked, exact):
-    """Known values, to the digits they were given with."""
+    """Known values, to the digits of their source."""
     n_samples = 1000
     sigma = published_sigma(PrivacyBudget(asked, 0.01), n_samples)
     found = gaussian_epsilon(0.01, sigma, l2_sensitivity_of_second_moment(n_samples))

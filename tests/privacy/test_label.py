@@ -1,4 +1,4 @@
-"""The privacy label: its facts are the guarantee's, its JSON fits its schema, its card says so."""
+"""The privacy label: its facts are those of the guarantee, its JSON fits the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests, odds and beliefs against numerical integration and simulation-free oracles."""
+"""Tests, odds and beliefs, compared with numerical integration."""
 
 from __future__ import annotations
 

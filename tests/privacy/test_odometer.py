@@ -1,4 +1,4 @@
-"""The person who redraws until it suits: what the running total promises them, and what holds."""
+"""Adaptive redraws: the guarantee of the running total, and its exact value."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MARGIN = math.sqrt(math.log(1e6) / (2 * N_PEOPLE))
 
 @pytest.fixture(scope="module")
 def losses() -> np.ndarray:
-    """(N_PEOPLE, MOST_DRAWS) privacy losses of those who redraw at epsilon = 1."""
+    """Return (N_PEOPLE, MOST_DRAWS) privacy losses of people who redraw at epsilon = 1."""
     steps = np.random.default_rng(3).standard_normal((N_PEOPLE, MOST_DRAWS))
     return np.cumsum(MU**2 / 2 + MU * steps, axis=1)
 
 
 def delta_that_holds(losses: np.ndarray, shown: np.ndarray, beyond: float) -> float:
-    """For who stops where the loss has outgrown the shown epsilon by so much."""
+    """Return the exact delta of stopping when the loss exceeds the shown epsilon by a margin."""
     over = losses > shown + beyond
     stopped = over.any(axis=1)
     first = over.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Denoising: what it gains where its model holds, what it leaves alone, and what it reads."""
+"""Denoising: its gain under its model, unchanged matrices, and its inputs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SHAPES = ["isometric", "triangle"]
 
 
 def second_moment(rng, variances, n_samples=60):
-    """Of rows whose columns have these variances: the law that the model writes down."""
+    """Draw the second moment of rows whose columns have these variances, the law of the model."""
     rows = rng.normal(size=(n_samples, len(variances))) * np.sqrt(variances)
     return rows.T @ rows / n_samples
 
 
 def smooth_pictures(rng, shape, n_samples=400):
-    """Second moment of pictures that are smooth, as their cosines fall with frequency."""
+    """Return the second moment of smooth pictures, whose cosines fall with frequency."""
     basis = cosine_basis(shape)
     scale = (1 + basis.frequencies) ** -1.5
     moment = second_moment(rng, scale**2, n_samples)
@@ -72,7 +72,7 @@ def test_smooth_pictures_are_told_from_noise_by_their_frequencies(rng, shape):
 
 
 def test_nothing_is_lost_where_no_column_differs(rng):
-    """Rotation invariance: columns hold no knowledge, and the directions are those of before."""
+    """By rotation invariance, columns contain no information, and the directions are unchanged."""
     rows = rng.normal(size=(30, 60))
     exact = rows.T @ rows / 30
     before = noisy(rng, exact, 0.5)
@@ -123,7 +123,7 @@ def test_a_basis_of_ones_own_is_the_columns_of_what_it_turns_into(rng):
 
 
 def empty_corners(rng, shape, n_samples=400):
-    """Smooth pictures of which only the middle is ever drawn on."""
+    """Return smooth pictures that are empty outside of the middle."""
     inside = [np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 4 for size in shape]
     window = np.outer(*inside).ravel()
     exact = smooth_pictures(rng, shape, n_samples) * np.outer(window, window)
@@ -284,7 +284,7 @@ def test_each_of_two_views_has_its_own_cosines():
 
 
 def test_the_bulk_of_noise_reaches_as_far_as_is_said_after_denoising(rng):
-    """Of a diagonal of unlike columns: what is below is noise, which denoising makes narrower."""
+    """The matrix is diagonal with unequal columns; denoising narrows the bulk of the noise."""
     exact, sigma = np.diag(np.r_[np.ones(10), np.full(190, 1e-3)]), 0.02
     noisy = exact + symmetric_gaussian_noise(200, sigma, shape="isometric", rng=rng)
     left = noise_edge_left(noisy, sigma, basis=COLUMNS)
@@ -297,7 +297,7 @@ def test_the_bulk_of_noise_reaches_as_far_as_is_said_after_denoising(rng):
 
 
 def uncentred_pictures(rng, shape, n_samples=2000):
-    """Second moment of smooth pictures about a public point, and their covariance."""
+    """Return the second moment of smooth pictures about a public point, and their covariance."""
     basis = cosine_basis(shape)
     scale = (1 + basis.frequencies) ** -2.0
     mean = rng.standard_normal(len(scale)) * scale

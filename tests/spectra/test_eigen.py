@@ -44,14 +44,16 @@ def with_spectrum(rng, spectrum, dtype=np.float64):
 
 
 def noisy(rng, n_features, dtype=np.float64):
-    """A few strong directions above a symmetric bulk with negative eigenvalues as large."""
+    """Return a few strong directions above a symmetric bulk with equally large negative
+    eigenvalues.
+    """
     noise = rng.normal(size=(n_features, n_features))
     signal = np.diag(np.geomspace(5, 1e-3, n_features))
     return ((noise + noise.T) / np.sqrt(2 * n_features) + signal).astype(dtype)
 
 
 def assert_leading(matrix, n_components, by, values, vectors):
-    """Eigenvalues against NumPy's, rows orthonormal, residuals small: hence the right spaces."""
+    """Check eigenvalues against NumPy's, orthonormal rows and small residuals."""
     dtype = matrix.dtype.type
     exact = matrix.astype(np.float64)
     spectrum = np.linalg.eigvalsh(exact)
@@ -161,7 +163,7 @@ def test_entries_that_cannot_be_squared_in_float32(rng, scale):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_inverse_iteration_on_any_spectrum(data):
-    """Straight at the LAPACK route, on the sizes and clusters that `eigen` might not send there."""
+    """Direct calls of LAPACK, with sizes and clusters that `eigen` might not send there."""
     n_features = data.draw(st.integers(1, 24), "n_features")
     levels = st.sampled_from([-2.0, -1.0, 0.0, 1e-7, 1.0, 1.0 + 1e-7, 2.0])
     spectrum = data.draw(st.lists(levels, min_size=n_features, max_size=n_features))
@@ -200,7 +202,7 @@ def test_without_lapacks_pointers_scipy_does_the_work(rng, monkeypatch, missing,
 
 @pytest.mark.parametrize("by", ["value", "magnitude"])
 def test_other_threads_go_on_while_a_matrix_is_decomposed(rng, by):
-    """Ours lets the lock go: what waits for it waits less than half of what SciPy's has it wait.
+    """Other threads wait less than half as long as with SciPy, because the lock is released.
 
     The shortest of some tries, so that a busy machine does not matter.
     """
@@ -286,7 +288,7 @@ def test_blocks_before_a_failed_one_stay_as_they_are(rng):
 @pytest.mark.parametrize("by", ["value", "magnitude"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_zeros_are_left_out_of_the_form(rng, dtype, by):
-    """Denoised pictures have dead pixels: divide and conquer took twice the time for them."""
+    """Denoised pictures have zero pixels, for which divide and conquer took twice the time."""
     live = np.sort(rng.permutation(300)[:200])
     matrix = np.zeros((300, 300), dtype)
     matrix[np.ix_(live, live)] = noisy(rng, 200, dtype)
@@ -349,7 +351,7 @@ def test_bad_input_is_one_sentence(matrix, n_components, by, message):
 
 
 def leading_eigenpairs_from_proxies(proxies, weights, n_components):
-    """Of the aggregate of whole proxies."""
+    """Return the leading eigenpairs of the aggregate of whole proxies."""
     (aggregate,) = proxy_aggregates(proxies, weights, [max(map(len, proxies))])
     return leading_eigenpairs(aggregate, n_components)
 

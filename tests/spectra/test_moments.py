@@ -62,7 +62,7 @@ def test_what_is_only_looked_at_may_be_in_float32(rng):
 
 
 def moved(moment, rows, other):
-    """The change of a sum when the first row is replaced, and its distance from the true one."""
+    """Return the change of a sum when the first row is replaced, and its error."""
     replaced = np.concatenate([other[None], rows[1:]])
     change = len(rows) * (moment(rows).astype(np.float64) - moment(replaced).astype(np.float64))
     first, other = rows[0].astype(np.float64), other.astype(np.float64)
@@ -70,7 +70,7 @@ def moved(moment, rows, other):
 
 
 def running(rows):
-    """As `partial_fit` does, in two blocks."""
+    """Return the moments of two blocks, as `partial_fit` computes them."""
     moments = RunningMoments(rows.shape[1], rows.dtype)
     for block in np.array_split(rows, 2):
         moments.add(block)
@@ -107,7 +107,7 @@ def test_rounding_does_not_add_to_the_sensitivity_at_a_short_word_length():
 
 @pytest.mark.parametrize("moment", [running, one_site, on_sphere])
 def test_replacing_one_row_moves_a_moment_by_what_is_proven(rng, moment):
-    """Products within a block too: in float32 each partial sum after the row is rounded anew."""
+    """Also within a block: in float32, each partial sum after the row is rounded anew."""
     rows = np.abs(rng.normal(1.0, 0.1, (20_480, 64))).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1 + 1e-6)
     unit = np.eye(64, dtype=np.float32) * np.float32(1 - 1e-6)

@@ -1,4 +1,4 @@
-"""The prior mean of pictures: what is fitted, and that only noisy values enter the fit."""
+"""The prior mean of pictures: its fit, which reads only noisy values."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def pixels(shape=SHAPE):
 
 
 def of_pictures(shape=SHAPE, length=1.5):
-    """A second moment that is exactly a prior mean, of trace 1."""
+    """Return a second moment that is exactly a prior mean, of trace 1."""
     at = pixels(shape)
     distances = np.linalg.norm(at[:, None] - at, axis=2)
     apart = (at - np.array(shape) / 2) / np.array(shape)

@@ -1,4 +1,4 @@
-"""Rows at length 1 around a centre: how long they are, and how far one of them moves the moment."""
+"""Rows at length 1 around a centre: their lengths, and the effect of one row on the moment."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_one_person_moves_the_moment_by_no_more_than_the_sensitivity(rows, centr
 
 
 def test_a_worst_pair_attains_the_sensitivity_of_moment_and_mean_at_once():
-    """Everybody else is at e2, so that x = e1 and -e1 are at right angles around their mean."""
+    """All other rows are e2, so x = e1 and -e1 are at right angles around their mean."""
     n, weight = 10**6, 0.7
     others = np.tile(np.eye(2)[1], (n - 1, 1))
     first, second = (
@@ -111,7 +111,7 @@ def test_the_moment_is_that_of_rows_divided_by_their_distance():
 
 
 def wide(n_rows: int, n_features: int) -> np.ndarray:
-    """Rows in float32 that become whole numbers: all alike, one direction, a few, or any."""
+    """Return float32 rows that become whole numbers: all alike, one direction, a few, or any."""
     rng = np.random.default_rng()
     rows = rng.normal(size=(n_rows, n_features))
     rows[: n_rows // 4] = 1
@@ -129,7 +129,7 @@ def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
 
 
 def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
-    """Of the first rows, all alike, float32 holds no sum of a block."""
+    """Float32 cannot represent the sums of a block of the first rows, which are all alike."""
     directions = moments.directions(wide(8192, 300), np.zeros(300, np.float32))
     whole = moments._round_to_integers(directions)
     for rows in (whole, whole[-2048:]):
@@ -146,7 +146,7 @@ def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
 
 
 def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
-    """The two that are farthest apart; in exact numbers, whatever the others are."""
+    """The two rows with the largest distance, in exact numbers, for any other rows."""
     n_rows, n_features = 4000, 256
     for _ in range(5):
         rows = wide(n_rows, n_features)

@@ -23,7 +23,7 @@ MECHANISMS = [("laplace", 0.0), ("gaussian", 1e-5)]
 
 
 def assert_follows(errors, law):
-    """Kolmogorov-Smirnov and two moments, each with false-alarm probability 1e-9 or less.
+    """Test a law by Kolmogorov-Smirnov and two moments, with false alarms of at most 1e-9 each.
 
     KS by the Dvoretzky-Kiefer-Wolfowitz-Massart inequality, P(D > t) <= 2 exp(-2 n t^2), which
     holds for every n. The moments by the normal limit of a mean of n draws (n is thousands), with

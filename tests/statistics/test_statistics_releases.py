@@ -1,4 +1,4 @@
-"""What a release says about itself, and what it refuses."""
+"""Content of a released statistic, and refused arguments."""
 
 import math
 
@@ -162,7 +162,7 @@ def test_planning_refusals():
 def test_one_person_moves_what_noise_is_added_to_by_the_sensitivity_far_from_0(
     release, columns, rng, monkeypatch
 ):
-    """Sums of 10^6 numbers near 10^9 are rounded by more than one of them is moved."""
+    """The rounding of sums of 10^6 numbers near 10^9 exceeds the change of one of them."""
     exact = []
 
     def watched(name, statistic, *rest, **named):

@@ -1,4 +1,4 @@
-"""What a class computes is what the simulation computes, and what it is told is true."""
+"""Results of a class equal those of the simulation, and its texts are true."""
 
 from __future__ import annotations
 

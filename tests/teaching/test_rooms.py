@@ -1,4 +1,4 @@
-"""Rooms: who gets in, who may do what, and what nobody can bring them to do."""
+"""Rooms: admission, permissions, and resistance to misuse."""
 
 from __future__ import annotations
 
