@@ -67,9 +67,11 @@ def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
 
     (x, y), (x1, y1), (x2, y2) = at(share, 136), at(0.5, 128), at(0.5, 172)
     needle = _VIOLATED if found > claim else line
-    text = f'font-family="sans-serif" fill="{line}"'
+    text = f'fill="{line}"'
+    words = f"A needle: the attack proves ε ≥ {found:.3g}, where {claim:.3g} is claimed."
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 228">'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 228" role="img" '
+        f"aria-label={quoteattr(words)}>"
         f"{arc(0, 0.5, _HOLDS)}{arc(0.5, 1, _VIOLATED)}"
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{line}" '
         'stroke-width="4"/>'
@@ -141,7 +143,7 @@ def score_histogram(
             hovertemplate="%{y:.1%} of releases near %{x:.3g}<extra>" + name + "</extra>",
         )
     figure.add_vline(x=threshold, line={"color": ink(dark), "width": 2})
-    figure.update_xaxes(title="score of a release (larger: rather with you)", zeroline=False)
+    figure.update_xaxes(title="score of a release (larger: more likely with you)", zeroline=False)
     figure.update_yaxes(title="share of releases", tickformat=".0%", rangemode="tozero")
     figure.update_layout(barmode="overlay", bargap=0)
     return put_small_legend_above(figure)
@@ -193,7 +195,7 @@ def adversary_view_svg(
     drawing.legend(adversary=_NAMES[adversary])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'font-family="sans-serif" aria-label={quoteattr(words)}>'
+        f"aria-label={quoteattr(words)}>"
         f"<defs>{_HATCH}</defs>{''.join(drawing.parts)}</svg>"
     )
 

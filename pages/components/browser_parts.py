@@ -1,4 +1,4 @@
-"""Parts of pages that the browser draws and plays without the server: game, circle, drawing."""
+"""Parts of pages that the browser draws: game, circle, drawing, and SVG with the page's letters."""
 
 from __future__ import annotations
 
@@ -20,3 +20,19 @@ def _load(name: str) -> Callable[..., Any]:
 
 
 draw_game, draw_circle, draw_drawing = map(_load, ("game", "circle", "drawing"))
+_svg = st.components.v2.component(
+    "svg",
+    html="<div></div>",
+    css="svg { display: block; width: 100%; font-family: var(--st-font); }",
+    js="""export default ({ parentElement, data }) => {
+        parentElement.querySelector("div").innerHTML = data.svg;
+    }""",
+)
+
+
+def draw_svg(svg: str, *, key: str) -> None:
+    """Draw an SVG as a part of the page. Text in an SVG image cannot use the page's typeface.
+
+    svg: Written by `dpcore.figures`; the browser does not check it.
+    """
+    _svg(key=key, data={"svg": svg})

@@ -19,7 +19,6 @@ from dpcore.audit_cases.attack import (
 )
 from dpcore.figures.audit import (
     adversary_view_svg,
-    adversary_view_words,
     bound_growth,
     gauge_svg,
     score_histogram,
@@ -28,6 +27,7 @@ from dpcore.figures.privacy import trade_off_plot
 from dpcore.privacy import Adversary
 from dpcore.privacy.audit import AuditCase
 from pages import navigation
+from pages.components.browser_parts import draw_svg
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import explain_computation
 from pages.controls import Selection
@@ -200,11 +200,8 @@ def _draw_claim(attack: CaseAttack) -> None:
 def _draw_needle(found: float, claim: float) -> AbstractContextManager[object]:
     """Draw the needle and return the container of the words next to it."""
     picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
-    picture.image(
-        gauge_svg(found, claim, dark=is_dark()),
-        width="stretch",
-        alt=f"A needle: the attack proves ε ≥ {found:.3g}, where {claim:.3g} is claimed.",
-    )
+    with picture:
+        draw_svg(gauge_svg(found, claim, dark=is_dark()), key="audit_needle")
     return words
 
 
@@ -226,11 +223,8 @@ def _draw_result(attack: CaseAttack) -> None:
         st.markdown(f"**The attacker sees** {case.sees}")
         sight = (str(case.adversary), case.sees)
         holder = _trusted_holder(case)
-        st.image(
-            adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark()),
-            width="stretch",
-            alt=adversary_view_words(*sight, trusted_holder=holder),
-        )
+        view_svg = adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark())
+        draw_svg(view_svg, key="audit_view")
     with growing:
         rows = [
             {"trials": each.n_trials, "epsilon_exact": each.epsilon_exact, "epsilon": each.epsilon}

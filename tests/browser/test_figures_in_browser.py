@@ -1,0 +1,48 @@
+"""Figures in the browser: typeface, place on the first screen, and labels on a phone."""
+
+from __future__ import annotations
+
+import pytest
+
+BOXES = """texts => texts.map(text => {
+    const { left, right, top, bottom } = text.getBoundingClientRect()
+    return [left, right, top, bottom]
+})"""
+# Text in an SVG that is an image cannot use a typeface of the page.
+IMAGES_WITH_TEXT = """async () => {
+    const images = [...document.images].filter(image => image.src.includes("svg"))
+    const sources = await Promise.all(images.map(async image => (await fetch(image.src)).text()))
+    return sources.filter(source => source.includes("<text")).length
+}"""
+
+
+def test_the_needle_has_the_typeface_of_the_page(server, open_page):
+    page, watched = open_page(f"{server}/audit")
+    typeface = page.locator("h1").evaluate("h1 => getComputedStyle(h1).fontFamily")
+    texts = page.locator(".st-key-audit_needle svg text")
+    assert texts.count() == 4
+    assert set(texts.evaluate_all("all => all.map(t => getComputedStyle(t).fontFamily)")) == {
+        typeface
+    }
+    assert page.evaluate(IMAGES_WITH_TEXT) == 0
+    watched.assert_quiet()
+
+
+@pytest.mark.parametrize("address", ["tradeoffs?repetitions=1", "release"])
+def test_the_first_figure_is_whole_on_a_small_laptop(server, open_page, address):
+    page, _ = open_page(f"{server}/{address}", width=1366, height=768)
+    box = page.locator(".js-plotly-plot").first.bounding_box()
+    assert box["y"] + box["height"] <= 768
+
+
+def test_titles_of_panels_do_not_overlap_on_a_phone(server, open_page):
+    page, _ = open_page(f"{server}/papers", width=390, height=844)
+    figure = page.locator(".st-key-papers_overview")
+    boxes = figure.locator(".annotation-text, .legendtext").evaluate_all(BOXES)
+    assert len(boxes) == 19
+    for i, (left, right, top, bottom) in enumerate(boxes):
+        assert 0 <= left and right <= 390
+        for other in boxes[:i]:
+            is_beside = right <= other[0] or left >= other[1]
+            is_apart = bottom <= other[2] or top >= other[3]
+            assert is_beside or is_apart
