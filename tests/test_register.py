@@ -94,7 +94,7 @@ def test_sweeps_take_it_keep_it_and_find_it_again(entry, tmp_path):
 
 def test_figures_draw_it_in_a_look_of_its_own(entry):
     rows = [
-        {"protocol": entry.key, "energy_ratio": 0.5, "random_ratio": 0.1, "epsilon": epsilon}
+        {"protocol": entry.key, "energy_ratio": 0.5, "floor": 0.1, "epsilon": epsilon}
         for epsilon in (1.0, 2.0)
     ]
     look = look_of(entry.key)

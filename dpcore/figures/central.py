@@ -40,17 +40,24 @@ _STARTS = {
 def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Draw every repetition as a dot and the mean as a marker, one line per variant.
 
-    rows: Rows of one setting, with label, protocol, energy_ratio and random_ratio.
+    rows: Rows of one setting, with label, protocol, energy_ratio and floor.
     """
     figure = _lines_of_dots(rows, "label", "energy_ratio", dark=dark)
-    floor = rows[0]["random_ratio"]
+    floor = rows[0]["floor"]
     for level, name, line in (
         (1.0, "exact", {"color": ink(dark), "dash": "dash", "width": 1.5}),
         (floor, "floor", {"color": GREY, "dash": "dot", "width": 2}),
     ):
         figure.add_vline(x=level, line=line)
         figure.add_annotation(
-            x=level, y=1, yref="paper", text=name, showarrow=False, yshift=12, font={"size": 12}
+            x=level,
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            yshift=2,
+            text=name,
+            showarrow=False,
+            font={"size": 12},
         )
     figure.update_xaxes(**ENERGY_AXIS)
     figure.update_layout(margin={"t": 26})
@@ -145,7 +152,8 @@ def _add_dots(
         x=[min(shares) if is_left else max(shares)],
         y=[place],
         mode="text",
-        text=[f"  {mean:.{digits}%}  "],
+        # Plotly collapses usual spaces, which would leave the text on the marker.
+        text=[f"\u00a0\u00a0\u00a0{mean:.{digits}%}\u00a0\u00a0\u00a0"],
         textposition="middle left" if is_left else "middle right",
         cliponaxis=False,
         hoverinfo="skip",

@@ -19,6 +19,7 @@ from dpcore.figures.style import (
     ink,
     log_axis,
     look_of,
+    sparse_ticks,
     values_by,
     vertical_line,
     with_opacity,
@@ -34,10 +35,10 @@ _DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot")
 def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Draw each repetition as a dot and the mean as a marker, one line per protocol.
 
-    rows: Rows of one setting, with protocol, energy_ratio and random_ratio.
+    rows: Rows of one setting, with protocol, energy_ratio and floor.
     """
     order = list(dict.fromkeys(row["protocol"] for row in rows))[::-1]
-    floor = rows[0]["random_ratio"]
+    floor = rows[0]["floor"]
     draws = [(row["energy_ratio"], order.index(row["protocol"])) for row in rows]
     looks = [look_of(key, dark=dark) for key in order]
     means = [fmean(x for x, where in draws if where == place) for place in range(len(order))]
@@ -65,7 +66,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
             "symbol": [look.symbol for look in looks],
             "size": 15,
         },
-        "text": [f"  {mean:.0%}  " for mean in means],
+        "text": [f"\u00a0\u00a0\u00a0{mean:.0%}\u00a0\u00a0\u00a0" for mean in means],
         "textposition": ["middle left" if mean > 0.5 else "middle right" for mean in means],
         "textfont": {"size": 14},
         "cliponaxis": False,
@@ -93,7 +94,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
 
 
 def _level_name(x: float, text: str) -> dict[str, Any]:
-    where = {"x": x, "y": 1, "yref": "paper", "yshift": 12}
+    where = {"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 2}
     return where | {"text": text, "showarrow": False, "font": {"size": 12}}
 
 
@@ -103,29 +104,30 @@ def energy_curves(
     *,
     axis_title: str,
     logarithmic: bool = True,
-    axis_range: tuple[float, float] | None = None,
+    axis_range: Sequence[float] = (),
     marker: float | None = None,
     height: int = 380,
     dark: bool = False,
 ) -> go.Figure:
     """Draw mean captured energy along one field, one line per protocol, with a band over the draws.
 
-    rows: Rows with protocol, energy_ratio, random_ratio and `field`. May be incomplete during a
-        run, and empty if `axis_range` is given.
+    rows: Rows with protocol, energy_ratio, floor and `field`. May be incomplete during a run, and
+        empty if `axis_range` is given. The floor is drawn for the first protocol.
     field: Column on the horizontal axis.
-    axis_range: (float, float). Smallest and largest value of the finished figure. It keeps the axis
-        fixed while rows arrive.
+    axis_range: Smallest and largest value of the finished figure, or all its values, which then
+        get the ticks. They keep the axis fixed while rows arrive.
     marker: Current setting, drawn as a vertical line.
     """
-    values = sorted({float(row[field]) for row in rows})
-    low, high = axis_range or (values[0], values[-1])
+    known = axis_range or sorted({float(row[field]) for row in rows})
+    low, high = known[0], known[-1]
     traces = []
     for key in dict.fromkeys(row["protocol"] for row in rows):
         traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)
     shapes = [horizontal_line(1.0, colour=ink(dark), dash="dash")]
     # Curves rise from the floor to the exact level, so these ends of the lines are free.
     annotations = [_line_name(1.0, "exact PCA", 0)]
-    floors = {v: fmean(found) for v, found in values_by(rows, field, "random_ratio").items()}
+    lead = [row for row in rows if row["protocol"] == rows[0]["protocol"]]
+    floors = {v: fmean(found) for v, found in values_by(lead, field, "floor").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
         shapes.append(horizontal_line(floor, colour=GREY, dash="dot"))
@@ -133,11 +135,13 @@ def energy_curves(
         below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
         annotations.append(_line_name(floor, "floor", 1) | below)
     elif floors:
-        # The floor depends on K, so a figure over K has one floor per value.
+        # Along K, for example, every value has its own floor.
         traces.append(_floor_curve(floors, dark))
     if marker is not None:
         shapes.append(vertical_line(marker, colour=ink(dark), width=1))
-    ticks = log_axis([low, high]) if logarithmic else {}
+    ticks: dict[str, Any] = {}
+    if logarithmic:
+        ticks = sparse_ticks(axis_range) if len(axis_range) > 2 else log_axis([low, high])
     return assemble_figure(
         traces,
         height=height,
@@ -160,7 +164,7 @@ def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
         "mode": "lines+text",
         "name": "Floor",
         "text": [""] * (len(floors) - 1) + ["floor"],
-        "textposition": "bottom left",
+        "textposition": "top left",
         "textfont": {"size": 12, "color": ink(dark)},
         "line": {"color": GREY, "dash": "dot", "width": 2},
         "showlegend": False,

@@ -5,6 +5,7 @@ A colour has one meaning on all pages. Colours are Okabe and Ito's, then two of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -182,6 +183,26 @@ def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
     }
     ticks = sorted({*inside, *ends})
     return ticks, [_format_tick(tick) for tick in ticks]
+
+
+def sparse_ticks(values: Sequence[float]) -> dict[str, Any]:
+    """Return the properties of a logarithmic axis with ticks at given values.
+
+    Values whose label would touch the label of a power of ten, of an end or of a smaller value are
+    omitted.
+    """
+    ends = {min(values), max(values)}
+    spacing = (max(ends) / min(ends)) ** _BETWEEN_LABELS
+    ticks: list[float] = []
+    for value in sorted(values, key=lambda each: (each not in ends, not _is_power(each), each)):
+        if all(not 1 / spacing < value / tick < spacing for tick in ticks):
+            ticks.append(value)
+    ticks.sort()
+    return {"type": "log", "tickvals": ticks, "ticktext": [_format_tick(tick) for tick in ticks]}
+
+
+def _is_power(value: float) -> bool:
+    return math.log10(value).is_integer()
 
 
 def log_axis(values: list[float]) -> dict[str, Any]:

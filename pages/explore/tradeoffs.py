@@ -56,7 +56,7 @@ _SETTINGS = {
 _PUBLISHED = "published choices"
 _MAX_VALUES, _MAX_COMBINATIONS = 30, 6
 _TARGET = 0.9
-_FIGURE_HEIGHT = 560
+_FIGURE_HEIGHT = 400
 _OPENED = "_tradeoffs_opened"
 # Samples per site; larger values are those of all rows.
 _SAMPLES = "20, 50, 100, 200, 500, 1000, 2000, 5000, 10000"
@@ -260,7 +260,7 @@ def _draw_panels(chosen: Sequence[Sweep], rows: RowsOfSweeps) -> None:
             others=dict(zip(others, every[1:], strict=True)),
             axis_title=unit_of(name).name_in(AXES[field].axis),
             logarithmic=AXES[field].logarithmic,
-            axis_range=(values[0], values[-1]),
+            axis_range=values,
             dark=charts.is_dark(),
         )
         _draw_panel(column, name, figure, field, every, is_titled=len(sides) > 1)
@@ -383,7 +383,7 @@ def _draw_bytes(spec: RunSpec, dataset: DatasetStatus, found: RowsOfSweeps) -> N
                 energy_frontier(
                     [point.as_row() for point in rate_points(is_shown)],
                     byte_range=_byte_range(spec, dataset, points),
-                    floor=rows[0]["random_ratio"],
+                    floor=rows[0]["floor"],
                     dark=charts.is_dark(),
                 ),
                 key="tradeoffs_bytes",

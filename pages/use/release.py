@@ -54,7 +54,7 @@ _EXAMPLE_CAP = (2.0, 1e-6)
 _USUAL = (("epsilon", 1.0), ("delta", 1e-6))
 _FOLDER = "_own_projects"
 _MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
-_FIGURE_HEIGHT = 580
+_FIGURE_HEIGHT = 440
 _PLAN_DRAWS, _MOST_ROWS = 2, 10_000_000
 _FILES = ("label.html", "certificate.html", "certificate.json", "components.csv")
 
@@ -377,7 +377,7 @@ def _plan_rows(
                 "protocol": "ag",
                 "epsilon": epsilon,
                 "energy_ratio": float(ratio),
-                "random_ratio": floor,
+                "floor": floor,
             }
 
 

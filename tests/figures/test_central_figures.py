@@ -15,7 +15,7 @@ from dpcore.figures.central import (
 
 
 def variant_row(label, protocol, share):
-    return {"label": label, "protocol": protocol, "energy_ratio": share, "random_ratio": 0.2}
+    return {"label": label, "protocol": protocol, "energy_ratio": share, "floor": 0.2}
 
 
 @pytest.mark.parametrize("dark", [False, True])

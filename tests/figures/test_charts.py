@@ -18,6 +18,7 @@ from dpcore.figures.style import (
     error_range,
     log_ticks,
     look_of,
+    sparse_ticks,
     with_opacity,
 )
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -33,7 +34,7 @@ def rows_at(epsilons=EPSILONS, protocols=tuple(RATIOS), repetitions=2):
             "protocol": protocol,
             "epsilon": epsilon,
             "energy_ratio": RATIOS[protocol][EPSILONS.index(epsilon)] + 0.01 * repetition,
-            "random_ratio": 0.15,
+            "floor": 0.15,
             "repetition": repetition,
         }
         for epsilon in epsilons
@@ -45,7 +46,7 @@ def rows_at(epsilons=EPSILONS, protocols=tuple(RATIOS), repetitions=2):
 @pytest.mark.parametrize("dark", [False, True])
 def test_parts_that_are_taken_as_they_are_pass_plotlys_own_check(dark):
     several_k = [
-        row | {"components": k, "random_ratio": k / 10} for k in (1, 2) for row in rows_at((1.0,))
+        row | {"components": k, "floor": k / 10} for k in (1, 2) for row in rows_at((1.0,))
     ]
     for figure in (
         protocol_dots(rows_at((1.0,)), dark=dark),
@@ -152,9 +153,23 @@ def test_an_axis_says_where_it_ends():
     assert log_ticks([0.09, 100.0])[1] == ["0.1", "1", "10", "100"]
 
 
+def test_ticks_are_at_the_values_of_a_sweep_as_far_as_their_labels_have_space():
+    assert sparse_ticks([1, 2, 4, 8, 16, 32])["tickvals"] == [1, 2, 4, 8, 16, 32]
+    steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    assert sparse_ticks(steps)["ticktext"] == ["0.001", "0.01", "0.1", "1", "10"]
+
+
+def test_the_floor_is_that_of_the_first_protocol_and_not_of_a_random_subspace():
+    """Denoising raises the floor above a random subspace."""
+    rows = [row | {"random_ratio": 0.1, "floor": 0.4} for row in rows_at(protocols=("dpdis",))]
+    rows += [row | {"floor": 0.2} for row in rows_at(protocols=("pooled",))]
+    figure = energy_curves(rows, "epsilon", axis_title="ε")
+    assert levels(figure, "y") == pytest.approx([0.4, 1.0])
+
+
 def test_where_k_is_on_the_axis_every_value_has_its_floor():
     rows = [
-        {"protocol": "dpdis", "components": k, "energy_ratio": 0.5, "random_ratio": k / 10}
+        {"protocol": "dpdis", "components": k, "energy_ratio": 0.5, "floor": k / 10}
         for k in (1, 2, 5)
     ]
     figure = energy_curves(rows, "components", axis_title="K", logarithmic=False)
