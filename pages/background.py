@@ -282,6 +282,8 @@ def _watch(
             show_error(job.error)
         elif job.cancelled.is_set():
             st.caption(f"Cancelled after {n_done} {noun}.")
+        elif n_done > 1:
+            st.caption(f"{n_done:,} {noun}")
     draw(results)
 
 

@@ -12,7 +12,8 @@ from dpcore.figures.style import ink, look_of
 
 Point = tuple[str, float, float]
 
-_COLUMNS = 5
+# Three columns of the smallest titles fit a phone.
+_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
         _COLUMNS,
         subplot_titles=[panel.title for panel in panels],
         shared_yaxes=True,
-        horizontal_spacing=0.02,
-        vertical_spacing=0.12,
+        horizontal_spacing=0.03,
+        vertical_spacing=0.07,
     )
     named: set[str] = set()
     for number, panel in enumerate(panels):
@@ -69,9 +70,9 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.5)
     figure.update_annotations(font={"size": 12, "color": ink(dark)})
     figure.update_layout(
-        height=150 * n_rows + 60,
-        margin={"l": 45, "r": 10, "t": 50, "b": 10},
-        legend={"orientation": "h", "y": 1.12, "x": 0},
+        height=95 * n_rows + 70,
+        margin={"l": 45, "r": 10, "t": 24, "b": 46},
+        legend={"orientation": "h", "y": 0, "yanchor": "top", "x": 0},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
     )

@@ -301,7 +301,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
     yield from _row(
         "abc",
         "ε",
-        "asked ε",
+        "requested ε",
         "epsilon",
         EPSILONS,
         "Captured energy grows with ε; a lower dimension needs less ε.",
@@ -348,7 +348,7 @@ def _dpdispca() -> Iterator[PaperFigure]:
             DELTAS,
             "Captured energy grows with δ: if δ is not too small, utility is good.",
             "grows",
-            "asked δ",
+            "requested δ",
         )
 
 

@@ -137,7 +137,7 @@ def _panels() -> Iterator[Figure2012]:
         title="2012, Figure 2: captured energy against ε, synthetic",
         claim="As ε grows both approach PCA without privacy; at moderate ε PPCA keeps most of the "
         "energy, and the gap to MOD-SuLQ becomes quite large.",
-        axis="asked ε",
+        axis="requested ε",
         field="epsilon",
         values=EPSILONS,
         specs=tuple(

@@ -66,7 +66,7 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
 # The controls below start where the first screen ends.
-_FIGURE_HEIGHT = 560
+_FIGURE_HEIGHT = 430
 
 
 def show(selection: Selection) -> None:
@@ -282,11 +282,11 @@ def _draw_split(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) -
         return
     best = best_split(rows)
     sentence = (
-        f"{best.share:.0%} of ε = {plain(spec.epsilon)} for PCA and the rest for training gives "
-        f"the smallest error: {percent(best.error)}"
+        f"{percent(best.share)} of ε = {plain(spec.epsilon)} for PCA and the rest for training "
+        f"gives the smallest error: {percent(best.error)}"
     )
     st.markdown(f"### {sentence}")
-    ties = ", ".join(f"{share:.0%}" for share in best.close_shares)
+    ties = ", ".join(f"{100 * share:g} %" for share in best.close_shares)
     st.caption(f"Indistinguishable from it: {ties}." if ties else "No other share comes close.")
     figure = share_curve(
         rows,

@@ -190,20 +190,22 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
     exact = statistics.truth(column.values, spec)
     rows = column.unit.of(len(column.values))
     name = notices.escape_markdown(column.name)
-    left, right = st.columns([5, 1], vertical_alignment="center")
+    answer = st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    )
     if spec.kind == HISTOGRAM:
         error = np.abs(release.value - exact).mean()
-        left.markdown(
+        answer.markdown(
             f"### Private counts of {name} are off by {error:.2g} of {rows} on average "
             f"at ε = {plain(spec.epsilon)}"
         )
     else:
         error = release.value - exact
-        left.markdown(
+        answer.markdown(
             f"### The private {spec.kind} of {name} is {release.value:.4g} at "
             f"ε = {plain(spec.epsilon)}; the true one is {exact:.4g}"
         )
-    right.button("New noise", on_click=controls.new_noise)
+    answer.button("New noise", on_click=controls.new_noise)
     outside = statistics.n_outside(column.values, spec)
     st.caption(
         f"{rows}, one run, noise scale {release.noise_scale:.3g}."

@@ -42,6 +42,13 @@ RUNS = {"quick": 3, "as published": 10}
 # Repetitions of a quick run of the 2012 paper's figures.
 _QUICK_2012 = {name: 20 if name == "2012-fig2" else 1 for name in FIGURES_2012}
 _LINEAR_FIELDS = ("intermediate_ratio",)
+_SYMBOLS = {
+    "epsilon": "ε",
+    "delta": "δ",
+    "samples": "N",
+    "sites": "S",
+    "intermediate_ratio": "R",
+}
 # The comparison of claims uses a t test at 0.001; fewer runs detect large differences only.
 _RUNS_FOR_CLAIMS = 5
 _REPAIRED = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
@@ -113,7 +120,8 @@ def _panel_states(_: int) -> tuple[PanelState, ...]:
 def _small_panel(state: PanelState) -> SmallPanel:
     figure = state.figure
     published = [(p.protocol, p.value, p.mean) for p in published_points_of(figure.name)]
-    title = f"{figure.name.removeprefix('fig')} {figure.base.dataset}"
+    number = figure.name.removeprefix("fig").removesuffix(f"-{figure.base.dataset}")
+    title = f"{number.replace('-', '')} {figure.base.dataset}, {_SYMBOLS[figure.field]}"
     return SmallPanel(title, state.means, published, figure.field not in _LINEAR_FIELDS)
 
 
@@ -178,7 +186,7 @@ def _draw_panel(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> None:
         published=points,
         axis_title=figure.axis,
         logarithmic=figure.field not in _LINEAR_FIELDS,
-        axis_range=(figure.values[0], figure.values[-1]),
+        axis_range=figure.values,
         height=440,
         dark=charts.is_dark(),
     )
