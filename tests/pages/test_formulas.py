@@ -1,0 +1,20 @@
+"""Formulas of the pages are Markdown that Streamlit can draw."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "pages" / "formulas"
+_MATH = re.compile(r"\$\$.+?\$\$|\$[^$]+?\$", re.DOTALL)
+# At the beginning of a line Markdown reads these as a list, and the formula as plain text.
+_LIST = re.compile(r"\n\s*(?:[-+*]|\d+[.)])\s")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
+def test_no_line_of_a_formula_begins_a_list(path):
+    formulas = _MATH.findall(path.read_text(encoding="utf-8"))
+    assert formulas
+    assert [each for each in formulas if _LIST.search(each)] == []
