@@ -49,6 +49,8 @@ SEARCHED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 
 _MOST_LEARNERS = 4000
 # Hard cases: the share of the test rows that are nearest to the mean of another class.
 _HARD_SHARE = 0.25
+# Strong factors: the columns that make up this share of the squared loadings.
+_STRONG_SHARE = 0.95
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,17 @@ def _find_hard_cases(
     margin = other - own
     hard: BoolArray = margin <= np.quantile(margin, _HARD_SHARE)
     return hard
+
+
+def count_strong_factors(exact: FloatArray, most: int) -> int:
+    """Return how many columns make up nearly all of the exact first component, at most `most`.
+
+    The other columns have loadings near zero, whose order is that of the noise at every ε.
+
+    exact: shape (n_components, n_features)
+    """
+    shares = np.sort(np.square(exact[0]))[::-1].cumsum() / np.square(exact[0]).sum()
+    return min(most, int(np.searchsorted(shares, _STRONG_SHARE)) + 1)
 
 
 def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: int) -> int:

@@ -23,6 +23,7 @@ from dpcore.experiments.decision import (
     TriedOption,
     asked_spec,
     count_kept_factors,
+    count_strong_factors,
     decide,
     epsilon_of_breach,
     recommended,
@@ -269,7 +270,7 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
     exact = problem.exact_components
     released = [cached.subspaces(spec, run)[spec.protocols[0]] for run in runs]
     if prepared.image_shape is None or prepared.labels is None:
-        n_factors = min(_N_FACTORS, exact.shape[1])
+        n_factors = count_strong_factors(exact, _N_FACTORS)
         counts = [count_kept_factors(each.components, exact, n_factors) for each in released]
         return Utility("Same strongest factors", round(fmean(counts)), n_factors, n_factors)
     subspace = released[0]
@@ -462,7 +463,7 @@ def _draw_meaning(question: Question, options: tuple[Option, ...]) -> None:
                 f"**{option.name.capitalize()}, ε = {option.spec.epsilon:g}.** "
                 f"{utility(option).sentence}. "
                 f"At most {with_data} of 100 attackers accuse a person in the data, "
-                f"and {without} one who is not. {breach} "
+                f"and {without} accuse one who is not. {breach} "
                 f"{bytes_in_words(option.bytes_per_site)} per site, "
                 f"{PROTOCOLS[option.spec.protocols[0]].title}. {trust}"
             )

@@ -17,6 +17,7 @@ from dpcore.experiments.decision import (
     TriedOption,
     asked_spec,
     count_kept_factors,
+    count_strong_factors,
     decide,
     epsilon_of_breach,
     recommended,
@@ -115,6 +116,13 @@ def test_a_factor_is_kept_with_its_sign_and_among_the_strongest():
     assert count_kept_factors(-exact, exact, 3) == 3
     assert count_kept_factors(exact * [1, -1, 1, 1], exact, 3) == 2
     assert count_kept_factors(np.array([[0.6, -0.3, 0.2, 0.7]]), exact, 3) == 2
+
+
+def test_factors_with_almost_no_loading_are_not_counted():
+    """Their order is that of the noise, so more ε did not keep more of them."""
+    assert count_strong_factors(np.array([[0.87, -0.49, 0.04, 0.01, 0.0]]), 10) == 2
+    assert count_strong_factors(np.full((1, 5), 5**-0.5), 10) == 5
+    assert count_strong_factors(np.full((1, 5), 5**-0.5), 3) == 3
 
 
 def test_recognition_of_hard_cases_grows_with_epsilon():
