@@ -14,8 +14,9 @@ from dpcore.pca import Subspace
 N_EXAMPLES = 10
 # Index of the row that is taken of each class: the first 5 of MNIST is hard to read.
 _TURN = 2
-# Data sets whose pictures are ink on paper; others are photographs.
-INK = ("mnist-small", "mnist", "digits")
+# Data sets whose pictures are objects on an empty ground, which is drawn as paper; others are
+# photographs.
+INK = ("mnist-small", "mnist", "digits", "fashion-mnist")
 # Number of columns of a table that are drawn as bars.
 MOST_BARS = 12
 

@@ -46,3 +46,14 @@ def test_titles_of_panels_do_not_overlap_on_a_phone(server, open_page):
             is_beside = right <= other[0] or left >= other[1]
             is_apart = bottom <= other[2] or top >= other[3]
             assert is_beside or is_apart
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "5", "50"])
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_line_of_epsilon_crosses_no_name_of_a_level(server, open_page, width, epsilon):
+    page, _ = open_page(
+        f"{server}/?dataset=digits&repetitions=1&epsilon={epsilon}", width=width, height=768
+    )
+    line = page.locator(".now > path").first.bounding_box()["x"]
+    for left, right, _, _ in page.locator(".curve text.reference").evaluate_all(BOXES):
+        assert not left - 1 < line < right + 1

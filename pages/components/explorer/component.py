@@ -16,7 +16,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, unit_of
+from dpcore.data import DatasetStatus, dataset_status
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import counted, percent
@@ -132,7 +132,6 @@ def _pictures(setting: str, run: int, pictured: Mapping[float, Measured]) -> dic
 def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[str, Any]:
     shape = dataset.image_shape
     height, width = shape or (len(exact.columns), 1)
-    many = dataset.unit.many
     return {
         "setting": setting,
         "kind": "bars" if shape is None else "ink" if dataset.name in INK else "photograph",
@@ -140,11 +139,11 @@ def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[s
         "width": width,
         "names": exact.names,
         "ranks": list(range(1, exact.n_components + 1)),
-        "columns": exact.columns,
+        "columns": [name.replace("_", " ") for name in exact.columns],
         "rows": _encode(exact.rows),
         "components": _encode(exact.components),
         "captions": [
-            f"Original {many} above, rebuilt from private components below",
+            "Originals above, rebuilt from private components below",
             "Exact components above (not private), private below, with |cosine|",
         ],
     }
@@ -197,9 +196,7 @@ def _range(energies: Sequence[float]) -> str:
 
 
 def _floor_in_words(spec: RunSpec, floor: str) -> str:
-    if spec.denoise == "none":
-        source = "noise gives"
-    else:
-        many = unit_of(spec.dataset).many
-        source = f"prior knowledge about {many} gives"
-    return f"With no data at all, {source} {floor}. Exact PCA gives 100 %."
+    # The denoising of a table assumes nothing about its rows.
+    is_informed = spec.denoise != "none" and dataset_status(spec.dataset).image_shape is not None
+    source = "prior knowledge about pictures" if is_informed else "noise"
+    return f"With no data at all, {source} gives {floor}. Exact PCA gives 100 %."

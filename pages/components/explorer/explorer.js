@@ -204,10 +204,17 @@ class Explorer {
       class: "floor-band", d: `M${[...along(0), ...along(2).reverse()].join("L")}Z`,
     }));
     parts.push(make("path", { class: "floor-line", d: `M${along(1).join("L")}` }));
-    text("exact PCA", { class: "reference", x: edge + 6, y: y(1) + 14 * em });
-    text("floor: no data", {
-      class: "reference", x: right, y: y(last[2]) - 5 * em, "text-anchor": "end",
-    });
+    const exact = make("text", { class: "reference", y: y(1) + 14 * em }, "exact PCA");
+    const floor = make("text", { class: "reference" }, "floor: no data");
+    parts.push(exact, floor);
+    // The names are at the free ends of their lines, and leave the end that the slider is at.
+    this.placeNames = (position) => {
+      const isLeft = position < edge + 90 * em, isRight = position > right - 110 * em;
+      exact.setAttribute("x", isLeft ? position + 8 * em : edge + 6);
+      floor.setAttribute("x", isRight ? position - 8 * em : right);
+      floor.setAttribute("y", y(last[2]) - 5 * em);
+      floor.setAttribute("text-anchor", "end");
+    };
   }
 
   drawLine(look, frames, parts) {
@@ -275,6 +282,7 @@ class Explorer {
     if (!this.now) return;
     const { top, bottom, x, y } = this.place;
     const parts = [make("path", { d: `M${x(epsilon)},${top}V${bottom}` })];
+    this.placeNames?.(x(epsilon));
     for (const look of [...this.data.looks].reverse()) {
       const runs = frame?.energies[look.key] ?? [];
       for (const share of runs) {

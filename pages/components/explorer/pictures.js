@@ -108,7 +108,9 @@ class Pictures {
       if (isTable) {
         const list = html("div", "", "names");
         list.append(...this.about.columns.map((name) => {
-          const label = html("span", name);
+          const label = html("span");
+          // Names that are cut keep their end, in which similar names differ.
+          label.append(html("bdi", name));
           label.title = name;
           return label;
         }));
