@@ -33,29 +33,27 @@ def mean_captured(rows: Sequence[Row], protocol: str) -> float:
 
 
 def cca_headline(rows: Sequence[Row], protocol: str) -> str:
-    """Describe in one sentence the captured correlation of a protocol and its setting."""
-    mine = [row for row in rows if row["protocol"] == protocol]
-    shares = [row["correlation_share"] for row in mine]
-    spread = (
-        f" ({percent(min(shares))} to {percent(max(shares))} over {len(shares)} runs)"
-        if len(shares) > 1
-        else ""
-    )
-    first = mine[0]
-    sites = "" if protocol == "pooled" else f" at {counted(first['sites'], 'site')}"
+    """Describe the captured correlation of a protocol in one sentence."""
+    first = rows[0]
     return (
-        f"of the total correlation of the {counted(first['components'], 'best pair')} survives in "
-        f"**{_NOISE_WORDS[protocol]}** at **ε = {first['epsilon']:g}** with {first['samples']:,} "
-        f"rows{sites}{spread}."
+        f"{percent(mean_captured(rows, protocol))} of the total correlation of the "
+        f"{counted(first['components'], 'best pair')} survives at ε = {first['epsilon']:g}"
     )
 
 
 def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
-    """Describe the captured correlation of other protocols and random directions."""
+    """Describe the runs of a protocol, the other protocols and random directions."""
+    mine = [row for row in rows if row["protocol"] == protocol]
+    shares = [row["correlation_share"] for row in mine]
+    sites = "" if protocol == "pooled" else f" at {counted(mine[0]['sites'], 'site')}"
+    setting = (
+        f"{TITLES[protocol]}: {_NOISE_WORDS[protocol]}, {mine[0]['samples']:,} rows{sites}. "
+        f"{counted(len(shares), 'run')}, {percent(min(shares))} to {percent(max(shares))}."
+    )
     others = [key for key in dict.fromkeys(row["protocol"] for row in rows) if key != protocol]
-    parts = [f"{TITLES[key]} keeps {percent(mean_captured(rows, key))}" for key in others]
-    floor = f"random directions {percent(rows[0]['random_share'])}"
-    return f"{', '.join([*parts, floor])}.".replace("random d", "Random d", not others)
+    comparisons = [f"{TITLES[key]} keeps {percent(mean_captured(rows, key))}." for key in others]
+    floor = f"Random directions keep {percent(rows[0]['random_share'])}."
+    return " ".join([setting, *comparisons, floor])
 
 
 def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:

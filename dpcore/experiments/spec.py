@@ -145,7 +145,7 @@ class PrivateSpec(Prepares):
         None, "Rows in all sites together, N", note="Default: all rows",
         low=1, place="first", address="people",
         axis=Axis(
-            "rows per site", "rows at each site", "{:,g} rows a site",
+            "rows per site", "rows at each site", "{:,g} rows per site",
             "20, 50, 100, 200, 350", "people_per_site", whole=True
         ),
     )  # fmt: skip

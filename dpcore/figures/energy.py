@@ -118,8 +118,8 @@ def energy_curves(
         get the ticks. They keep the axis fixed while rows arrive.
     marker: Current setting, drawn as a vertical line.
     """
-    known = axis_range or sorted({float(row[field]) for row in rows})
-    low, high = known[0], known[-1]
+    values = axis_range or sorted({float(row[field]) for row in rows})
+    low, high = values[0], values[-1]
     traces = []
     for key in dict.fromkeys(row["protocol"] for row in rows):
         traces += _curve([row for row in rows if row["protocol"] == key], field, key, dark)

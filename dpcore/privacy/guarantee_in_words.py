@@ -84,10 +84,10 @@ def _headline(guarantee: Guarantee) -> str:
     factor = say_factor(odds_factor(guarantee.epsilon))
     likelier = "likelier" if guarantee.epsilon == 0 else f"more than {factor} times as likely"
     points = say_delta(100 * guarantee.delta)
-    plus = f" (plus at most {points} percentage point{'s' * (points != '1')})"
+    plus = f" δ adds at most {points} percentage point{'s' * (points != '1')}."
     return (
-        f"Nothing anyone could conclude about you becomes {likelier} because your record was used"
-        f"{plus if guarantee.delta else ''}."
+        f"Nothing anyone could conclude about you becomes {likelier} because your record was used."
+        f"{plus if guarantee.delta else ''}"
     )
 
 

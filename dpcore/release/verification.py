@@ -90,7 +90,7 @@ def verify(folder: Path | str) -> CertificateVerdict:
         return CertificateVerdict(
             False, f"{folder}: {error.filename} cannot be read ({error.strerror})."
         )
-    holds = f"{certificate['promise'].removesuffix('.')}, if its assumptions do."
+    holds = f"{certificate['promise'].removesuffix('.')}, if its assumptions hold."
     return CertificateVerdict(True, f"{holds}{_plan_warning(certificate)}")
 
 

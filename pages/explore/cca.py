@@ -29,7 +29,6 @@ from dpcore.experiments.cca_summaries import (
     cca_recipe,
     epsilon_by_rows,
     half_in_words,
-    mean_captured,
 )
 from dpcore.experiments.cca_views import (
     COLUMN_HALVES,
@@ -40,7 +39,7 @@ from dpcore.experiments.cca_views import (
     ViewSource,
 )
 from dpcore.experiments.spec import GIVEN, same_fields
-from dpcore.experiments.summaries import mean_in_words, percent
+from dpcore.experiments.summaries import mean_in_words
 from dpcore.experiments.sweep import Points, cost_of_sweeps
 from dpcore.figures.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.components import people_scatter
@@ -87,7 +86,7 @@ def show(selection: Selection) -> None:
     _charge(spec, runs)
     rows = [row for found in runs.values() for _, row in found]
     with answer:
-        st.markdown(f"### {percent(mean_captured(rows, lead))} {cca_headline(rows, lead)}")
+        st.markdown(f"### {cca_headline(rows, lead)}")
         _show_correlations([found for found, _ in runs[lead]], problem, lead)
         st.caption(cca_comparison(rows, lead))
     directions, projected, curve, promise = st.tabs(["Directions", "Rows", "Along ε", "Guarantee"])

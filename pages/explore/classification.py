@@ -380,7 +380,7 @@ def _show_guarantee(spec: ClassificationSpec) -> None:
         ("PCA", shared.pca_share),
         ("training", shared.training_share),
     )
-    shares = ", ".join(f"{share:.0%} for {stage}" for stage, share in parts if share)
+    shares = ", ".join(f"{percent(share)} for {stage}" for stage, share in parts if share)
     st.markdown(f"ε = {plain(spec.epsilon)} is split: {shares}.")
     total = _total_guarantee(private)
     guarantee.show_card(total, reads_rows_first=private.reads_rows_first)

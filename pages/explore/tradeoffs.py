@@ -299,8 +299,8 @@ def describe(sides: Sides, field: str, others: Sequence[str] = ()) -> str:
     )
     reached = crossing(curves.means(lead), _TARGET) if axis.grows else None
     if reached is not None and reached > first:
-        about = f"{reached:,.0f}" if axis.whole else f"{reached:.2g}"
-        sentence += f" It reaches {percent(_TARGET)} at about {axis.title} = {about}."
+        about = axis.describe(round(reached) if axis.whole else float(f"{reached:.2g}"))
+        sentence += f" It reaches {percent(_TARGET)} at about {unit.name_in(about)}."
     for name, theirs in zip(others, sides[1:], strict=True):
         sentence += _difference(name, curves, Curves(theirs, field), lead, field)
     return sentence

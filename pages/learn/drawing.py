@@ -60,7 +60,7 @@ def show(selection: Selection) -> None:
         DATASET, "Draw yourself in", "exact components, and results compared with exact ones"
     )
     st.title(
-        f"At ε = {plain(budget.epsilon)} an attacker gives your drawing {view['belief']}; "
+        f"At ε = {plain(budget.epsilon)} the attacker is {view['belief']} sure of your drawing; "
         f"guessing among ten gives {percent(1 / N_CANDIDATES)}"
     )
     navigation.link_to_parts("drawing")

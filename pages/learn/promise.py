@@ -153,7 +153,7 @@ def _show_attackers(promised: Guarantee, budget: PrivacyBudget) -> None:
         5,
         key="promise_false_alarms",
         bind="query-params",
-        help="An attacker who accuses more readily catches more people, and wrongs more.",
+        help="An attacker who accuses more readily catches more people, and wrongly accuses more.",
     )
     caught = math.ceil(100 * (1 - gaussian_trade_off(false_alarms / 100, mu_of(promised))) - 1e-6)
     st.markdown(

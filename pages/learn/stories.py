@@ -81,7 +81,7 @@ def _link_to_story(name: str, label: str) -> None:
 
 
 def _show_lesson() -> None:
-    lesson = st.expander(f"A lesson of {sum(minutes for _, minutes, _ in LESSON)} minutes")
+    lesson = st.expander(f"A {sum(minutes for _, minutes, _ in LESSON)}-minute lesson")
     for number, (goal, minutes, task) in enumerate(LESSON, 1):
         with lesson.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{number}.** {minutes} min", width=90)

@@ -134,12 +134,17 @@ def summarize_panels(states: Sequence[PanelState]) -> str:
     closeness = ""
     if compared:
         largest = max(comparison.largest for comparison in compared)
-        closeness = f" Our curves match the published ones to within **{largest:.3f}**."
+        closeness = f" Our curves match the published ones to within **{_points(largest)}**."
     agree = sum(state.agrees is True for state in ran)
     return (
-        f"**{len(ran)} of {len(states)}** panels were run. Every claim of the paper holds on "
-        f"**{agree}** of them.{closeness}"
+        f"Panels run here: **{len(ran)} of {len(states)}**. All claims of the paper hold on "
+        f"**{agree}**.{closeness}"
     )
+
+
+def _points(difference: float) -> str:
+    """Return a difference of two shares in percentage points."""
+    return f"{100 * difference:.1f} points"
 
 
 # ---- one panel of the DPdisPCA paper
@@ -207,10 +212,14 @@ def _comparison(figure: PaperFigure, rows: Sequence[Row]) -> str:
     at = compared.at
     part = " Only a part of this data set is on this machine." if compared.is_part else ""
     return (
-        f"{compared.largest:.3f} is the largest difference from {compared.points} published means: "
-        f"{compared.live_mean:.3f} against {at.mean:.3f} ({PROTOCOLS[at.protocol].title}, "
-        f"{figure.axis.partition(',')[0]} {at.value:g}).{part}"
+        f"Our {compared.points} means match the published ones to within "
+        f"{_points(compared.largest)}.{part} The farthest: {100 * compared.live_mean:.1f} % "
+        f"against {100 * at.mean:.1f} % ({PROTOCOLS[at.protocol].title}, {_at(figure, at.value)})."
     )
+
+
+def _at(figure: PaperFigure, value: float) -> str:
+    return f"{_SYMBOLS[figure.field]} = {value:,g}"
 
 
 def _verdicts(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> list[tuple[str, ClaimVerdict]]:

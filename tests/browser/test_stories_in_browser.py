@@ -42,9 +42,9 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
 @pytest.mark.parametrize("name", [goal for goal, *_ in LESSON if goal in STORIES])
 def test_a_lesson_link_opens_its_story(server, page, name):
     page.goto(f"{server}/stories")
-    page.locator("summary").filter(has_text="A lesson of").wait_for()
+    page.locator("summary").filter(has_text="-minute lesson").wait_for()
     settle(page)
-    page.locator("summary").filter(has_text="A lesson of").click()
+    page.locator("summary").filter(has_text="-minute lesson").click()
     page.locator("details").get_by_role("link", name=STORIES[name].title).click()
     page.get_by_text(STORIES[name].question).wait_for()
     assert page.url.endswith(f"/stories?story={name}")

@@ -33,7 +33,7 @@ def test_picture_caption_and_title_follow_epsilon(open_page):
     assert likeness(component(at, "drawing")) < 0.8
     for epsilon, belief in ((0.1, "10 %"), (50.0, "over 99.9 %")):
         at.select_slider(key="epsilon").set_value(epsilon).run()
-        assert f"gives your drawing {belief};" in at.title[0].value
+        assert f"is {belief} sure of your drawing;" in at.title[0].value
         assert component(at, "drawing")["private"]["caption"].endswith(f"yours {belief}")
     assert likeness(component(at, "drawing")) > 0.99
 

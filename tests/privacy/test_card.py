@@ -47,7 +47,7 @@ def test_published_noise_at_one():
     card = describe(published(1.0))
     assert card.headline == (
         "Nothing anyone could conclude about you becomes more than 2.3 times as likely because "
-        "your record was used (plus at most 1 percentage point)."
+        "your record was used. δ adds at most 1 percentage point."
     )
     rows = values(published(1.0))
     assert rows["Requested"] == "ε = 1, δ = 0.01"
