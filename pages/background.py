@@ -23,7 +23,8 @@ from pages.components.notices import escape_markdown
 # BLAS uses one thread per job, so two jobs use both processors of a small server.
 _WORKERS = 2
 _MAX_FINISHED = 32
-_POLL_SECONDS = 0.5
+# Time between two looks at a job, and at least this time per session that watches the job.
+_POLL_SECONDS, _POLL_SECONDS_PER_SESSION = 0.5, 0.05
 _LOOK_SECONDS = 0.02
 _SECONDS_UNSEEN = 10.0
 # Jobs take turns, so that a new one gets its first results while long ones are running.
@@ -259,7 +260,8 @@ def poll(job: Job, draw: Callable[[], None]) -> None:
             st.rerun()
 
     if job.is_running:
-        st.fragment(draw_and_stop, run_every=_POLL_SECONDS)()
+        seconds = max(_POLL_SECONDS, _POLL_SECONDS_PER_SESSION * len(job.watchers))
+        st.fragment(draw_and_stop, run_every=seconds)()
     else:
         draw()
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpcore.data import DatasetStatus, list_datasets
+from dpcore.data import DatasetStatus
 from dpcore.data.dataset import read_limits, written_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.splits import MOST_SITES
@@ -33,6 +33,7 @@ from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.teaching.algorithm1 import FORMER_STEPS
+from pages import cached
 from pages.components import notices
 
 # The six controls of every analysis, in the order of the sidebar.
@@ -281,7 +282,7 @@ def defaults(dataset: DatasetStatus) -> dict[str, Any]:
 
 def numeric_datasets() -> tuple[DatasetStatus, ...]:
     """Return the data sets on which PCA can run, including the visitor's own table."""
-    found = tuple(each for each in list_datasets() if each.default_components is not None)
+    found = tuple(each for each in cached.dataset_statuses() if each.default_components is not None)
     own = st.session_state.get("_own_status")
     return found if own is None else (*found, own)
 

@@ -32,7 +32,7 @@ TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Ow
 # One protocol takes more than half a second a run from this size on.
 _LARGE_FEATURES = 256
 # Runs of which pictures are sent to the browser, and fewer for large pictures.
-_PICTURED_RUNS, _PICTURED_LARGE_RUNS = 8, 3
+_PICTURED_RUNS, _PICTURED_LARGE_RUNS = 5, 3
 # The curve is finished later if a visitor leaves and comes back.
 _SECONDS_UNSEEN = 5.0
 _WIDEST_INTERVAL = 0.9

@@ -22,7 +22,7 @@ def delivered(at, name: str):
     elements = at.get("bidi_component")
     for element in elements:
         if name in element.proto.id:
-            return json.loads(element.proto.json)[0]
+            return json.loads(element.proto.bytes)
     raise AssertionError(f"no {name} among {len(elements)} elements")
 
 

@@ -1,15 +1,18 @@
 """The explorer: headline, pictures and curve that follow ε in the browser without the server.
 
-Four elements share their data in the browser: the explorer, the numbers, the exact pictures, and
-the private pictures of each run. Streamlit sends an element again only if its data changed, so that
-a new ε does not send the pictures again.
+Four kinds of elements share their data in the browser: the explorer, the numbers, the exact
+pictures, and the private pictures of each run. Streamlit sends an element again only if its data
+changed, so that a new ε does not send the pictures again. Data are encoded once for all visitors:
+Streamlit itself would encode them twice in every run of the script.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import counted, percent
@@ -54,6 +58,7 @@ _explorer = st.components.v2.component(
     js=_read("pictures.js", "explorer.js", "control.js", "mount.js"),
 )
 _deliver = st.components.v2.component("explorer_data", js=_read("deliver.js"))
+_encoded: OnceCache[bytes] = OnceCache(None, keep=512, most_bytes=16 * 1024**2)
 
 
 def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> bool:
@@ -89,18 +94,22 @@ def deliver(
     """
     setting = setting_of(spec)
     ordered = sorted(frames, key=lambda frame: frame.epsilon)
+
+    def hand(name: str, *version: Hashable, make: Callable[[], dict[str, Any]]) -> None:
+        # The name of the data set leads to the cache of a visitor's own table.
+        key = (name, spec.dataset, setting, *version)
+        encoded = _encoded(*key, make=lambda: json.dumps(make()).encode())
+        _deliver(key=f"explorer_{name}", data=encoded)
+
     with st.container(key="explorer_data", height=1, border=False):
-        _deliver(key="explorer_exact", data=[_exact(dataset, exact, setting)])
+        hand("exact", make=lambda: _exact(dataset, exact, setting))
         for run, pictured in _by_run(ordered).items():
-            _deliver(key=f"explorer_run_{run}", data=[_pictures(setting, run, pictured)])
-        numbers = {
-            "setting": setting,
-            "epsilons": _EPSILONS,
-            "looks": [_look(key) for key in spec.protocols],
-            "frames": [_numbers(spec, frame) for frame in ordered],
-            "count": count,
-        }
-        _deliver(key="explorer_numbers", data=[numbers])
+            hand(f"run_{run}", *pictured, make=partial(_pictures, setting, run, pictured))
+        results = tuple(
+            (frame.epsilon, *((each.protocol, each.run) for each in frame.results))
+            for frame in ordered
+        )
+        hand("numbers", results, count, make=lambda: _all_numbers(spec, ordered, count))
 
 
 def setting_of(spec: RunSpec) -> str:
@@ -157,6 +166,16 @@ def _look(key: str) -> dict[str, str]:
     look = look_of(key)
     return {"key": key, "label": look.label, "colour": look.colour, "symbol": look.symbol,
             "dash": look.dash}  # fmt: skip
+
+
+def _all_numbers(spec: RunSpec, frames: Sequence[Frame], count: str) -> dict[str, Any]:
+    return {
+        "setting": setting_of(spec),
+        "epsilons": _EPSILONS,
+        "looks": [_look(key) for key in spec.protocols],
+        "frames": [_numbers(spec, frame) for frame in frames],
+        "count": count,
+    }
 
 
 def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
