@@ -29,8 +29,10 @@ _LOOK_SECONDS = 0.02
 _SECONDS_UNSEEN = 10.0
 # Jobs take turns, so that a new one gets its first results while long ones are running.
 _SLICE_SECONDS = 0.3
-# Longest pause of a job for page runs; it then works for one slice.
-_PAUSE_SECONDS = 0.3
+# Longest pause of a job for page runs. It then works for a short slice, so that the job still ends
+# while a class moves its sliders.
+_PAUSE_SECONDS = 1.0
+_SHORT_SLICE_SECONDS = 0.1
 
 
 class Job:
@@ -102,7 +104,7 @@ class Job:
         if self._iterator is None:
             self._iterator = iter(self._make())
         may_pause = self._pause()
-        until = time.monotonic() + _SLICE_SECONDS
+        until = time.monotonic() + (_SLICE_SECONDS if may_pause else _SHORT_SLICE_SECONDS)
         for result in self._iterator:
             self.results.append(result)
             now = time.monotonic()
