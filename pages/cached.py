@@ -6,12 +6,13 @@ used for shared results, because one browser message empties them for all visito
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -21,6 +22,7 @@ from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import CATALOG, entry_of
 from dpcore.experiments.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.engine import one_blas_thread
 from dpcore.experiments.kept_moments import load_or_compute
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, floor_of, run_repetitions
@@ -33,7 +35,11 @@ from dpcore.experiments.rebuilt_rows import (
 from dpcore.experiments.spec import ProblemKey
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
-from dpcore.spectra import align_signs
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.pca.settings import sites_that_answer
+from dpcore.privacy import Guarantee
+from dpcore.spectra import align_signs, captured_energy
+from dpcore.streams import Repetition
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +76,14 @@ def cached(
         return call
 
     return decorate
+
+
+_encoded: OnceCache[bytes] = OnceCache(None, keep=512, most_bytes=16 * _MEGABYTE)
+
+
+def encode(*key: Hashable, make: Callable[[], dict[str, Any]]) -> bytes:
+    """Return the JSON of make(), encoded once per key for all sessions."""
+    return _encoded(*key, make=lambda: json.dumps(make()).encode())
 
 
 # ---- data sets and moments
@@ -166,7 +180,9 @@ def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:
-    return draw_subspaces([spec], problems(spec.problem_key(repetition)), repetition)[0]
+    problem = problems(spec.problem_key(repetition))
+    with one_blas_thread():
+        return draw_subspaces([spec], problem, repetition)[0]
 
 
 _subspaces = OnceCache(_draw, keep=256, most_bytes=24 * _MEGABYTE)
@@ -243,7 +259,6 @@ class ExactPictures:
 class Measured:
     """Result of one run of one protocol at one ε, small enough to keep many.
 
-    floor: Least, mean and largest captured energy of the same pipeline without data.
     pictures: None if the run is not pictured.
     """
 
@@ -251,26 +266,55 @@ class Measured:
     protocol: str
     run: int
     energy: float
-    floor: tuple[float, float, float]
     exact_epsilon: float
     pictures: PrivatePictures | None
+
+
+@dataclass(frozen=True)
+class MeasuredFloor:
+    """Least, mean and largest captured energy of the same pipeline without data, at one ε."""
+
+    epsilon: float
+    least: float
+    mean: float
+    greatest: float
 
 
 def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
     one = one_run(spec, protocol)
-    row = rows_of_run(one, run)[0]
-    # The row has computed this floor already; the problem keeps its runs.
-    without_data = floor_of(one, problems)[protocol]
-    return Measured(
-        spec.epsilon,
-        protocol,
-        run,
-        row["energy_ratio"],
-        (min(without_data.runs), without_data.mean, max(without_data.runs)),
-        row["exact_epsilon"],
-        _private_pictures(one, run) if pictured else None,
-    )
+    energy, exact_epsilon = _measure(one, run)
+    pictures = _private_pictures(one, run) if pictured else None
+    return Measured(spec.epsilon, protocol, run, energy, exact_epsilon, pictures)
+
+
+@cached(20_000, megabytes=8)
+def _measure(spec: RunSpec, run: int) -> tuple[float, float]:
+    """Return captured energy relative to exact PCA, and the exact ε."""
+    (subspace,) = subspaces(spec, run).values()
+    problem = problems(spec.problem_key(run))
+    energy = captured_energy(subspace.components, problem.reference)
+    optimum = float(problem.optimum[len(subspace.components) - 1])
+    return energy / optimum, subspace.guarantee.epsilon
+
+
+def measure_floor(spec: RunSpec, protocol: str) -> MeasuredFloor:
+    """Return the floor of one protocol. The problem keeps its runs."""
+    floor = floor_of(one_run(spec, protocol), problems)[protocol]
+    return MeasuredFloor(spec.epsilon, min(floor.runs), floor.mean, max(floor.runs))
+
+
+@cached(512)
+def guarantees(spec: RunSpec) -> dict[str, Guarantee]:
+    """Return the guarantee of each protocol's first run, without drawing noise."""
+    problem = problems(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    sites = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
+    n_samples = problem.moments.n_samples[list(sites)].tolist()
+    n_features = problem.moments.n_features
+    return {
+        key: PROTOCOLS[key].guarantee(settings, n_samples, n_features) for key in spec.protocols
+    }
 
 
 @cached(2000, megabytes=32)

@@ -21,7 +21,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
 from pages import background, cached, controls, navigation
-from pages.cached import ExactPictures, Measured
+from pages.cached import ExactPictures, Measured, MeasuredFloor
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
 from pages.controls import Selection
@@ -94,22 +94,31 @@ def _hand_over(
     job.touch()
     if job.error is not None:
         background.show_error(job.error)
+    results = list(job.results)
+    floors = {each.epsilon: each for each in results if isinstance(each, MeasuredFloor)}
+    runs = [each for each in results if isinstance(each, Measured)]
     found: dict[float, dict[tuple[str, int], Measured]] = {}
-    for each in (*here, *job.results):
+    for each in (*here, *runs):
         found.setdefault(each.epsilon, {})[each.protocol, each.run] = each
     lead = selection.spec.protocols[0]
     frames = [
-        Frame(epsilon, tuple(results[name] for name in sorted(results, key=lambda each: each[1])))
-        for epsilon, results in found.items()
-        if (lead, 0) in results
+        Frame(
+            epsilon,
+            tuple(measured[name] for name in sorted(measured, key=lambda each: each[1])),
+            floors.get(epsilon),
+        )
+        for epsilon, measured in found.items()
+        if (lead, 0) in measured
     ]
-    n_done, total = len(job.results), job.total
-    count = f"{n_done} of {total} runs" if was_running else ""
+    count = f"{len(runs)} of {job.total} runs" if was_running else ""
     deliver(selection.spec, selection.dataset, frames, exact, count)
 
 
-def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured]:
-    """Run every protocol at every ε: coarse points first, then the others, then more runs."""
+def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured | MeasuredFloor]:
+    """Run every protocol at every ε: coarse points first, then the others, floors, and more runs.
+
+    Floors take as long as several runs.
+    """
     first = specs[0]
     lead, *others = first.protocols
     at = EPSILONS.index(first.epsilon)
@@ -117,6 +126,7 @@ def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured]:
     fine = [each for each in specs if each not in coarse]
     for key in first.protocols:
         yield _measure(first, key, 0)
+    yield cached.measure_floor(first, lead)
     if is_large:
         groups = [(coarse[1:], (lead,)), (fine, (lead,)), ((*coarse[1:], *fine), others)]
     else:
@@ -125,6 +135,8 @@ def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured]:
         for spec in group:
             for key in keys:
                 yield _measure(spec, key, 0)
+    for spec in specs[1:]:
+        yield cached.measure_floor(spec, lead)
     for run in range(1, first.repetitions):
         for spec in specs:
             for key in first.protocols:
@@ -192,9 +204,9 @@ def _draw_tabs(selection: Selection) -> None:
 
 
 def _draw_guarantees(spec: RunSpec) -> None:
-    for key, subspace in cached.subspaces(spec).items():
+    for key, its_guarantee in cached.guarantees(spec).items():
         st.markdown(f"**{PROTOCOLS[key].title}**")
-        guarantee.summarize(subspace.guarantee, reads_rows_first=spec.reads_rows_first)
+        guarantee.summarize(its_guarantee, reads_rows_first=spec.reads_rows_first)
 
 
 def _draw_messages(spec: RunSpec) -> None:

@@ -54,6 +54,7 @@ def test_all_epsilons_arrive_with_floor_pictures_and_range(open_page):
     frames = {frame["epsilon"]: frame for frame in numbers["frames"]}
     assert len(frames) == len(numbers["epsilons"]) == 15
     assert all(len(frame["energies"]["dpdis"]) == 2 for frame in frames.values())
+    assert all(frame["floor"] for frame in frames.values())
     least, mean, most = frames[1.0]["floor"]
     assert 0 < least <= mean <= most < 1
     assert "With no data at all" in frames[1.0]["floorText"]
@@ -131,6 +132,16 @@ def test_a_table_is_drawn_as_named_columns(open_page):
     assert exact["kind"] == "bars"
     assert len(exact["columns"]) == 8 and "worst radius" in exact["columns"]
     assert {"malignant", "benign"} == set(exact["names"])
+
+
+@pytest.mark.parametrize("dropped_sites", [0, 2])
+def test_guarantees_without_a_draw_are_those_of_the_runs(dropped_sites):
+    spec = RunSpec(
+        dataset="digits", protocols=("dpdis", "pooled", "local", "full", "sequential"),
+        sites=5, components=5, dropped_sites=dropped_sites,
+    )  # fmt: skip
+    drawn = {key: each.guarantee for key, each in cached.subspaces(spec).items()}
+    assert cached.guarantees(spec) == drawn
 
 
 def test_runs_of_two_protocols_do_not_depend_on_each_other():

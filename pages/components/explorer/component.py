@@ -8,7 +8,6 @@ Streamlit itself would encode them twice in every run of the script.
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
-from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.rebuilt_rows import INK
 from dpcore.experiments.summaries import counted, percent
@@ -28,7 +26,7 @@ from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
-from pages.cached import ExactPictures, Measured
+from pages.cached import ExactPictures, Measured, MeasuredFloor, encode
 from pages.controls import plain
 
 _KEY = "explorer"
@@ -40,10 +38,12 @@ class Frame:
     """Results of all protocols at one ε.
 
     results: One per protocol and run, in the order of runs.
+    floor: Floor of the first protocol; None until it is computed.
     """
 
     epsilon: float
     results: tuple[Measured, ...]
+    floor: MeasuredFloor | None = None
 
 
 def _read(*names: str) -> str:
@@ -58,7 +58,6 @@ _explorer = st.components.v2.component(
     js=_read("pictures.js", "explorer.js", "control.js", "mount.js"),
 )
 _deliver = st.components.v2.component("explorer_data", js=_read("deliver.js"))
-_encoded: OnceCache[bytes] = OnceCache(None, keep=512, most_bytes=16 * 1024**2)
 
 
 def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> bool:
@@ -98,15 +97,14 @@ def deliver(
     def hand(name: str, *version: Hashable, make: Callable[[], dict[str, Any]]) -> None:
         # The name of the data set leads to the cache of a visitor's own table.
         key = (name, spec.dataset, setting, *version)
-        encoded = _encoded(*key, make=lambda: json.dumps(make()).encode())
-        _deliver(key=f"explorer_{name}", data=encoded)
+        _deliver(key=f"explorer_{name}", data=encode(*key, make=make))
 
     with st.container(key="explorer_data", height=1, border=False):
         hand("exact", make=lambda: _exact(dataset, exact, setting))
         for run, pictured in _by_run(ordered).items():
             hand(f"run_{run}", *pictured, make=partial(_pictures, setting, run, pictured))
         results = tuple(
-            (frame.epsilon, *((each.protocol, each.run) for each in frame.results))
+            (frame.epsilon, frame.floor, *((each.protocol, each.run) for each in frame.results))
             for frame in ordered
         )
         hand("numbers", results, count, make=lambda: _all_numbers(spec, ordered, count))
@@ -184,7 +182,7 @@ def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
         key: [round(each.energy, 4) for each in frame.results if each.protocol == key]
         for key in spec.protocols
     }
-    floor = next(each.floor for each in frame.results if each.protocol == lead)
+    floor = frame.floor
     number = percent(sum(energies[lead]) / len(energies[lead]))
     exact = next(each.exact_epsilon for each in frame.results if each.protocol == lead)
     requested, holds = plain(frame.epsilon), say_number(exact)
@@ -197,12 +195,13 @@ def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
     return {
         "epsilon": frame.epsilon,
         "energies": energies,
-        "floor": [round(share, 4) for share in floor],
+        "floor": floor and [round(share, 4) for share in (floor.least, floor.mean, floor.greatest)],
         "number": number,
         "range": _range(energies[lead]) + exact_epsilon,
-        "floorText": _floor_in_words(spec, percent(floor[1])),
-        "alt": f"Captured energy at ε = {requested}: {', '.join(means)}; floor "
-        f"{percent(floor[1])}; exact PCA 100 %.",
+        "floorText": _floor_in_words(spec, floor),
+        "alt": f"Captured energy at ε = {requested}: {', '.join(means)}; "
+        + (f"floor {percent(floor.mean)}; " if floor else "")
+        + "exact PCA 100 %.",
     }
 
 
@@ -214,8 +213,10 @@ def _range(energies: Sequence[float]) -> str:
     return f"{runs}, {least} each." if least == most else f"{runs}, {least} to {most}."
 
 
-def _floor_in_words(spec: RunSpec, floor: str) -> str:
+def _floor_in_words(spec: RunSpec, floor: MeasuredFloor | None) -> str:
+    if floor is None:
+        return "The floor is being computed. Exact PCA gives 100 %."
     # The denoising of a table assumes nothing about its rows.
     is_informed = spec.denoise != "none" and dataset_status(spec.dataset).image_shape is not None
     source = "prior knowledge about pictures" if is_informed else "noise"
-    return f"With no data at all, {source} gives {floor}. Exact PCA gives 100 %."
+    return f"With no data at all, {source} gives {percent(floor.mean)}. Exact PCA gives 100 %."

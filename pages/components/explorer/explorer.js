@@ -81,7 +81,7 @@ class Explorer {
     const lead = this.data?.looks[0].key;
     const isReadable = ({ value }) => {
       const frame = this.frames.get(value);
-      return frame && mean(frame.energies[lead]) > frame.floor[1] + READABLE;
+      return frame?.floor && mean(frame.energies[lead]) > frame.floor[1] + READABLE;
     };
     const index = this.epsilons.findIndex(isReadable);
     return Math.max(0, index - 1);
@@ -186,34 +186,37 @@ class Explorer {
         text(label, { x: x(value), y: bottom + 21 * em, "text-anchor": "middle" });
       }
     }
-    if (frames.length) this.drawReferences(frames, parts, text);
+    if (frames.length) this.drawReferences(frames, parts);
     for (const look of [...this.data.looks].reverse()) this.drawLine(look, frames, parts);
     this.now = make("g", { class: "now" });
     this.svg.replaceChildren(...parts, this.now, ...(isNamed ? this.names(frames) : []));
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   }
 
-  drawReferences(frames, parts, text) {
+  drawReferences(frames, parts) {
     const { right, width, x, y, em, edge } = this.place;
     parts.push(make("path", { class: "exact-line", d: `M${edge},${y(1)}H${width}` }));
-    const first = frames[0].floor, last = frames.at(-1).floor;
-    const along = (k) => [
-      [edge, y(first[k])], ...frames.map((f) => [x(f.epsilon), y(f.floor[k])]), [width, y(last[k])],
-    ];
-    parts.push(make("path", {
-      class: "floor-band", d: `M${[...along(0), ...along(2).reverse()].join("L")}Z`,
-    }));
-    parts.push(make("path", { class: "floor-line", d: `M${along(1).join("L")}` }));
     const exact = make("text", { class: "reference", y: y(1) + 14 * em }, "exact PCA");
     const floor = make("text", { class: "reference" }, "floor: no data");
-    parts.push(exact, floor);
+    parts.push(exact);
+    const known = frames.filter((frame) => frame.floor);
+    if (known.length) {
+      const first = known[0].floor, last = known.at(-1).floor;
+      const along = (k) => [
+        [edge, y(first[k])], ...known.map((f) => [x(f.epsilon), y(f.floor[k])]), [width, y(last[k])],
+      ];
+      parts.push(make("path", {
+        class: "floor-band", d: `M${[...along(0), ...along(2).reverse()].join("L")}Z`,
+      }));
+      parts.push(make("path", { class: "floor-line", d: `M${along(1).join("L")}` }), floor);
+      floor.setAttribute("y", y(last[2]) - 5 * em);
+      floor.setAttribute("text-anchor", "end");
+    }
     // The names are at the free ends of their lines, and leave the end that the slider is at.
     this.placeNames = (position) => {
       const isLeft = position < edge + 90 * em, isRight = position > right - 110 * em;
       exact.setAttribute("x", isLeft ? position + 8 * em : edge + 6);
       floor.setAttribute("x", isRight ? position - 8 * em : right);
-      floor.setAttribute("y", y(last[2]) - 5 * em);
-      floor.setAttribute("text-anchor", "end");
     };
   }
 
@@ -243,7 +246,8 @@ class Explorer {
     if (whole.length < 3) return [];
     const { x, y, em } = this.place;
     const gap = (frame) => {
-      const shares = [...looks.map(({ key }) => mean(frame.energies[key])), 1, frame.floor[1]];
+      const shares = [...looks.map(({ key }) => mean(frame.energies[key])), 1];
+      if (frame.floor) shares.push(frame.floor[1]);
       shares.sort((a, b) => a - b);
       return Math.min(...shares.slice(1).map((share, k) => share - shares[k]));
     };
