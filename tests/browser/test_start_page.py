@@ -190,7 +190,7 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     def choose(name: str, option: str) -> None:
         page.locator(f".stSidebar .st-key-{name} input").click()
         page.get_by_role("option", name=option, exact=True).click()
-        settle(page)
+        settle(page, until_full=False)
 
     def move(name: str, value: str) -> None:
         """Move a slider to a value with the arrow keys, without a pause."""
@@ -204,7 +204,7 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
             is_above = float(shown or 0) > float(value)
             page.keyboard.press("ArrowLeft" if is_above else "ArrowRight")
         assert shown == value
-        settle(page)
+        settle(page, until_full=False)
 
     choose("dataset", "digits")
     choose("algorithm", "DPdisPCA")
@@ -212,6 +212,7 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     move("delta", "0.00001")
     move("sites", "10")
     move("intermediate", "20")
+    settle(page)
     command = [sys.executable, "-m", "dpcore", "run", "--dataset", "digits", "--protocol", "dpdis"]
     command += ["--epsilon", "0.5", "--delta", "1e-5", "--sites", "10", "--intermediate-dim", "20"]
     command += ["--repetitions", "10", "--json"]
