@@ -1,6 +1,6 @@
 """Audit cases of CAPE and secure sum, as seen by the aggregator and by a participating site.
 
-Messages come from rounds as the sites run them (`dpcore.pca.protocols.masked.masked_round`). The
+Messages come from rounds as the sites run them (`dpcore.pca.protocols.cape.masked_round`). The
 adversary knows the masks and noise of the sites that collude with it.
 """
 
@@ -38,16 +38,15 @@ from dpcore.audit_cases.protocol_cases import (
 from dpcore.cca import distributed_cca
 from dpcore.cca.canonical import joint_noise
 from dpcore.pca import ReleaseSettings
-from dpcore.pca.protocols.masked import (
+from dpcore.pca.protocols.cape import (
     MaskedRound,
     guarantee_of_masked_sites,
-    guarantee_of_summands,
     honest_sites,
     masked_mean_round,
     masked_round,
-    noise_of_summands,
     release_scales,
 )
+from dpcore.pca.protocols.secure_sum import guarantee_of_summands, noise_of_summands
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Adversary, CapeScales, Guarantee, mean_weight
 from dpcore.privacy.audit import AuditCase, Statistic

@@ -43,8 +43,8 @@ from dpcore.data import Dataset, prepare
 from dpcore.pca import Draw, ReleaseSettings, Subspace, site_message
 from dpcore.pca.assessment import off_diagonal_sigma
 from dpcore.pca.protocols.distributed import all_noisy_means
+from dpcore.pca.protocols.ppca import PpcaRelease, draw_ppca
 from dpcore.pca.protocols.protocol import Kind, Protocol, Where
-from dpcore.pca.protocols.trusted_holder import PpcaRelease, draw_ppca
 from dpcore.pca.site import centre_of_sphere, noise_scales
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget, mean_weight
 from dpcore.privacy.audit import AuditCase, Sampler, Statistic

@@ -33,9 +33,9 @@ from dpcore.experiments.problem import (
 )
 from dpcore.experiments.spec import ProblemKey
 from dpcore.pca import Subspace
+from dpcore.pca.protocols.ppca import draw_ppca
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.protocols.trusted_holder import draw_ppca
 from dpcore.spectra import SiteRows, captured_energy, site_moments
 from dpcore.streams import Purpose, Repetition
 

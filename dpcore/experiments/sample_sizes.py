@@ -27,7 +27,7 @@ from dpcore.experiments.sample_bounds import (
 from dpcore.experiments.sweep import Sweep
 from dpcore.mechanisms import sample_vector_bingham, symmetric_gaussian_noise
 from dpcore.params import param
-from dpcore.pca.protocols.trusted_holder import modsulq_sigma
+from dpcore.pca.protocols.central import modsulq_sigma
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import leading_eigenpairs
 from dpcore.streams import Purpose, stream

@@ -205,7 +205,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "verdict-on-chains-unsaid",
         "PPCA's verdict depends on the rows",
-        "dpcore/pca/protocols/trusted_holder.py",
+        "dpcore/pca/protocols/ppca.py",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
         "_OF_CHAINS = (Assumption.EXACT_DRAWS,)",
         ("tests/experiments/test_assumptions.py", "tests/pca"),
@@ -319,7 +319,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "ppca-without-its-half",
         "the exponential mechanism halves epsilon",
-        "dpcore/pca/protocols/trusted_holder.py",
+        "dpcore/pca/protocols/ppca.py",
         "concentration = n_samples * epsilon / (2 * row_norm_bound**2)",
         "concentration = n_samples * epsilon / row_norm_bound**2",
         ("tests/pca", _AUDIT),
@@ -327,7 +327,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
-        "dpcore/pca/protocols/masked.py",
+        "dpcore/pca/protocols/cape.py",
         "mean = sigma * single.mean / single.moment if single.moment > 0 else 0.0",
         "mean = sigma",
         ("tests/pca", _AUDIT),
@@ -391,7 +391,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "honest-sites-out-of-the-key",
         "what shapes the noise is in the charge's key",
-        "dpcore/pca/protocols/masked.py",
+        "dpcore/pca/protocols/cape.py",
         '(*GAUSSIAN, "masks", "honest_sites")',
         '(*GAUSSIAN, "masks")',
         ("tests/experiments/test_charge_keys.py",),

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.errors import ParameterError
-from dpcore.pca.protocols.trusted_holder import (
-    modsulq_moment,
-    modsulq_sigma,
-    sulq_moment,
-    sulq_sigma,
-)
+from dpcore.pca.protocols.central import modsulq_moment, modsulq_sigma, sulq_moment, sulq_sigma
 from dpcore.privacy import PrivacyBudget, gaussian_delta
 
 BUDGET = PrivacyBudget(0.5, 0.05)

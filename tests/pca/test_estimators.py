@@ -27,10 +27,11 @@ from dpcore.pca import (
     SulqPCA,
 )
 from dpcore.pca.estimators import bounded_rows
+from dpcore.pca.protocols.central import modsulq, sulq
 from dpcore.pca.protocols.distributed import dpdis
+from dpcore.pca.protocols.ppca import draw_ppca as ppca_release
+from dpcore.pca.protocols.ppca import ppca
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.protocols.trusted_holder import draw_ppca as ppca_release
-from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.settings import noise_of
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 from dpcore.spectra import captured_energy, projector_distance, site_moments
@@ -240,7 +241,7 @@ def test_chains_that_did_not_converge_promise_nothing_and_warn(rows, monkeypatch
     def stopped(*arguments, **options):
         return ppca_release(*arguments, max_sweeps=8, min_ess=1e9, **options)
 
-    monkeypatch.setattr("dpcore.pca.protocols.trusted_holder.draw_ppca", stopped)
+    monkeypatch.setattr("dpcore.pca.protocols.ppca.draw_ppca", stopped)
     with pytest.warns(ConvergenceWarning, match="no guarantee.*depends on the rows"):
         found = ExponentialPCA(3, random_state=0).fit(rows)
     assert not found.guarantee_.is_private

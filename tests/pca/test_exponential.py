@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from dpcore.errors import ParameterError
 from dpcore.mechanisms.bingham_chains import uniform_frames
-from dpcore.pca.protocols.trusted_holder import draw_ppca
+from dpcore.pca.protocols.ppca import draw_ppca
 from dpcore.privacy import Assumption, describe
 
 

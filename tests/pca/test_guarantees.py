@@ -14,17 +14,13 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
+from dpcore.pca.protocols.cape import cape, guarantee_of_masked_sites, masked_round, release_scales
+from dpcore.pca.protocols.central import modsulq, sulq
 from dpcore.pca.protocols.distributed import dpdis, full
 from dpcore.pca.protocols.first_site import local
 from dpcore.pca.protocols.holder import guarantee_of_holder, pooled
-from dpcore.pca.protocols.masked import (
-    cape,
-    guarantee_of_masked_sites,
-    masked_round,
-    release_scales,
-)
+from dpcore.pca.protocols.ppca import ppca
 from dpcore.pca.protocols.references import exact, random
-from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.pca.protocols.wishart import (
     guarantee_of_wishart,
     noisy_mean_of_wishart,

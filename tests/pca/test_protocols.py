@@ -14,18 +14,19 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, encode_message, site_message
-from dpcore.pca.protocols.distributed import dpdis, full
-from dpcore.pca.protocols.first_site import local
-from dpcore.pca.protocols.holder import noisy_mean_of_holder, pooled
-from dpcore.pca.protocols.masked import (
+from dpcore.pca.protocols.cape import (
     cape,
     masked_mean_round,
     masked_round,
     noisy_mean_of_messages,
     release_scales,
 )
+from dpcore.pca.protocols.central import modsulq, sulq
+from dpcore.pca.protocols.distributed import dpdis, full
+from dpcore.pca.protocols.first_site import local
+from dpcore.pca.protocols.holder import noisy_mean_of_holder, pooled
+from dpcore.pca.protocols.ppca import ppca
 from dpcore.pca.protocols.references import exact, random
-from dpcore.pca.protocols.trusted_holder import modsulq, ppca, sulq
 from dpcore.privacy import mean_weight
 from dpcore.spectra import SiteMoments, captured_energy, projector_distance, site_moments
 from dpcore.streams import Purpose, Repetition

@@ -12,13 +12,9 @@ from scipy import stats
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw
+from dpcore.pca.protocols.cape import masked_average
 from dpcore.pca.protocols.holder import noisy_pool
-from dpcore.pca.protocols.masked import (
-    BY_SUMMANDS,
-    guarantee_of_summands,
-    masked_average,
-    secure_sum,
-)
+from dpcore.pca.protocols.secure_sum import BY_SUMMANDS, guarantee_of_summands, secure_sum
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.spectra import SiteMoments
 from dpcore.streams import Repetition

@@ -10,10 +10,10 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings, site_message
+from dpcore.pca.protocols.cape import cape
 from dpcore.pca.protocols.distributed import dpdis, full
 from dpcore.pca.protocols.first_site import local
 from dpcore.pca.protocols.holder import pooled
-from dpcore.pca.protocols.masked import cape
 from dpcore.pca.protocols.references import exact
 from dpcore.pca.protocols.sequential import guarantee_of_chain, join_proxies, sequential
 from dpcore.pca.settings import sites_that_answer

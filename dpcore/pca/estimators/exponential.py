@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
+from dpcore.pca.protocols.ppca import ppca
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.protocols.trusted_holder import ppca
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
-from dpcore.pca.protocols.trusted_holder import modsulq_average, sulq_average
+from dpcore.pca.protocols.central import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 from dpcore.streams import Purpose

@@ -42,7 +42,7 @@ from dpcore.privacy import (
 from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
-# Number of a POOLED_NOISE stream; lower numbers belong to `holder` and `trusted_holder`.
+# Number of a POOLED_NOISE stream; lower numbers belong to `holder` and `central`.
 _STREAM = 4
 # Edge of the spectrum in units of D scale / 2 (`dpcore.pca.assessment`).
 _EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
