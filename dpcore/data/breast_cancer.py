@@ -7,13 +7,11 @@ diagnosis", 1993. The file ships with scikit-learn.
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from dpcore.data.dataset import ColumnRange, Dataset
-from dpcore.errors import DataUnavailable
+from dpcore.data.official_files import scikit_learn_file
 
 N_ROWS = 569
 # Public upper limits of the mean and the worst value of each measurement. Lengths are in pixels of
@@ -46,11 +44,7 @@ def load_breast_cancer() -> Dataset:
 
     Raises `DataUnavailable` if scikit-learn is not installed.
     """
-    # Importing scikit-learn takes longer than reading the file.
-    package = find_spec("sklearn")
-    if package is None or package.origin is None:
-        raise DataUnavailable("breast-cancer comes with scikit-learn, which is not installed")
-    path = Path(package.origin).parent / "datasets" / "data" / "breast_cancer.csv"
+    path = scikit_learn_file("breast_cancer.csv", "breast-cancer")
     with path.open(encoding="utf-8") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
     return Dataset(

@@ -7,13 +7,11 @@ with scikit-learn.
 from __future__ import annotations
 
 import math
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
 from dpcore.data.dataset import ColumnRange, Dataset
-from dpcore.errors import DataUnavailable
+from dpcore.data.official_files import scikit_learn_file
 
 N_ROWS = 442
 # Public limits: plausible ranges in medicine, not the smallest and largest value of the rows.
@@ -36,13 +34,8 @@ def load_diabetes() -> Dataset:
 
     Raises `DataUnavailable` if scikit-learn is not installed.
     """
-    # Importing scikit-learn takes longer than reading the file.
-    package = find_spec("sklearn")
-    if package is None or package.origin is None:
-        raise DataUnavailable("diabetes comes with scikit-learn, which is not installed")
-    path = Path(package.origin).parent / "datasets" / "data" / "diabetes_data_raw.csv.gz"
     return Dataset(
-        X=np.loadtxt(path),
+        X=np.loadtxt(scikit_learn_file("diabetes_data_raw.csv.gz", "diabetes")),
         feature_names=tuple(each.name for each in RANGES),
         public_norm_bound=math.hypot(*(each.upper for each in RANGES)),
         provenance="All 442 patients of the diabetes table that ships with scikit-learn.",

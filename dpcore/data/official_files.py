@@ -9,6 +9,7 @@ import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,20 @@ def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
     )
     # Unlike Path.expanduser, this returns "~" unchanged if the home directory is unknown.
     return Path(os.path.expanduser(chosen))
+
+
+def scikit_learn_file(name: str, dataset: str) -> Path:
+    """Return the path of a data file that ships with scikit-learn.
+
+    Raises `DataUnavailable`, naming the data set, if scikit-learn is not installed.
+    """
+    # The package is not imported, because its import takes longer than reading the file.
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise DataUnavailable(
+            f"the data set {dataset} comes with scikit-learn, which is not installed"
+        )
+    return Path(package.origin).parent / "datasets" / "data" / name
 
 
 def locate(official: OfficialFile, home: Path, folders: Iterable[str]) -> LocalFile | None:

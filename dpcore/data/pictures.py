@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import math
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +29,7 @@ from dpcore.data.official_files import (
     read_lines,
     read_numbers,
     refuse_rows,
+    scikit_learn_file,
 )
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
@@ -40,11 +40,7 @@ _PATCH_STREAM = 2
 
 def load_digits() -> Dataset:
     """Load the 1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
-    # The package is not imported, because its import takes longer than the rest of a start.
-    package = find_spec("sklearn")
-    if package is None or package.origin is None:
-        raise DataUnavailable("digits come with scikit-learn, which is not installed")
-    path = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    path = scikit_learn_file("digits.csv.gz", "digits")
     with gzip.open(path, "rt") as file:  # NumPy reads the working folder if it gets a path
         table = np.loadtxt(file, delimiter=",")
     return Dataset(
