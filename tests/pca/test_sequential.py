@@ -98,7 +98,7 @@ def test_a_chain_promises_what_dpdis_does_and_nothing_to_an_aggregator():
     against = {each.adversary: each for each in ours.against}
     assert set(against) == {Adversary.SITE, Adversary.OUTSIDER}
     assert all(each.epsilon == ours.epsilon and not each.is_trusted for each in ours.against)
-    assert "handed" in against[Adversary.SITE].sees
+    assert "receives" in against[Adversary.SITE].sees
 
 
 def test_a_chain_has_no_more_directions_than_its_last_site():
