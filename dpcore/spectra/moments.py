@@ -468,14 +468,17 @@ class SiteRows(AtSites):
         return self.moment_cache(sites, centre, make)
 
     def total_around(self, centre: FloatArray) -> float | None:
-        """Return tr A = 1 of the rows at length 1 around a noisy centre; None if it is not public.
+        """Return tr A of the rows at length 1 around a noisy centre; None if it is not public.
 
-        A row equal to the centre counts as zero, which would lower the trace. No row equals a
-        centre with a noisy coordinate, that is one that is neither 0 nor clipped to the box.
+        It is 1, or less by about 0.002 if rows are rounded to integers. A row equal to the centre
+        counts as zero, which would lower the trace. No row equals a centre with a noisy coordinate,
+        that is one that is neither 0 nor clipped to the box.
         """
         widths = np.inf if self.half_widths is None else self.half_widths
         carries_noise = (centre != 0) & (np.abs(centre) < widths)
-        return 1.0 if self.parts == WHOLE and bool(carries_noise.any()) else None
+        if self.parts != WHOLE or not carries_noise.any():
+            return None
+        return (1 - 1 / _INTEGER_LENGTH) ** 2 if self._use_integers else 1.0
 
     def _compute_moment_around(
         self,
