@@ -150,7 +150,7 @@ def test_the_public_total_of_wide_rows_includes_their_rounding():
     n_features = 300
     rows = np.random.default_rng().normal(size=(3000, n_features)).astype(np.float32)
     held, centre = one_site(rows), np.full(n_features, 0.01)
-    assert held.around(centre).trace() == pytest.approx(held.total_around(centre), abs=5e-4)
+    assert held.moment_around(centre).trace() == pytest.approx(held.total_around(centre), abs=5e-4)
     assert held.total_around(centre) < 1
 
 
