@@ -1,7 +1,8 @@
 """Captured energy with and without denoising, on the same draws of noise, for all data sets.
 
     python -m tests.benchmarks.bench_denoise [--datasets digits,insurance] [--runs 20] [--sites 5]
-        [--protocols dpdis,pooled,full,coded] [--views] [--epsilons 0.1,0.3,1] [--seconds 15]
+        [--protocols dpdis,pooled,full,coded] [--views] [--epsilons 0.1,0.3,1] [--seconds 10]
+        [--against none]
 
 With --views, the share of the exact correlation that three private canonical pairs of halves of
 pictures capture.
@@ -10,9 +11,10 @@ The data sets are those of the catalogue that are at hand (set DPCORE_DATA) and 
 first: fully private on the sphere at delta = 1e-5, K the data set's default and R = 2 K. There are
 five sites by default, three for fewer than 500 rows and ten for 60,000 pictures. The table has one
 row per data set and epsilon: mean captured energy without and with denoising, relative to exact
-PCA, and the standard error of the paired difference in units of the last digit. A row that takes
-longer than `--seconds` per protocol stops after fewer runs, but not before three, and states their
-number. All data sets take less than an hour on two cores.
+PCA, and the standard error of the paired difference in units of the last digit. The row "floor"
+has the floors at the last epsilon. A row that takes longer than `--seconds` per protocol stops
+after fewer runs, but not before three, and states their number. All data sets take about 20 minutes
+on two cores. `--against cosines` compares with denoising of pictures without a prior mean.
 
 A cell that loses more than a standard error is marked with *. These cells are listed at the end,
 and the script ends with code 1 if one loses more than three standard errors.
@@ -37,7 +39,8 @@ from dpcore.data.two_views import HALVES
 from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.cca_problem import local_cca_problem
 from dpcore.experiments.cca_views import CutViews
-from dpcore.experiments.pca import RunSpec, draw_subspaces
+from dpcore.experiments.floor import FLOOR_RUNS
+from dpcore.experiments.pca import RunSpec, draw_subspaces, floor_of
 from dpcore.experiments.problem import Problem, local_problem
 from dpcore.spectra import captured_energy
 from tests.benchmarks.bench_assessment import rows_of
@@ -138,9 +141,9 @@ def relative_energies(
 
 
 def measure_energies(data: NamedData, epsilon: float, arguments: argparse.Namespace) -> FloatArray:
-    """Return captured energies of shape (2, n_runs, n_protocols), without and with denoising."""
+    """Return captured energies of shape (2, n_runs, n_protocols), denoised by default last."""
     spec = make_spec(data, epsilon, arguments)
-    specs = [replace(spec, denoise="none"), spec]
+    specs = [replace(spec, denoise=arguments.against), spec]
     problem = local_problem(spec.problem_key())
     runs: list[list[list[float]]] = []
     until = time.perf_counter() + arguments.seconds * len(spec.protocols)
@@ -151,11 +154,22 @@ def measure_energies(data: NamedData, epsilon: float, arguments: argparse.Namesp
     return np.array(runs).swapaxes(0, 1)
 
 
+def measure_floors(
+    data: NamedData, epsilon: float, n_runs: int, arguments: argparse.Namespace
+) -> list[tuple[float, float]]:
+    """Return the floors of each protocol, denoised by default last."""
+    spec = make_spec(data, epsilon, arguments)
+    without, denoised = (
+        floor_of(each, n_runs=n_runs) for each in (replace(spec, denoise=arguments.against), spec)
+    )
+    return [(without[key].mean, denoised[key].mean) for key in spec.protocols]
+
+
 def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace) -> FloatArray:
     """Return captured correlations of shape (2, n_runs, n_protocols)."""
     problem = None
     shares = []
-    for choice in ("none", "auto"):
+    for choice in (arguments.against, "auto"):
         spec = CcaSpec.recommended(
             source=cut,
             protocols=tuple(arguments.protocols.split(",")),
@@ -182,14 +196,16 @@ def main() -> int:
     parser.add_argument("--datasets", help="names separated by commas; all by default")
     parser.add_argument("--protocols", default=",".join(PROTOCOLS))
     parser.add_argument("--epsilons", default="0.1,0.3,1")
+    parser.add_argument("--against", default="none", help="denoising to compare with")
     parser.add_argument("--views", action="store_true", help="halves of pictures (CCA)")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--sites", type=int, help="by default as many as the data set needs")
     parser.add_argument("--seed", type=int, default=26)
-    parser.add_argument("--seconds", type=float, default=15.0, help="per protocol and row")
+    parser.add_argument("--seconds", type=float, default=10.0, help="per protocol and row")
     arguments = parser.parse_args()
     if arguments.views and arguments.protocols == ",".join(PROTOCOLS):
         arguments.protocols = "pooled,full,dpdis"
+    cells = {}
     if arguments.views:
         pictures = arguments.datasets.split(",") if arguments.datasets else _PICTURES
         cells = {
@@ -197,9 +213,8 @@ def main() -> int:
             for name in pictures
             for how in HALVES
         }
-    else:
-        data = find_data(arguments.datasets)
-        cells = {each.name: partial(measure_energies, each) for each in data}
+    data = {} if arguments.views else {each.name: each for each in find_data(arguments.datasets)}
+    cells |= {name: partial(measure_energies, each) for name, each in data.items()}
     protocols = arguments.protocols.split(",")
     print(f"| data set | ε | {' | '.join(protocols)} |")
     print(f"| --- | --- |{' --- |' * len(protocols)}")
@@ -221,6 +236,10 @@ def main() -> int:
                     lost.append((name, epsilon, protocol, gain[:, at].mean(), error[at]))
             runs = "" if len(gain) == arguments.runs else f" ({len(gain)} runs)"
             print(f"| {name}{runs} | {epsilon:g} | {' | '.join(entries)} |", flush=True)
+        if name in data:
+            floors = measure_floors(data[name], epsilon, min(len(gain), FLOOR_RUNS), arguments)
+            entries = [" → ".join(map(format_share, pair)) for pair in floors]
+            print(f"| {name} | floor | {' | '.join(entries)} |", flush=True)
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     for name, epsilon, protocol, mean, error in lost:
         print(f"lost: {name}, ε = {epsilon:g}, {protocol}: {mean:+.4f} ± {error:.4f}")

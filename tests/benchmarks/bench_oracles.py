@@ -1,7 +1,7 @@
 """Captured energy of denoising if parts of the exact second moment were known.
 
-    python -m tests.benchmarks.bench_oracles [--datasets digits,insurance] [--runs 10]
-        [--protocols dpdis,pooled] [--epsilons 0.1,0.3,1] [--sites 5] [--seed 26] [--seconds 15]
+    python -m tests.benchmarks.bench_oracles [--datasets digits,insurance] [--runs 20]
+        [--protocols dpdis,pooled] [--epsilons 0.1,0.3,1] [--sites 5] [--seed 26] [--seconds 10]
 
 A simulation: the oracles read the exact second moment A of all sites around the released centre.
 Data sets, settings and draws of noise are those of `bench_denoise`. Columns:
@@ -173,10 +173,10 @@ def main() -> None:
     parser.add_argument("--datasets", help="names separated by commas; all by default")
     parser.add_argument("--protocols", default="dpdis,pooled")
     parser.add_argument("--epsilons", default="0.1,0.3,1")
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--sites", type=int)
     parser.add_argument("--seed", type=int, default=26)
-    parser.add_argument("--seconds", type=float, default=15.0, help="per column and row")
+    parser.add_argument("--seconds", type=float, default=10.0, help="per column and row")
     arguments = parser.parse_args()
     columns = ["none", "auto", *ORACLES]
     print(f"| data set | protocol | ε | {' | '.join(columns)} |")
