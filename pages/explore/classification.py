@@ -77,7 +77,7 @@ def show(selection: Selection) -> None:
     if not _has_labels(selection.spec.dataset):
         st.info("This data set has no labels. Choose one with labels in the sidebar.")
         return
-    answer = st.container()
+    answer = st.container(key="answer")
     spec = _choose_spec(selection, local_halves(selection.spec.dataset, "bounded"))
     for pipeline in PIPELINES:
         _charge(replace(spec, pipeline=pipeline))

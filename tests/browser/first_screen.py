@@ -1,4 +1,4 @@
-"""Words and controls of the first screen of a page."""
+"""Words and controls of the first screen of a page, and its layout shift."""
 
 from __future__ import annotations
 
@@ -49,6 +49,22 @@ _COUNT = r"""() => {
         document.querySelectorAll(`[data-testid=${name}]`).forEach(walk)
     return [words, found]
 }"""
+
+# Chromium's definition: a session window has pauses of at most 1 s and lasts at most 5 s.
+LARGEST_SHIFT = """() => new Promise((resolve) => {
+    new PerformanceObserver((list) => {
+        let [largest, sum, first, last] = [0, 0, -Infinity, -Infinity]
+        for (const { value, startTime, hadRecentInput } of list.getEntries()) {
+            if (hadRecentInput) continue
+            if (startTime - last > 1000 || startTime - first > 5000) [sum, first] = [0, startTime]
+            last = startTime
+            sum += value
+            largest = Math.max(largest, sum)
+        }
+        resolve(largest)
+    }).observe({ type: "layout-shift", buffered: true })
+    setTimeout(() => resolve(0), 1000)
+})"""
 
 
 def words_and_controls(page: Any) -> tuple[list[str], list[str]]:

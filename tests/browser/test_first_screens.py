@@ -6,9 +6,9 @@ import pytest
 
 from pages.navigation import ENTRIES
 from tests.browser.conftest import settle
-from tests.browser.first_screen import words_and_controls
+from tests.browser.first_screen import LARGEST_SHIFT, words_and_controls
 
-MAX_WORDS, MAX_CONTROLS = 60, 10
+MAX_WORDS, MAX_CONTROLS, MAX_SHIFT = 60, 10, 0.1
 PAGES = ["", *(entry.name for entry in ENTRIES[1:]), "stories?story=people"]
 
 
@@ -47,3 +47,17 @@ CONTRAST = r"""button => {
 def test_a_primary_button_can_be_read(server, open_page, dark):
     page, _ = open_page(f"{server}/audit", dark=dark)
     assert page.get_by_role("button", name="Attack", exact=True).evaluate(CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize("address", ["stories", "audit", "statistics", "classification", "cca"])
+def test_a_page_on_a_phone_does_not_move_while_it_loads(server, open_page, address):
+    """Earlier Stories moved by .42, Break it by .19 and CCA by .18."""
+    page, _ = open_page(f"{server}/{address}", width=390, height=844)
+    assert page.evaluate(LARGEST_SHIFT) <= MAX_SHIFT
+
+
+def test_the_menu_button_of_a_phone_has_a_visible_name(server, open_page):
+    page, _ = open_page(f"{server}/audit", width=390, height=844)
+    button = page.get_by_test_id("stExpandSidebarButton")
+    assert button.evaluate("each => getComputedStyle(each, '::after').content") != "none"
+    assert button.bounding_box()["width"] > 60

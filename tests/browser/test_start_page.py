@@ -10,6 +10,7 @@ import pytest
 
 from dpcore.experiments.summaries import percent
 from tests.browser.conftest import ROOT, pages_of, settle
+from tests.browser.first_screen import LARGEST_SHIFT
 
 SLIDER = ".curve input[type=range]"
 CONTROLS = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
@@ -22,21 +23,6 @@ FIRST_RUNS = """() => {
     const progress = document.querySelector("[data-testid=stProgress]")
     return !progress || Number.parseInt(progress.innerText) > 0
 }"""
-# Chromium's definition: a session window has pauses of at most 1 s and lasts at most 5 s.
-LARGEST_SHIFT = """() => new Promise((resolve) => {
-    new PerformanceObserver((list) => {
-        let [largest, sum, first, last] = [0, 0, -Infinity, -Infinity]
-        for (const { value, startTime, hadRecentInput } of list.getEntries()) {
-            if (hadRecentInput) continue
-            if (startTime - last > 1000 || startTime - first > 5000) [sum, first] = [0, startTime]
-            last = startTime
-            sum += value
-            largest = Math.max(largest, sum)
-        }
-        resolve(largest)
-    }).observe({ type: "layout-shift", buffered: true })
-    setTimeout(() => resolve(0), 1000)
-})"""
 COUNT_SENT = """() => {
     const send = WebSocket.prototype.send
     window.sent = 0
