@@ -160,7 +160,7 @@ def test_what_is_best_is_ranked_or_recommended(capsys):
     arguments = ["best", "--protocol", "pooled, cape", "--delta", "0.01", "--repetitions", "2"]
     assert main(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 12 and "Pooled, trusted (sphere); trusted: the one" in lines[0]
+    assert len(lines) == 12 and "Pooled, trusted (sphere); trusted: the holder" in lines[0]
     assert main([*arguments, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     means = [way["mean"] for way in document["ranking"]]

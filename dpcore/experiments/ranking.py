@@ -33,8 +33,8 @@ class Trusted(StrEnum):
     """Parties that have to be trusted in addition to the own site, least trust first."""
 
     NOBODY = "no other party"
-    OTHER_SITES = "enough other sites, to keep their masks to themselves"
-    HOLDER = "the one that is sent everyone's rows"
+    OTHER_SITES = "enough other sites, which keep their masks secret"
+    HOLDER = "the holder of all rows"
 
     @property
     def rank(self) -> int:

@@ -114,21 +114,22 @@ class Recommendation:
     @property
     def sentence(self) -> str:
         """Answer as a sentence."""
-        question = f"{percent(self.target)} of the optimum at {_describe_base(self.base)}"
+        question = f"{percent(self.target)} of the optimum"
+        setting = f"Setting: {_describe_base(self.base)}."
         if self.best is None:
             (most,) = self.most.ranked
             return (
                 f"{question} is out of reach: the most is {percent(most.mean)}, "
-                f"with {most.way.label} at ε = {self.most.value:.3g}."
+                f"with {most.way.label} at ε = {self.most.value:.3g}. {setting}"
             )
         hits = count_hits([row["energy_ratio"] for row in self.fresh], self.target)
         second = ""
         if self.runner_up is not None:
             other = self.runner_up
-            second = f"; next is {other.ranked.way.label} at ε = {other.value:.3g}"
+            second = f" Next is {other.ranked.way.label} at ε = {other.value:.3g}."
         return (
             f"{question} takes ε = {self.best.value:.3g} with {self.best.ranked.way.label}: "
-            f"{hits} of {len(self.fresh)} fresh runs reach it{second}."
+            f"{hits} of {len(self.fresh)} fresh runs reach it.{second} {setting}"
         )
 
 

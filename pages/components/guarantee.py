@@ -14,7 +14,7 @@ _COLOURS = {"good": "green", "bad": "red", "neutral": "gray"}
 
 def summarize(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
     """Write a guarantee in one sentence, with a link to the page that explains it."""
-    st.markdown(_headline(guarantee, reads_rows_first))
+    st.markdown(headline(guarantee, reads_rows_first=reads_rows_first))
     st.page_link(link("promise"), label="What ε promises")
 
 
@@ -23,7 +23,7 @@ def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
     card = describe(guarantee)
     badges = " ".join(f":{_COLOURS[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
     with st.container(border=True):
-        st.markdown(f"{badges} {_headline(guarantee, reads_rows_first)}")
+        st.markdown(f"{badges} {headline(guarantee, reads_rows_first=reads_rows_first)}")
         entries = "".join(
             f'<div><dt style="display:inline" title="{escape(EXPLANATIONS[row.explanation])}">'
             f"{escape(row.label)}: </dt>"
@@ -41,8 +41,9 @@ def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
                 st.markdown("\n".join(lines + [f"- {sight}" for sight in card.sights]))
 
 
-def _headline(guarantee: Guarantee, reads_rows_first: bool) -> str:
-    headline = describe(guarantee).headline
+def headline(guarantee: Guarantee, *, reads_rows_first: bool = False) -> str:
+    """Return a guarantee in one or two sentences."""
+    sentence = describe(guarantee).headline
     if reads_rows_first and guarantee.is_private:
-        return f"Centring and scaling are not private. After them: {headline}"
-    return headline
+        return f"Centring and scaling are not private. After them: {sentence}"
+    return sentence

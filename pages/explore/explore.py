@@ -38,6 +38,8 @@ _SECONDS_UNSEEN = 5.0
 _WIDEST_INTERVAL = 0.9
 _JOB, _AXIS = "_explore_job", "_explore_axis"
 _MAX_EIGENVALUES = 60
+# Ratios from this one on are written as multiples, and smaller ones in percent.
+_MANY_TIMES = 2.0
 
 
 def show(selection: Selection) -> None:
@@ -194,7 +196,7 @@ def _draw_tabs(selection: Selection) -> None:
         lambda: _draw_guarantees(spec),
         lambda: _draw_messages(spec),
         lambda: _draw_spectrum(spec),
-        lambda: notices.explain_computation("pca"),
+        lambda: notices.show_formulas("pca"),
         lambda: _draw_own_estimate(spec),
     )
     for tab, each in zip(tabs, draw, strict=True):
@@ -204,9 +206,13 @@ def _draw_tabs(selection: Selection) -> None:
 
 
 def _draw_guarantees(spec: RunSpec) -> None:
-    for key, its_guarantee in cached.guarantees(spec).items():
-        st.markdown(f"**{PROTOCOLS[key].title}**")
-        guarantee.summarize(its_guarantee, reads_rows_first=spec.reads_rows_first)
+    groups: dict[str, list[str]] = {}
+    for key, released in cached.guarantees(spec).items():
+        headline = guarantee.headline(released, reads_rows_first=spec.reads_rows_first)
+        groups.setdefault(headline, []).append(PROTOCOLS[key].title)
+    for headline, titles in groups.items():
+        st.markdown(f"**{' · '.join(titles)}**  \n{headline}")
+    st.page_link(navigation.link("promise"), label="What ε promises")
 
 
 def _draw_messages(spec: RunSpec) -> None:
@@ -219,13 +225,17 @@ def _draw_messages(spec: RunSpec) -> None:
                 "One site sends": bytes_in_words(row["bytes_per_site"]),
                 "All sites send": bytes_in_words(row["bytes_sent"]),
                 "Rounds": row["n_rounds"],
-                "Of full matrices": percent(row["bytes_sent"] / whole),
-                "Of raw rows": percent(row["bytes_sent"] / raw),
+                "Of full matrices": _multiple(row["bytes_sent"] / whole),
+                "Of raw rows": _multiple(row["bytes_sent"] / raw),
             }
             for row in rows
         ],
         hide_index=True,
     )
+
+
+def _multiple(ratio: float) -> str:
+    return percent(ratio) if ratio < _MANY_TIMES else f"{ratio:.0f} times"
 
 
 def _draw_spectrum(spec: RunSpec) -> None:

@@ -162,9 +162,9 @@ def _show_attackers(promised: Guarantee, budget: PrivacyBudget) -> None:
     )
     for place, title, count, is_in in zip(
         st.columns(2, gap="large"),
-        ("She is in the data", "She is not in the data"),
-        (caught, false_alarms),
-        (True, False),
+        ("She is not in the data", "She is in the data"),
+        (false_alarms, caught),
+        (False, True),
         strict=True,
     ):
         alt = f"{count} of 100 attackers accuse her"

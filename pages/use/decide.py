@@ -610,7 +610,8 @@ def _draw_search(question: Question, steps: Sequence[SearchRound | Recommendatio
                 st.markdown(step.sentence)
         lines = _table_of(question, [step for step in steps if isinstance(step, SearchRound)])
         if lines:
-            st.dataframe(lines, hide_index=True)
+            whole = st.column_config.NumberColumn(format="%,.0f")
+            st.dataframe(lines, hide_index=True, column_config={"Bytes per site": whole})
 
 
 def _table_of(question: Question, rounds: Sequence[SearchRound]) -> list[dict[str, Any]]:
