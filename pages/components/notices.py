@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -35,6 +36,16 @@ def apply_style() -> None:
     st.html(_STYLE)
     if st.query_params.get("present") == "1":
         st.html(_STYLE.with_name("present.css"))
+
+
+def reserve_container(key: str) -> Any:
+    """Return a container for results that are drawn after the controls below it.
+
+    key: Key whose height is in style.css. Streamlit does not draw an empty container.
+    """
+    container = st.container(key=key)
+    container.html("<span></span>")
+    return container
 
 
 def escape_markdown(text: object, longest: int = LONGEST_VALUE) -> str:

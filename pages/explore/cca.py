@@ -76,7 +76,7 @@ def show(selection: Selection) -> None:
     """Draw the correlations first, then the controls, directions, rows and curves."""
     st.title("Other analyses")
     navigation.link_to_parts("cca")
-    answer = st.container(key="answer")
+    answer = notices.reserve_container("answer")
     source = _choose_views()
     views = _views(source)
     spec = _choose_run(selection, source, views)

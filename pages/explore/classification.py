@@ -77,7 +77,7 @@ def show(selection: Selection) -> None:
     if not _has_labels(selection.spec.dataset):
         st.info("This data set has no labels. Choose one with labels in the sidebar.")
         return
-    answer = st.container(key="answer")
+    answer = notices.reserve_container("answer")
     spec = _choose_spec(selection, local_halves(selection.spec.dataset, "bounded"))
     for pipeline in PIPELINES:
         _charge(replace(spec, pipeline=pipeline))
@@ -223,7 +223,7 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
     sentence = "The first runs have started."
     if private is not None and not_private is not None:
         sentence = (
-            f"{percent(private)} of test {unit.many} are misclassified with everything private at "
+            f"{percent(private)} of test {unit.many} are misclassified at "
             f"ε = {plain(spec.epsilon)}; {percent(not_private)} without privacy"
         )
     st.markdown(f"### {sentence}")

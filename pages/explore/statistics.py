@@ -68,7 +68,7 @@ def show(selection: Selection) -> None:
     """Draw the answer, the figure of its error, and the controls of the statistic."""
     st.title("Other analyses")
     navigation.link_to_parts("statistics")
-    answer = st.container(key="answer")
+    answer = notices.reserve_container("answer")
     column = _choose_column()
     spec = _choose_statistic(selection, column)
     release = statistics.release(column.values, spec)

@@ -29,7 +29,7 @@ from dpcore.privacy.audit import AuditCase
 from pages import navigation
 from pages.components.browser_parts import draw_svg
 from pages.components.charts import is_dark, show_figure
-from pages.components.notices import explain_computation
+from pages.components.notices import explain_computation, reserve_container
 from pages.controls import Selection
 
 CONTROLS = ()
@@ -52,7 +52,7 @@ _FRAME_SECONDS = 0.5
 
 def show(selection: Selection) -> None:  # noqa: ARG001
     """Draw the attack and the choice of the mechanism."""
-    result = st.container(key="audit_place")
+    result = reserve_container("audit_place")
     case = _choose_case()
     n_trials, confidence, seed = _choose_attack(case)
     with result:

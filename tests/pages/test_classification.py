@@ -18,9 +18,9 @@ def wait_for(at, words: str, seconds: float = 60):
 
 
 def test_it_gives_the_test_error_with_everything_private(open_page):
-    at = wait_for(open_page("classification", dataset="digits"), "misclassified with everything")
+    at = wait_for(open_page("classification", dataset="digits"), "are misclassified at ε = 1")
     assert not at.exception and not at.error
-    assert "misclassified with everything private at ε = 1" in texts(at)
+    assert "are misclassified at ε = 1" in texts(at)
 
 
 def test_the_stages_share_the_requested_epsilon(open_page):
