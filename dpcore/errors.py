@@ -30,14 +30,14 @@ def require_one_of(parameter: str, value: str, choices: Collection[str]) -> None
         raise ParameterError(parameter, f"one of {', '.join(choices)}", value)
 
 
-def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
+def truncate_text(text: str, longest: int = LONGEST_VALUE) -> str:
     """Return the text, truncated to `longest` characters with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _format(value: object) -> str:
     try:
-        return shortened(repr(value))
+        return truncate_text(repr(value))
     except ValueError:
         # Python refuses to format integers with more than some thousand digits.
         return "a number of thousands of digits"

@@ -259,7 +259,7 @@ class ExactPictures:
 class Measured:
     """Result of one run of one protocol at one ε, small enough to keep many.
 
-    pictures: None if the run is not pictured.
+    pictures: Pictures of the run; None for runs without pictures.
     """
 
     epsilon: float

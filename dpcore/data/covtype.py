@@ -38,7 +38,7 @@ _MEASUREMENTS = tuple(
 )
 _N_SOILS = 40
 # Metres or degrees. The longest distance in the official file is 7,173.
-_FARTHEST = 10_000
+_LARGEST_MEASUREMENT = 10_000
 COVTYPE_FEATURES = (
     _MEASUREMENTS
     + tuple(f"Wilderness_Area_{area}" for area in range(4))
@@ -120,8 +120,8 @@ def _check(X: FloatArray, cover_types: FloatArray, file: LocalFile, rows: IntArr
             f"has no cover type from 1 to {n_types}",
         ),
         (
-            np.any(np.abs(X[:, : len(_MEASUREMENTS)]) > _FARTHEST, axis=1),
-            f"holds a measurement beyond {_FARTHEST:,}",
+            np.any(np.abs(X[:, : len(_MEASUREMENTS)]) > _LARGEST_MEASUREMENT, axis=1),
+            f"holds a measurement beyond {_LARGEST_MEASUREMENT:,}",
         ),
         (~_is_one_of(areas), "is not in one wilderness area"),
         (~_is_one_of(soils), "has not one soil"),

@@ -27,7 +27,7 @@ from dpcore.streams import Purpose, stream
 
 # Limits of the ends and the width, so that no square or product overflows and no width is lost in
 # rounding.
-_FARTHEST, _NARROWEST = 1e12, 1e-12
+_LARGEST_LIMIT, _SMALLEST_WIDTH = 1e12, 1e-12
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
         found[name] = replace(found[name], lower=lower, upper=upper)
     changed = tuple(found.values())
     widths = [each.upper - each.lower for each in changed]
-    if text and max(widths, default=0.0) < _NARROWEST:
+    if text and max(widths, default=0.0) < _SMALLEST_WIDTH:
         raise ParameterError("limits", "apart in one column at least", text)
     return changed
 
@@ -105,8 +105,8 @@ def _parse_ends(part: str, ends: str) -> tuple[float, float]:
         low, high = float(lower), float(upper)
     except ValueError:
         raise ParameterError("limits", "two numbers, a lower and an upper", part) from None
-    if not (abs(low) <= _FARTHEST and abs(high) <= _FARTHEST):
-        raise ParameterError("limits", f"finite, up to {_FARTHEST:g}", part)
+    if not (abs(low) <= _LARGEST_LIMIT and abs(high) <= _LARGEST_LIMIT):
+        raise ParameterError("limits", f"finite, up to {_LARGEST_LIMIT:g}", part)
     if low > high:
         raise ParameterError("limits", "the lower one first", part)
     return low, high

@@ -100,7 +100,7 @@ _TINY = 1e-30
 _BLOCK_BYTES = 1 << 24
 
 # Attributes that a prepared data set copies.
-_COPIED = (
+_COPIED_ATTRIBUTES = (
     *("name", "title", "labels", "label_names", "sites", "feature_names", "image_shape"),
     *("default_components", "provenance", "is_part", "views", "label_columns"),
 )
@@ -234,7 +234,7 @@ def prepare(
         n_clipped=n_clipped,
         statement=statement,
         half_widths=None if limits is None else _half_widths(limits, scale),
-        **{name: getattr(dataset, name) for name in _COPIED},
+        **{name: getattr(dataset, name) for name in _COPIED_ATTRIBUTES},
     )
 
 

@@ -76,7 +76,7 @@ def assess_releases(
 
 
 def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedRelease:
-    exact = _exact(entry, average, draw)
+    exact = _exact_matrix(entry, average, draw)
     n_components = draw.settings.n_components
     energies = cumulative_energy(average.subspace(draw.settings).components, exact)
     return AssessedRelease(
@@ -87,7 +87,7 @@ def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedR
     )
 
 
-def _exact(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
+def _exact_matrix(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
     """Return the exact matrix that the noise was added to, around the released centre."""
     if draw.settings.on_sphere and average.centre is not None:
         exact = draw.moment_around(average.centre, 0 if entry.reads_first_site_only else None)

@@ -21,7 +21,7 @@ SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
-class Best:
+class BestSplit:
     """PCA share with the smallest mean test error, and shares that are not significantly worse.
 
     `close_shares` are the shares whose mean is within two standard errors of the difference.
@@ -39,7 +39,7 @@ def specs_by_share(spec: ClassificationSpec) -> list[ClassificationSpec]:
     ]
 
 
-def best_split(rows: Iterable[Row]) -> Best:
+def best_split(rows: Iterable[Row]) -> BestSplit:
     """Return the best of the shares in the rows, from `pca_share` and `test_error`."""
     errors: dict[float, list[float]] = group_by_key(
         (row["pca_share"], row["test_error"]) for row in rows
@@ -51,7 +51,7 @@ def best_split(rows: Iterable[Row]) -> Best:
         for share in sorted(means)
         if share != best and means[share] - means[best] <= 2 * _standard_error(errors, share, best)
     )
-    return Best(best, means[best], close_shares)
+    return BestSplit(best, means[best], close_shares)
 
 
 def _standard_error(errors: Mapping[float, Sequence[float]], share: float, best: float) -> float:

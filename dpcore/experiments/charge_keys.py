@@ -99,7 +99,7 @@ def get_noise_identity(cell: Cell, key: str) -> NoiseIdentity:
 
 
 def make_people_key(cell: Cell) -> tuple[object, ...]:
-    """Return the values that select the people, and from the fourth on those that assign sites."""
+    """Return the values that select the people. Those after the third assign them to sites."""
     skew = cell["concentration"] if cell["split"] == "dirichlet" else None
     who = (cell["samples"], cell["seed"], cell["resample"])
     return (*who, cell["sites"], cell["split"], skew)

@@ -38,7 +38,7 @@ _FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
 # Number of shades of a rebuilt image; two pixels share a byte.
 _SHADES = 16
 # Options that a command always names, because their defaults on the command line differ.
-_NAMED = set(ALL_PRINTED)
+_FIELDS_ALWAYS_NAMED = set(ALL_PRINTED)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,10 @@ def command_of(spec: RunSpec, protocol: str) -> str:
         field.name: getattr(spec, field.name)
         for field in fields(spec)
         if field.name not in ("dataset", "protocols")
-        and (field.name in _NAMED or getattr(spec, field.name) != getattr(default, field.name))
+        and (
+            field.name in _FIELDS_ALWAYS_NAMED
+            or getattr(spec, field.name) != getattr(default, field.name)
+        )
     }
     words = ["python", "-m", "dpcore", "run"]
     for name, value in options.items():

@@ -143,7 +143,7 @@ def bounds(
     dimensions: Sequence[int],
     measured: Sequence[Mapping[str, Any]] = (),
 ) -> list[SampleBoundRow]:
-    """Return theorems 3, 4 and 5 over the dimension, in rows of bound, features and samples.
+    """Return the bounds of theorems 3, 4 and 5 for every dimension, one row each.
 
     Theorem 4 covers only correlations close to 1, and is omitted for others. Theorem 5 gives a
     growth without its constant. It is scaled to the first measured point of MOD-SuLQ, and omitted

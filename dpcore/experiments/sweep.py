@@ -470,8 +470,8 @@ def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
         for spec in specs
         for repetition in range(spec.n_repetitions())
     }
-    making = RunCost(seconds=sum(seconds(key) for seconds, key in problems))
-    return sum(map(cost_of_spec, specs), making)
+    problem_cost = RunCost(seconds=sum(seconds(key) for seconds, key in problems))
+    return sum(map(cost_of_spec, specs), problem_cost)
 
 
 def cost_of_spec(spec: Spec) -> RunCost:

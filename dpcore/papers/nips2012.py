@@ -97,7 +97,7 @@ _PANELS = {
     "insurance": (11, (1_000, 2_000, 4_000, 6_000, 8_000, 9_822)),
 }
 _PRINTED_NAMES = {"kddcup99": "kddcup"}
-_BOUNDED = (
+_NOTE_ON_BOUND = (
     "Rows are divided by {bound} and not centred; energy is a share of exact PCA's, "
     "`energy` is q_F itself."
 )
@@ -130,7 +130,7 @@ def _panels() -> Iterator[Figure2012]:
                 for key, count in draws.items()
             ),
             judge=partial(check_sample_curve, is_low_dimensional=dataset == "localization"),
-            note=_BOUNDED.format(bound=bound),
+            note=_NOTE_ON_BOUND.format(bound=bound),
         )
     yield Figure2012(
         name="2012-fig2",
@@ -154,7 +154,7 @@ def _panels() -> Iterator[Figure2012]:
             for key in PROTOCOLS
         ),
         judge=check_privacy_curve,
-        note=_BOUNDED.format(bound="a public bound")
+        note=_NOTE_ON_BOUND.format(bound="a public bound")
         + " The printed axis, up to 0.8, is that of rows as drawn, up to three times longer than "
         "the norm of 1 that the guarantee assumes. On those MOD-SuLQ is ahead at ε = 2.",
     )

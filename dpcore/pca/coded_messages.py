@@ -217,13 +217,13 @@ def decode_site(data: bytes) -> SiteMessage:
     dtype = np.dtype(f"<f{itemsize}")
     body = data[_HEADER.size : -_CHECKSUM.size]
     try:
-        values = _decoded(body, n_features, (height, width), step, key, dtype)
+        values = _decode_values(body, n_features, (height, width), step, key, dtype)
     except (CodingError, struct.error, zlib.error) as error:
         raise MessageError(f"damaged coded message: {error}") from error
     return SiteMessage(values, n_samples, sigma, whole=True)
 
 
-def _decoded(
+def _decode_values(
     body: bytes,
     n_features: int,
     shape: tuple[int, int],

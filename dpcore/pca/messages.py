@@ -77,14 +77,14 @@ def decode_integers(data: bytes, side: FloatArray) -> IntArray:
     Raises `CodingError` if no encoder wrote these bytes for this `side`.
     """
     try:
-        return _decoded(data, side)
+        return _decode_integers(data, side)
     except (struct.error, zlib.error, ValueError, IndexError) as error:
         if isinstance(error, CodingError):
             raise
         raise CodingError(f"coded numbers that cannot be read ({error})") from error
 
 
-def _decoded(data: bytes, side: FloatArray) -> IntArray:
+def _decode_integers(data: bytes, side: FloatArray) -> IntArray:
     count, least, n_symbols, low_bits, n_contexts, table_length = _CODER_HEADER.unpack_from(data)
     end = _CODER_HEADER.size + table_length
     if count != len(side) or not 1 <= n_contexts <= MOST_CONTEXTS or low_bits > _MOST_LOW_BITS:

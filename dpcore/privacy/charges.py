@@ -132,19 +132,19 @@ class Charge:
             If both charges are for people of a partition, and the partitions differ.
         """
         ours, theirs = self.release, other.release
-        dearer = max(ours, theirs, key=lambda release: release.epsilon)
+        combined = max(ours, theirs, key=lambda release: release.epsilon)
         if EVERYONE in (ours.partition, theirs.partition):
-            dearer = replace(dearer, partition=EVERYONE, sites=None)
+            combined = replace(combined, partition=EVERYONE, sites=None)
         elif ours.partition != theirs.partition:
             raise ParameterError(
                 "partition", f"{ours.partition!r} of both charges", theirs.partition
             )
         elif ours.sites is None or theirs.sites is None:
-            dearer = replace(dearer, sites=None)
+            combined = replace(combined, sites=None)
         else:
-            dearer = replace(dearer, sites=tuple(sorted({*ours.sites, *theirs.sites})))
+            combined = replace(combined, sites=tuple(sorted({*ours.sites, *theirs.sites})))
         return Charge(
-            dearer,
+            combined,
             self.numbers | other.numbers,
             tuple(dict.fromkeys((*self.quantities, *other.quantities))),
             tuple(dict.fromkeys((*self.algorithms, *other.algorithms))),

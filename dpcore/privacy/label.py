@@ -218,7 +218,9 @@ def label_of(
     return Label(
         title=title,
         is_simulation=is_simulation,
-        who=_who(who, people, sites) if guarantee.is_private else "No one: there is no guarantee",
+        who=_protected_people(who, people, sites)
+        if guarantee.is_private
+        else "No one: there is no guarantee",
         unit=unit[0],
         neighbours=unit[1],
         epsilon=_number(guarantee.epsilon),
@@ -261,7 +263,7 @@ def delta_in_words(delta: float) -> str:
     )
 
 
-def _who(who: str, people: int | None, sites: int | None) -> str:
+def _protected_people(who: str, people: int | None, sites: int | None) -> str:
     if people is None:
         return who
     at = "" if sites is None else f" at {sites} site{'s' * (sites != 1)}"

@@ -78,7 +78,7 @@ def odometer_epsilon(mu: float, delta: float) -> float:
         return mu
     # A billionth keeps a sum that is a power of two from falling into the next epoch.
     k = math.ceil(2 * math.log2(mu / _FIRST_MU) - 1e-9)
-    return _of_epoch(max(k, _LOWEST_EPOCH), delta)
+    return _epoch_bound(max(k, _LOWEST_EPOCH), delta)
 
 
 def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0.0) -> float:
@@ -126,7 +126,7 @@ def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0
 
 
 @lru_cache(maxsize=1024)
-def _of_epoch(k: int, delta: float) -> float:
+def _epoch_bound(k: int, delta: float) -> float:
     # Wider than the epoch, to cover the rounding in `odometer_epsilon`.
     mu = _FIRST_MU * 2 ** (k / 2) * (1 + 1e-9)
     part = delta / ((math.pi**2 / 3 - 1) * (1 + abs(k)) ** 2)

@@ -166,7 +166,7 @@ def _json(numbers: FloatArray) -> list[float] | None:
 
 
 def post_processing(certificate: dict[str, Any]) -> str:
-    """Describe the post-processing of the noisy second moment, which reads nothing exact."""
+    """Describe the post-processing of the noisy second moment, which reads no exact values."""
     # Earlier versions did not denoise.
     bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
     if not bases:

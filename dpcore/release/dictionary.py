@@ -27,7 +27,7 @@ from dpcore.release.table_file import require_regular_file
 MOST_FEATURES = 10_000
 MOST_ROWS_PER_PERSON = 1_000_000
 # Differences and quotients of limits within this range do not overflow.
-_FARTHEST, _NEAREST = 1e150, 1e-150
+_LARGEST_LIMIT, _SMALLEST_WIDTH = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
 _TOP, _ROWS, _COLUMN = (
     {"title", "image", "rows", "cells", "columns"},
@@ -138,11 +138,11 @@ class Column:
 
     def _check_limits(self) -> None:
         for key in ("lower", "upper"):
-            if not abs(getattr(self, key)) <= _FARTHEST:
+            if not abs(getattr(self, key)) <= _LARGEST_LIMIT:
                 raise ParameterError(
                     f"column {self.name!r}", f"given a finite public limit {key!r}", "none"
                 )
-        if not self.upper - self.lower >= _NEAREST:
+        if not self.upper - self.lower >= _SMALLEST_WIDTH:
             raise ParameterError(
                 f"limits of {self.name!r}", "a lower below an upper", [self.lower, self.upper]
             )

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpcore.arrays import BoolArray
-from dpcore.errors import shortened
+from dpcore.errors import truncate_text
 from dpcore.release.cells import Cells, Marks, is_date, name_of_text, names_of, numbers_of
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import people_of, require_balanced_quotes, require_decimal_mark
@@ -142,7 +142,7 @@ def _add_examples(examples: list[str], names: pa.Array, is_unknown: BoolArray) -
     for name in names.filter(pa.array(is_unknown)).unique().to_pylist():
         if len(examples) == _MOST_EXAMPLES:
             return
-        example = shortened(name, _LONGEST_EXAMPLE)
+        example = truncate_text(name, _LONGEST_EXAMPLE)
         if example not in examples:
             examples.append(example)
 

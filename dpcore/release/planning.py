@@ -24,7 +24,7 @@ from dpcore.streams import Purpose, stream
 
 _N_SITES, _N_FACTORS = 3, 3
 # Standard deviation of the cells around the middle: of the factors, and of the columns' noise.
-_SPREAD, _OWN = 0.35, 0.15
+_SPREAD, _OWN_SPREAD = 0.35, 0.15
 # Cells are integers if the limits are integers at least this far apart.
 _WIDE = 4
 # Larger tables are made of weighted copies of this number of rows.
@@ -70,7 +70,7 @@ def look_alike(
     for column in dictionary.columns:
         load = rng.standard_normal(n_factors)
         load /= np.linalg.norm(load)
-        own = rng.normal(scale=_OWN, size=n_rows)
+        own = rng.normal(scale=_OWN_SPREAD, size=n_rows)
         table[column.name] = _cells(column, (factors @ load)[person] + own)
     if dictionary.site is not None:
         table[dictionary.site] = np.char.mod("site %d", 1 + person % _N_SITES)

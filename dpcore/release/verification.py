@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import AnyArray
-from dpcore.errors import ParameterError, shortened
+from dpcore.errors import ParameterError, truncate_text
 from dpcore.privacy import Cap, delta_of_distance
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.release.certificate import (
@@ -82,7 +82,7 @@ def verify(folder: Path | str) -> CertificateVerdict:
         certificate = read_certificate(folder)
         for fault in _faults(Path(folder), certificate):
             made_by = _other_version(certificate)
-            return CertificateVerdict(False, f"{folder}: {shortened(fault, 300)}{made_by}.")
+            return CertificateVerdict(False, f"{folder}: {truncate_text(fault, 300)}{made_by}.")
         load_release(folder)
     except ParameterError as error:
         return CertificateVerdict(False, f"{folder}: {error}.")
@@ -113,7 +113,7 @@ def _other_version(certificate: dict[str, Any]) -> str:
     stated = made.get("dpcore") if isinstance(made, dict) else None
     if not isinstance(stated, str) or stated == own["dpcore"]:
         return ""
-    return f" (it says that dpcore {shortened(stated, 20)} made it; this is {own['dpcore']})"
+    return f" (it says that dpcore {truncate_text(stated, 20)} made it; this is {own['dpcore']})"
 
 
 def _faults(folder: Path, certificate: dict[str, Any]) -> Iterator[str]:
@@ -305,7 +305,7 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
         with np.load(BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in shapes}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        return f"is no sound NPZ file ({shortened(str(error))})"
+        return f"is no sound NPZ file ({truncate_text(str(error))})"
     for name, shape in shapes.items():
         kind = names.dtype.kind if name == "features" else "f"
         if arrays[name].shape != shape or arrays[name].dtype.kind != kind:

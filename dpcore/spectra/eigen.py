@@ -85,7 +85,7 @@ class Spectrum:
         self._all: tuple[FloatArray, FloatArray] | None = None
         self._blocks: dict[str, _Blocks | None] = {}
         self._sorted: dict[str, tuple[FloatArray, FloatArray]] = {}
-        self._denoised: dict[tuple[object, ...], Spectrum] = {}
+        self._denoised_spectra: dict[tuple[object, ...], Spectrum] = {}
 
     def leading(self, n_components: int, *, by: str = "value") -> tuple[FloatArray, FloatArray]:
         """Return the n leading eigenpairs.
@@ -155,7 +155,7 @@ class Spectrum:
         profile = None if diagonal_of_average is None else diagonal_of_average.tobytes()
         key = (sigma, noise, sigma_of_average, profile, *bases)
         with self._lock:
-            if key not in self._denoised:
+            if key not in self._denoised_spectra:
                 answer = denoise(
                     self.matrix,
                     sigma,
@@ -164,8 +164,8 @@ class Spectrum:
                     sigma_of_average=sigma_of_average,
                     diagonal_of_average=diagonal_of_average,
                 )
-                self._denoised[key] = Spectrum(answer)
-            return self._denoised[key]
+                self._denoised_spectra[key] = Spectrum(answer)
+            return self._denoised_spectra[key]
 
     def _blocks_by(self, by: str) -> _Blocks | None:
         if by not in self._blocks:

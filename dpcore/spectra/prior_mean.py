@@ -37,7 +37,7 @@ from dpcore.spectra.nonnegative import posterior_at_least_zero
 from dpcore.spectra.public_bases import PublicBasis, rows_rotated
 
 # Shapes of the curves exp(-(r / l)^nu), whose lengths l are 0.5, 1, 2, ... pixels.
-_SHORTEST = 0.5
+_SHORTEST_LENGTH = 0.5
 _POWERS = (1.0, 2.0)
 # Deviations of the correlation from the curve: their standard deviations at short distances, the
 # distance in pixels at which they are correlated, and the distance over which they die out.
@@ -94,7 +94,7 @@ class PriorMean(NamedTuple):
         weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
         p = deviations.astype(noisy.dtype)
         explained = (weighted.reshape(noisy.shape) @ p).astype(np.float64) - diagonal * deviations
-        weights = _convolved(curve**2, squares.reshape(shape)).ravel() - squares
+        weights = _convolve(curve**2, squares.reshape(shape)).ravel() - squares
         weights = np.maximum(weights, _TINY)
         change, error = explained / weights - deviations, np.sqrt(variance / weights)
         excess = 4 * float(np.mean(squares * (change**2 - error**2)))
@@ -205,7 +205,7 @@ def _smooth_curve(
     means: FloatArray, variances: FloatArray, radii: FloatArray, longest: float
 ) -> FloatArray:
     """Return the posterior mean of a correlation at some distances, averaged over all models."""
-    lengths = [_SHORTEST]
+    lengths = [_SHORTEST_LENGTH]
     while lengths[-1] < longest:
         lengths.append(2 * lengths[-1])
     models = [np.exp(-((radii / length) ** power)) for length in lengths for power in _POWERS]
@@ -264,7 +264,7 @@ def _autocorrelation(picture: FloatArray) -> FloatArray:
     return np.maximum(np.roll(products[:height], width - 1, axis=1), 0)
 
 
-def _convolved(kernel: FloatArray, picture: FloatArray) -> FloatArray:
+def _convolve(kernel: FloatArray, picture: FloatArray) -> FloatArray:
     """Return sum_x' k(x - x') f(x') for a kernel with displacement 0 in the middle."""
     height, width = picture.shape
     product = rfft2(np.fft.ifftshift(kernel)) * rfft2(picture, kernel.shape)

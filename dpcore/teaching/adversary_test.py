@@ -309,7 +309,7 @@ def row_of(ink: FloatArray) -> FloatArray:
 
 
 @cache
-def _others() -> tuple[int, FloatArray]:
+def _other_people() -> tuple[int, FloatArray]:
     """Return the number of other people and the sum of the outer products of their rows."""
     rows = load_dataset(DATASET).X.astype(float)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -318,7 +318,7 @@ def _others() -> tuple[int, FloatArray]:
 
 def guarantee_with_drawing(budget: PrivacyBudget) -> Guarantee:
     """Return the guarantee of one noisy second moment that includes the drawing."""
-    of_one, n_people = guarantee_of_noise(budget), _others()[0] + 1
+    of_one, n_people = guarantee_of_noise(budget), _other_people()[0] + 1
     sigma, change = _noise(of_one)
     # Sensitivity and noise are both proportional to 1 / n, so the guarantee does not change.
     return replace(of_one, sigma=sigma / n_people, l2_sensitivity=change / n_people)
@@ -348,7 +348,7 @@ class DrawnPerson:
 
 def seat_person(row: FloatArray) -> DrawnPerson:
     """Run exact PCA with the drawing in its seat and with a blank sheet there."""
-    n_others, total = _others()
+    n_others, total = _other_people()
     n_people = n_others + 1
     without, with_her = total / n_people, (total + np.outer(row, row)) / n_people
     before, after = (leading_eigenpairs(moment, N_COMPONENTS) for moment in (without, with_her))
@@ -385,7 +385,7 @@ def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generato
     logarithm of the likelihood of a candidate c of length 1 is c^T M c / (n sigma)^2 up to a
     constant, because its density depends on the Frobenius norm only.
     """
-    n_people = _others()[0] + 1
+    n_people = _other_people()[0] + 1
     scale = n_people * _noise(guarantee)[0]
     candidates = np.vstack((row, _pictures()))
     beliefs = []
@@ -431,7 +431,7 @@ def play_rounds(
     rng: np.random.Generator,
 ) -> Rounds:
     """Draw private second moments, each with fresh noise, and project them for the attacker."""
-    n_people = _others()[0] + 1
+    n_people = _other_people()[0] + 1
     sigma = _noise(guarantee)[0]
     is_in = rng.integers(0, 2, n_rounds).astype(bool)
     pictures = np.stack(

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, load_dataset
-from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, shortened
+from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, truncate_text
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
 
@@ -53,7 +53,7 @@ def escape_markdown(text: object, longest: int = LONGEST_VALUE) -> str:
 
     Control characters and invisible characters are written as their number, such as [U+202E].
     """
-    visible = "".join(map(_visible, shortened(str(text), longest)))
+    visible = "".join(map(_visible, truncate_text(str(text), longest)))
     return " ".join(_escape_word(word) for word in visible.split())
 
 

@@ -94,12 +94,13 @@ def test_long_rows_are_shortened(estimator):
     X = rng.standard_normal((500, 3))
     y = X[:, 0] > 0
     norms = np.linalg.norm(X, axis=1)
-    shortened = X / np.maximum(1, norms)[:, None]
-    first, second = (estimator(random_state=3).fit(rows, y) for rows in (X, shortened))
+    truncate_text = X / np.maximum(1, norms)[:, None]
+    first, second = (estimator(random_state=3).fit(rows, y) for rows in (X, truncate_text))
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-5)
-    np.testing.assert_allclose(first.decision_function(X), second.decision_function(shortened))
+    np.testing.assert_allclose(first.decision_function(X), second.decision_function(truncate_text))
     np.testing.assert_allclose(
-        second.decision_function(shortened), (shortened @ second.coef_.T + second.intercept_)[:, 0]
+        second.decision_function(truncate_text),
+        (truncate_text @ second.coef_.T + second.intercept_)[:, 0],
     )
 
 

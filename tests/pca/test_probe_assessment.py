@@ -102,7 +102,7 @@ class Release:
 @pytest.mark.parametrize("bases", BASES.values(), ids=BASES)
 def test_a_probe_gives_the_derivative_of_the_projector(rng, monkeypatch, bases, n_sites):
     """<DP[Delta], Delta> of a single probe, compared with a difference of the whole release."""
-    for name in ("_SMOOTHED", "_LEAST_SPACING"):
+    for name in ("_SMALL_GAP", "_LEAST_SPACING"):
         monkeypatch.setattr(gaps, name, 0.0)
     monkeypatch.setattr(probes, "_STEP", 1e-4)
     monkeypatch.setattr(SiteQuery, "n_probes", 1)

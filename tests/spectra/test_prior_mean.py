@@ -6,7 +6,7 @@ import pytest
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.site import add_noise
 from dpcore.spectra import COLUMNS, captured_energy, cosine_basis, denoise, picture_basis
-from dpcore.spectra.prior_mean import PriorMean, _autocorrelation, _convolved, _displacements
+from dpcore.spectra.prior_mean import PriorMean, _autocorrelation, _convolve, _displacements
 from dpcore.spectra.prior_mean import _sums_of_displacements as sums_of_displacements
 
 SHAPE = (6, 7)
@@ -66,7 +66,7 @@ def test_sums_by_fourier_transforms_are_those_of_pairs(rng):
     kernel = rng.random((11, 13))
     down, across = (at[:, None] - at[None]).transpose(2, 0, 1)
     expected = kernel[down + 5, across + 6] @ flat
-    np.testing.assert_allclose(_convolved(kernel, picture).ravel(), expected)
+    np.testing.assert_allclose(_convolve(kernel, picture).ravel(), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -22,7 +22,7 @@ from dpcore.spectra import Spectrum
 # The density of the gap between two eigenvalues is proportional to the gap near 0, so plain inverse
 # gaps have infinite variance. Gaps below a tenth of the mean spacing of pure noise are given less
 # weight.
-_SMOOTHED = 0.1
+_SMALL_GAP = 0.1
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _inverse_gaps(eigenvalues: FloatArray, off_diagonal: float) -> FloatArray:
     """Return 1 / (lambda_i - lambda_j) of all pairs, smoothed for this noise level."""
     gaps = np.subtract.outer(eigenvalues, eigenvalues)
     spacing = 4 * off_diagonal / math.sqrt(len(eigenvalues))
-    denominator = gaps**2 + (_SMOOTHED * spacing) ** 2
+    denominator = gaps**2 + (_SMALL_GAP * spacing) ** 2
     return np.divide(gaps, denominator, out=np.zeros_like(gaps), where=denominator > 0)
 
 

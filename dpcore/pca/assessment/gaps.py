@@ -11,7 +11,7 @@ from dpcore.arrays import FloatArray
 # Gaps below a tenth of the spacing around them are given less weight, because the inverse of a
 # vanishing gap has no variance. The spacing is a mean over 4 ranks on one side, and at least 0.05
 # of the spacing of pure noise, since eigenvalues that were set to 0 have no spacing.
-_SMOOTHED, NEIGHBOURS, _LEAST_SPACING = 0.1, 4, 0.05
+_SMALL_GAP, NEIGHBOURS, _LEAST_SPACING = 0.1, 4, 0.05
 
 
 def smoothed_inverse_gaps(eigenvalues: FloatArray, sigma: float) -> FloatArray:
@@ -32,7 +32,7 @@ def smoothed_inverse_gaps(eigenvalues: FloatArray, sigma: float) -> FloatArray:
         )
     spacing = np.maximum(spacing, _LEAST_SPACING * math.sqrt(8 / len(values)) * sigma)
     gaps = np.subtract.outer(values, values)
-    denominator = gaps**2 + _SMOOTHED**2 / 2 * np.add.outer(spacing**2, spacing**2)
+    denominator = gaps**2 + _SMALL_GAP**2 / 2 * np.add.outer(spacing**2, spacing**2)
     return np.divide(gaps, denominator, out=np.zeros_like(gaps), where=denominator > 0)
 
 

@@ -186,7 +186,7 @@ def _probe_responses(
     noisy, n_features = part.noisy, query.n_features
     vectors = query.vectors.astype(noisy.dtype)
     leading = vectors[: query.n_ranks]
-    before = _denoised(noisy, part, query) if query.bases else noisy
+    before = _denoise(noisy, part, query) if query.bases else noisy
     cut = None
     if query.intermediate_dim is not None:
         cut = _Cut.of(before, part.sigma, query.intermediate_dim)
@@ -207,7 +207,7 @@ def _probe_responses(
                 # The noise of a site moves the average by its weight, and thereby the denoising at
                 # all sites. Their sum is close to this site's response to the whole change.
                 diagonal = diagonal + _STEP * np.diagonal(probe)
-            moved = _denoised(ahead, part, replace(query, diagonal_of_average=diagonal))
+            moved = _denoise(ahead, part, replace(query, diagonal_of_average=diagonal))
             response = (moved - before) / noisy.dtype.type(_STEP)
         if cut is None or overlap is None:
             yield leading @ response @ vectors.T, leading @ probe @ vectors.T
@@ -216,7 +216,7 @@ def _probe_responses(
             yield after_cut, leading @ probe @ vectors.T
 
 
-def _denoised(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
+def _denoise(matrix: FloatArray, part: NoisyPart, query: SiteQuery) -> FloatArray:
     return denoise(
         matrix,
         part.sigma,

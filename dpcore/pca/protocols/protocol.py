@@ -34,7 +34,7 @@ from dpcore.streams import Purpose
 # (settings, samples at each site, n_features) -> Guarantee, without reading rows.
 GuaranteeFunction = Callable[[ReleaseSettings, Sequence[int], int], Guarantee]
 
-_EVERYWHERE = (
+_ALWAYS_ASSUMED = (
     Assumption.ONE_ROW_A_PERSON,
     Assumption.ROW_OF_ONE_PERSON,
     Assumption.PUBLIC_BOUND,
@@ -42,10 +42,10 @@ _EVERYWHERE = (
     Assumption.SECRET_SEED,
     Assumption.FLOAT_ARITHMETIC,
 )
-AT_ONE_SITE = (*_EVERYWHERE, Assumption.HONEST_SITES)
+AT_ONE_SITE = (*_ALWAYS_ASSUMED, Assumption.HONEST_SITES)
 AT_SITES = (*AT_ONE_SITE, Assumption.DISJOINT_SITES)
 UNDER_MASKS = (*AT_SITES, Assumption.ENOUGH_HONEST_SITES, Assumption.JOINT_MASKS)
-AT_AGGREGATOR = (*_EVERYWHERE, Assumption.TRUSTED_HOLDER)
+AT_AGGREGATOR = (*_ALWAYS_ASSUMED, Assumption.TRUSTED_HOLDER)
 
 
 @dataclass(frozen=True)

@@ -84,17 +84,17 @@ def sequential(draw: Draw) -> Subspace:
     # proxies.
     for_means, before = traffic_of_means(draw, come_back=True)
     for_diagonals, rounds = traffic_of_diagonals(draw)
-    handed: SiteMessage | None = None
+    previous: SiteMessage | None = None
     last = _own_message(draw, received, 0)
     for number in order:
         if number not in draw.sites:
-            handed = None
+            previous = None
             continue
         site = draw.sites.index(number)
         own = _own_message(draw, received, site)
-        joined = own if handed is None else join_proxies(handed, own, settings.intermediate_dim)
-        handed, length = transmit(joined, settings.encoding)
-        last, lengths[site] = handed, length + for_means + for_diagonals
+        joined = own if previous is None else join_proxies(previous, own, settings.intermediate_dim)
+        previous, length = transmit(joined, settings.encoding)
+        last, lengths[site] = previous, length + for_means + for_diagonals
     _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
     return Subspace(
         components=directions[: settings.n_components],
@@ -111,17 +111,17 @@ def _own_message(draw: Draw, received: Inbox, site: int) -> SiteMessage:
     return SiteMessage(received.proxies[site].T, draw.n_samples[site], float(draw.sigma[site]))
 
 
-def join_proxies(handed: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
+def join_proxies(previous: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
     """Return the next proxy: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
 
     These are the left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular
     value, so no D x D matrix is needed.
     """
-    n_samples = handed.n_samples + own.n_samples
+    n_samples = previous.n_samples + own.n_samples
     stacked = np.concatenate(
         [
             each.values.T * each.values.dtype.type((each.n_samples / n_samples) ** 0.5)
-            for each in (handed, own)
+            for each in (previous, own)
         ]
     )
     _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)
