@@ -44,7 +44,7 @@ _BOUNDS = {
     "mfeat": (0.0, 400.0),
 }
 _TYPED = (0.0, 100.0)
-_NEAREST = 1e-9
+_MIN_RANGE = 1e-9
 _SEPARATORS = re.compile(r"[\s,;]+")
 
 TYPED_NUMBERS = "the typed numbers"
@@ -85,7 +85,7 @@ class StatisticSpec:
                 reach = f"a number from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
                 raise ParameterError(name, reach, bound)
         # Rounding at closer bounds would move values between bins and remove the noise.
-        if self.high - self.low < max(_NEAREST, _NEAREST * abs(self.high)):
+        if self.high - self.low < max(_MIN_RANGE, _MIN_RANGE * abs(self.high)):
             raise ParameterError(
                 "upper bound", f"further above the lower bound, {self.low:g}", self.high
             )

@@ -59,7 +59,7 @@ _EPSILONS_OF_ANSWERS = (0.5, 1.0, 2.0, 3.0)
 _FEWEST_PAIRS = 3
 _PHASES = {Phase.BEFORE: "Before the lesson", Phase.AFTER: "After the lesson"}
 _NUMBERS_SHOWN = 24
-_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared with, not bound to
+_ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 _CODE_STYLE = "font-size:min(13vw,9rem);font-weight:700;letter-spacing:.04em;line-height:1.05"
 
 
@@ -368,7 +368,7 @@ def _address(room: Room) -> str:
     parts = urlsplit(st.context.url or "")
     host = st.get_option("browser.serverAddress") or ""
     listens_at = st.get_option("server.address") or ""
-    if _is_local(parts.geturl()) and host and listens_at in _EVERYWHERE:
+    if _is_local(parts.geturl()) and host and listens_at in _ALL_ADDRESSES:
         port = f":{parts.port}" if parts.port else ""
         parts = parts._replace(netloc=f"{host}{port}")
     return urlunsplit(parts._replace(query=f"room={room.code}", fragment=""))

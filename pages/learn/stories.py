@@ -125,7 +125,7 @@ def _show_story(name: str, seed: int) -> None:
     if verdict is not None:
         _show_pictures(verdict.finding.outcomes)
         st.markdown(f"**Why?** {story.why}")
-    _show_ways_on(name, story, spec, is_over=verdict is not None)
+    _show_next_links(name, story, spec, is_over=verdict is not None)
 
 
 def _guesses() -> dict[str, int]:
@@ -196,7 +196,7 @@ def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
             draw_strip(levels, shape, alt=f"{label}.", height=56)
 
 
-def _show_ways_on(name: str, story: Story, spec: RunSpec, *, is_over: bool) -> None:
+def _show_next_links(name: str, story: Story, spec: RunSpec, *, is_over: bool) -> None:
     if is_over:
         st.markdown(f"**Next experiment.** {story.experiment}")
     names = list(STORIES)

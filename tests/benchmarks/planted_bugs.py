@@ -206,8 +206,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "verdict-on-chains-unsaid",
         "PPCA's verdict depends on the rows",
         "dpcore/pca/protocols/ppca.py",
-        "_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
-        "_OF_CHAINS = (Assumption.EXACT_DRAWS,)",
+        "_CHAIN_ASSUMPTIONS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
+        "_CHAIN_ASSUMPTIONS = (Assumption.EXACT_DRAWS,)",
         ("tests/experiments/test_assumptions.py", "tests/pca"),
     ),
     PlantedBug(

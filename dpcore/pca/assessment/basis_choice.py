@@ -23,7 +23,7 @@ _PROBABILITIES = np.append(
     np.linspace(0, 1, 41)[:-1], 1 - np.array([1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-7, 1e-10])
 )
 # Least width of such an interval, in units of the noise; narrower ones are points.
-_NARROWEST = 1e-6
+_MIN_WIDTH = 1e-6
 _TINY = 1e-300
 
 
@@ -87,7 +87,7 @@ def _log_likelihood(entries: FloatArray, mean: float, variance: float) -> float:
     ends = gammaincinv(shape, _PROBABILITIES) * (mean / shape)
     widths, noise = np.diff(ends), entries[:, None] - ends
     below = ndtr(noise)
-    is_wide = widths > _NARROWEST
+    is_wide = widths > _MIN_WIDTH
     of_intervals = (below[:, :-1] - below[:, 1:]) / np.where(is_wide, widths, 1)
     of_points = np.exp(-(noise[:, :-1] ** 2) / 2) / math.sqrt(2 * math.pi)
     densities = np.where(is_wide, of_intervals, of_points) @ np.diff(_PROBABILITIES)

@@ -32,7 +32,7 @@ from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import Assumption, Guarantee, PrivacyBudget
 from dpcore.streams import Purpose
 
-_OF_CHAINS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
+_CHAIN_ASSUMPTIONS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = T
         delta=0.0,
         mechanism="exponential",
         noise_added_by="the aggregator, who holds all rows and draws the subspace at random",
-        assumptions=(*AT_AGGREGATOR, *_OF_CHAINS) if is_chain else AT_AGGREGATOR,
+        assumptions=(*AT_AGGREGATOR, *_CHAIN_ASSUMPTIONS) if is_chain else AT_AGGREGATOR,
         against=HOLDER.against(dict.fromkeys(HOLDER.sees, epsilon)),
     )
 
