@@ -92,7 +92,9 @@ LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
 PART_TITLES = {"statistics": "Statistics", "papers": "Papers", "own_table": "Table"}
 _BY_NAME = {entry.name: entry for entry in ENTRIES}
-_BY_ADDRESS = {name: entry for entry in ENTRIES for name in (entry.name, *entry.former_names)}
+_ENTRIES_BY_ADDRESS = {
+    name: entry for entry in ENTRIES for name in (entry.name, *entry.former_names)
+}
 
 
 def menu() -> dict[str, list[st.Page]]:
@@ -107,7 +109,7 @@ def menu() -> dict[str, list[st.Page]]:
 
 def entry_of(page: st.Page) -> Entry:
     """Return the entry of the page that `st.navigation` selected."""
-    return _BY_ADDRESS[page.url_path or ENTRIES[0].name]
+    return _ENTRIES_BY_ADDRESS[page.url_path or ENTRIES[0].name]
 
 
 def controls_of(entry: Entry) -> Sequence[str]:

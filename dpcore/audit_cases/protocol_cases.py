@@ -495,8 +495,8 @@ def private_mean_case(entry: Protocol, noisy_mean: Callable[[Draw], FloatArray])
 def sphere_cases_of(entry: Protocol, *, parts: Parts = WHOLE) -> tuple[AuditCase, ...]:
     """Return the cases of all adversaries of a protocol on rows of length 1.
 
-    Protocols without a mean centre at zero. If parts of a row are normalised separately, they are
-    the first two columns and the third.
+    Protocols that release no mean take zero as the centre. If parts of a row are normalised
+    separately, they are the first two columns and the third.
     """
     if entry.noise is None:
         return ()

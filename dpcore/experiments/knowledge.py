@@ -83,7 +83,7 @@ class Knowledge:
 
 
 def describe_knowledge(name: str) -> str:
-    """Return the label of an option of the control."""
+    """Return the label of a choice of public knowledge, for a control."""
     knowledge = Knowledge.parse(name)
     if knowledge is None:
         return NO_KNOWLEDGE
