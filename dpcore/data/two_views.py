@@ -39,6 +39,8 @@ class TwoViewDataset:
         Displayed names of the views.
     x_feature_names, y_feature_names : tuple of str
     x_image_shape, y_image_shape : (height, width) or None
+    picture_shape : (height, width) or None
+        Shape of the pictures whose halves are the views.
         Set where a row of that view is a picture.
     x_centre, y_centre : float
         Public centre of the entries of each view: the middle of their range, or 0.
@@ -72,6 +74,7 @@ class TwoViewDataset:
     correlations: FloatArray | None = None
     x_centre: float = 0.0
     y_centre: float = 0.0
+    picture_shape: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for array in (self.X, self.Y, self.labels):
@@ -161,6 +164,7 @@ def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
         names=names,
         title=f"{dataset.title}: {names[0]} and {names[1]}",
         shapes=(parts[0].shape, parts[1].shape),
+        picture_shape=(height, width),
     )
 
 
@@ -190,6 +194,7 @@ def _views_of_columns(
     title: str,
     shapes: tuple[tuple[int, int] | None, ...] = (None, None),
     bound: float | None = None,
+    picture_shape: tuple[int, int] | None = None,
 ) -> TwoViewDataset:
     balls = []
     for name, columns in zip(names, (x_columns, y_columns), strict=True):
@@ -209,6 +214,7 @@ def _views_of_columns(
         y_feature_names=tuple(dataset.feature_names[j] for j in y_columns),
         x_image_shape=shapes[0],
         y_image_shape=shapes[1],
+        picture_shape=picture_shape,
         x_norm_bound=balls[0][1],
         y_norm_bound=balls[1][1],
         x_centre=balls[0][0],

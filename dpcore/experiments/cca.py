@@ -36,7 +36,7 @@ from dpcore.params import param, redeclare
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED
 from dpcore.privacy import EVERYONE, Charge, Guarantee, PrivacyBudget, Release
-from dpcore.spectra import cosine_basis_of_views
+from dpcore.spectra import PublicBasis
 from dpcore.streams import Repetition
 
 _DIGIT_VIEWS = CutViews()
@@ -58,8 +58,8 @@ class CcaSpec(ReleaseSpec, Spec):
     source: Data set and its two views.
     protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.
     calibration: "published" is the poster's tau.
-    denoise: Denoising of the joint moment before its blocks are used. "auto" takes the cosines of
-        each view if both are images and the whole joint moment is available. Otherwise denoising
+    denoise: Denoising of the joint moment before its blocks are used. "auto" denoises it as that of
+        pictures if the views are their halves and the whole joint moment is available. Otherwise it
         reduces the correlations and is off; proxies of R directions are never denoised.
     floor: "auto" or float. Parameter of `dpcore.cca.distributed_cca`.
     preparation: On the sphere, each view of a row is scaled to a fixed length. Correlations are
@@ -89,7 +89,7 @@ class CcaSpec(ReleaseSpec, Spec):
         ReleaseSpec,
         "denoise",
         choices=("auto", "columns", "none"),
-        note="auto: cosines of each view if both are images. Published rows are not denoised",
+        note="auto: as pictures if both views are halves of them. Published rows are not denoised",
     )
     floor: float | str = "auto"
     x_norm_bound: float | None = param(
@@ -174,12 +174,10 @@ class CcaSpec(ReleaseSpec, Spec):
             make_stream_key(cell, name),
         )
 
-    def settings(
-        self, n_features: int, image_shapes: tuple[tuple[int, int], ...] = ()
-    ) -> ReleaseSettings:
+    def settings(self, n_features: int, basis: PublicBasis | None = None) -> ReleaseSettings:
         """Return the release settings, with R filled in for the columns of both views.
 
-        image_shapes: Image shapes of both views, if they are images.
+        basis: Basis of the pictures whose halves are the views.
         """
         intermediate = self.intermediate_dim
         if intermediate is None:
@@ -187,9 +185,7 @@ class CcaSpec(ReleaseSpec, Spec):
         settings = release_settings(self, self.components, intermediate)
         if self.denoise != "auto" or not settings.bases:
             return settings
-        return replace(
-            settings, bases=(cosine_basis_of_views(*image_shapes),) if image_shapes else ()
-        )
+        return replace(settings, bases=() if basis is None else (basis,))
 
 
 class CcaRow(ReleaseRow):
@@ -222,11 +218,11 @@ def draw_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
 ) -> CanonicalPairs:
     """Draw the private pairs of one protocol in one repetition, for bounded rows."""
-    shapes = () if REGISTERED[protocol].wants_proxies else problem.image_shapes
+    basis = None if REGISTERED[protocol].wants_proxies else problem.basis
     return distributed_cca(
         problem.moments,
         problem.n_x,
-        spec.settings(len(problem.reference), shapes),
+        spec.settings(len(problem.reference), basis),
         protocol=protocol,
         floor=spec.floor,
         repetition=Repetition(spec.seed, repetition),

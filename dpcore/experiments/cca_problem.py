@@ -14,7 +14,14 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.cca_views import ViewSource
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.spec import Prepares
-from dpcore.spectra import SiteMoments, SiteRows, second_moment, site_moments
+from dpcore.spectra import (
+    PublicBasis,
+    SiteMoments,
+    SiteRows,
+    basis_of_halves,
+    second_moment,
+    site_moments,
+)
 from dpcore.streams import Purpose, stream
 
 _RANDOM_DRAWS = 64
@@ -52,7 +59,7 @@ class CcaProblem:
     exact: shape (n_components,). Canonical correlations of `reference`.
     random: shape (n_components,). Mean correlations of random directions on `reference`: the floor.
     x_scale, y_scale: Factors of the rows; a direction in original units has the same factor.
-    image_shapes: Image shapes of both views, if they are images; else empty.
+    basis: Basis of the pictures whose halves are the views; None for other views.
     statement: Text on whether the preparation is private.
     """
 
@@ -67,7 +74,7 @@ class CcaProblem:
     x_scale: float
     y_scale: float
     statement: str
-    image_shapes: tuple[tuple[int, int], ...] = ()
+    basis: PublicBasis | None = None
 
     @property
     def random_share(self) -> float:
@@ -130,13 +137,15 @@ def build_cca_problem(views: TwoViewDataset, key: ViewsKey) -> CcaProblem:
         x_scale=bounded.x_scale,
         y_scale=bounded.y_scale,
         statement=bounded.statement,
-        image_shapes=_shapes(views),
+        basis=_basis_of_pictures(views),
     )
 
 
-def _shapes(views: TwoViewDataset) -> tuple[tuple[int, int], ...]:
-    shapes = views.x_image_shape, views.y_image_shape
-    return () if shapes[0] is None or shapes[1] is None else (shapes[0], shapes[1])
+def _basis_of_pictures(views: TwoViewDataset) -> PublicBasis | None:
+    if views.picture_shape is None or views.x_image_shape is None:
+        return None
+    side_by_side = views.x_image_shape[0] == views.picture_shape[0]
+    return basis_of_halves(views.picture_shape, side_by_side=side_by_side)
 
 
 def _second_moment_in_double(rows: FloatArray) -> FloatArray:

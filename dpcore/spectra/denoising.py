@@ -124,6 +124,17 @@ def denoise(
     _check_settings(len(noisy), sigma, bases, noise)
     if sigma == 0:
         return noisy
+    if (columns := bases[0].pixels) is not None:
+        in_order = (bases[0].in_pixel_order, *bases[1:])
+        denoised = np.empty_like(noisy)
+        denoised[np.ix_(columns, columns)] = denoise(
+            noisy[np.ix_(columns, columns)],
+            sigma,
+            bases=in_order,
+            noise=noise,
+            sigma_of_average=sigma_of_average,
+        )
+        return denoised
     if bases[0].image_shape is not None:
         average = sigma if sigma_of_average is None else sigma_of_average
         about = _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
@@ -181,6 +192,8 @@ def noise_edge_left(
     """
     if sigma == 0:
         return 1.0
+    if (columns := basis.pixels) is not None:
+        noisy, basis = noisy[np.ix_(columns, columns)], basis.in_pixel_order
     entries = _fit_first_basis(noisy, basis, float(sigma), noise)
     inverse_weights = entries.inverse_weights()
     weights = np.reciprocal(inverse_weights, out=inverse_weights)

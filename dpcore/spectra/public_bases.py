@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError
@@ -45,6 +44,8 @@ class PublicBasis:
     image_shape : (height, width), optional
         Shape of the pictures to which a prior mean is fitted (`dpcore.spectra.prior_mean`). None if
         the noisy matrix is denoised without a prior mean.
+    pixels : integer ndarray of shape (n_features,), optional
+        Column of each pixel of the pictures, row by row. Default: columns are in this order.
     is_centred : bool
         Whether the second moment is about a released mean of the pictures. If it is not, the
         estimates with and without a prior mean are averaged, because the prior mean does not model
@@ -62,6 +63,7 @@ class PublicBasis:
     bands: IntArray | None = field(default=None, repr=False)
     only_if_better: bool = False
     image_shape: tuple[int, int] | None = None
+    pixels: IntArray | None = field(default=None, repr=False)
     is_centred: bool = True
 
     def __post_init__(self) -> None:
@@ -109,6 +111,11 @@ class PublicBasis:
                 fourth = np.kron(fourth, (np.asarray(factor, dtype=np.float64) ** 4).sum(axis=1))
             variances = variances * (2 - fourth)
         return variances
+
+    @cached_property
+    def in_pixel_order(self) -> PublicBasis:
+        """Basis of the same pictures with the columns in the order of the pixels."""
+        return replace(self, pixels=None)
 
     @cached_property
     def grouping(self) -> FloatArray:
@@ -234,23 +241,27 @@ def uncentred_picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
 
 def uncentred_bases(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
     """Return the bases for rows about a public point instead of a released mean."""
-    return tuple(
-        uncentred_picture_basis(each.image_shape) if each.image_shape else each for each in bases
-    )
+    found = []
+    for each in bases:
+        basis = uncentred_picture_basis(each.image_shape) if each.image_shape else each
+        found.append(basis if each.pixels is None else replace(basis, pixels=each.pixels))
+    return tuple(found)
 
 
 @lru_cache(maxsize=16)
-def cosine_basis_of_views(*image_shapes: tuple[int, int]) -> PublicBasis:
-    """Return the cosine bases of several pictures whose pixels are consecutive columns.
+def basis_of_halves(image_shape: tuple[int, int], *, side_by_side: bool) -> PublicBasis:
+    """Return the basis of pictures whose halves are consecutive columns, each row by row.
 
-    The frequencies are those of `cosine_basis`; all vectors are in one band.
-
-    image_shapes: Height and width of each picture.
+    image_shape: Height and width of the whole pictures.
+    side_by_side: Whether the halves are left and right instead of top and bottom.
     """
-    each = [cosine_basis(shape) for shape in image_shapes]
-    together = block_diag(*(np.kron(*basis.factors) for basis in each))
-    frequencies = np.concatenate([basis.frequencies for basis in each])
-    return PublicBasis("cosines of each view", (together,), frequencies)
+    height, width = image_shape
+    pixels = np.arange(height * width).reshape(height, width)
+    if not side_by_side:
+        return picture_basis(image_shape)
+    halves = pixels[:, : width // 2], pixels[:, width // 2 :]
+    columns = np.argsort(np.concatenate([half.ravel() for half in halves]))
+    return replace(picture_basis(image_shape), pixels=columns)
 
 
 def _cosines(size: int) -> FloatArray:

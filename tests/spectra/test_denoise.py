@@ -11,13 +11,14 @@ from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.spectra import (
     COLUMNS,
     PublicBasis,
+    basis_of_halves,
     captured_energy,
     cosine_basis,
-    cosine_basis_of_views,
     denoise,
     denoise_mean,
     noise_edge_left,
     picture_basis,
+    uncentred_bases,
     uncentred_picture_basis,
 )
 from dpcore.spectra.eigen import leading_eigenpairs
@@ -272,15 +273,27 @@ def test_a_smooth_mean_is_told_from_noise(rng):
         denoise_mean(exact, 0.1, COLUMNS)
 
 
-def test_each_of_two_views_has_its_own_cosines():
-    shapes = (3, 4), (5, 2)
-    views = cosine_basis_of_views(*shapes)
-    factor = views.factors[0]
-    for shape, rows in zip(shapes, (slice(0, 12), slice(12, 22)), strict=True):
-        alone = cosine_basis(shape)
-        np.testing.assert_allclose(factor[rows, rows], np.kron(*alone.factors), atol=1e-15)
-        np.testing.assert_array_equal(views.frequencies[rows], alone.frequencies)
-    assert not factor[:12, 12:].any()
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_halves_are_denoised_as_the_whole_picture(rng, side_by_side):
+    shape = 6, 5
+    pixels = np.arange(30).reshape(shape)
+    cut = (pixels[:, :2], pixels[:, 2:]) if side_by_side else (pixels[:3], pixels[3:])
+    order = np.concatenate([half.ravel() for half in cut])
+    whole = noisy(rng, smooth_pictures(rng, shape), 0.1)
+    halves, basis = whole[np.ix_(order, order)], basis_of_halves(shape, side_by_side=side_by_side)
+    usual = picture_basis(shape)
+    for bases, of_whole in (
+        ((basis,), (usual,)),
+        (uncentred_bases((basis,)), uncentred_bases((usual,))),
+    ):
+        expected = denoise(whole, 0.1, bases=of_whole)
+        found = denoise(halves, 0.1, bases=bases)
+        np.testing.assert_allclose(found, expected[np.ix_(order, order)], atol=1e-12)
+    edges = [
+        noise_edge_left(halves, 0.1, basis=basis),
+        noise_edge_left(whole, 0.1, basis=picture_basis(shape)),
+    ]
+    assert edges[0] == pytest.approx(edges[1])
 
 
 def test_the_bulk_of_noise_reaches_as_far_as_is_said_after_denoising(rng):
