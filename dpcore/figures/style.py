@@ -213,7 +213,9 @@ def log_axis(values: list[float]) -> dict[str, Any]:
 
 def _format_tick(tick: float) -> str:
     """Format counts as integers and smaller numbers with three digits, without exponents."""
-    return f"{float(f'{tick:.3g}'):.10g}" if tick < 1000 else f"{tick:,.0f}"
+    if tick >= 1000:
+        return f"{tick:,.0f}"
+    return f"{float(f'{tick:.3g}'):.15f}".rstrip("0").rstrip(".")
 
 
 def legend_above(figure: go.Figure, **legend: object) -> go.Figure:

@@ -66,7 +66,7 @@ CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
 # The controls below start where the first screen ends.
-_FIGURE_HEIGHT = 430
+_FIGURE_HEIGHT = 560
 
 
 def show(selection: Selection) -> None:
@@ -241,9 +241,8 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
     subspace, random = errors[SUBSPACE], errors[RANDOM]
     if subspace is not None and random is not None:
         st.caption(
-            f"With the whole ε on the subspace and a classifier that is not private: "
-            f"{percent(subspace)}. A random subspace gives {percent(random)}. "
-            f"Bands show the range of {spec.repetitions} runs."
+            f"Only the subspace private: {percent(subspace)}. Random subspace: {percent(random)}. "
+            f"Bands: range of {spec.repetitions} runs."
         )
 
 

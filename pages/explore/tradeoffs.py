@@ -56,7 +56,7 @@ _SETTINGS = {
 _PUBLISHED = "published choices"
 _MAX_VALUES, _MAX_COMBINATIONS = 30, 6
 _TARGET = 0.9
-_FIGURE_HEIGHT = 400
+_FIGURE_HEIGHT = 420
 _OPENED = "_tradeoffs_opened"
 # Samples per site; larger values are those of all rows.
 _SAMPLES = "20, 50, 100, 200, 500, 1000, 2000, 5000, 10000"
@@ -100,7 +100,7 @@ def show(selection: Selection) -> None:
 
 def _show_sweep(selection: Selection, field: str) -> None:
     place = st.container()
-    with st.expander("Values, other data sets, other settings"):
+    with st.expander("Values, data sets, settings"):
         text = st.text_input(
             f"Values of {AXES[field].title}, separated by commas",
             _SAMPLES if field == "people_per_site" else AXES[field].values,
@@ -264,7 +264,7 @@ def _draw_panels(chosen: Sequence[Sweep], rows: RowsOfSweeps) -> None:
             dark=charts.is_dark(),
         )
         _draw_panel(column, name, figure, field, every, is_titled=len(sides) > 1)
-    st.caption("Bands: range of the runs. Click a point to open it in Explore.")
+    st.caption("Bands: range of runs. Click a point to explore it.")
 
 
 def _draw_panel(

@@ -136,6 +136,7 @@ def test_ticks_are_powers_of_ten_with_plain_labels():
     assert ticks == pytest.approx([10.0**e for e in range(-3, 4)])
     assert labels == ["0.001", "0.01", "0.1", "1", "10", "100", "1,000"]
     assert log_ticks([2.0, 5.0]) == ([2.0, 5.0], ["2", "5"])
+    assert log_ticks([1e-6, 1e-4])[1] == ["0.000001", "0.00001", "0.0001"]
 
 
 def test_no_draw_leaves_an_axis_of_errors():
