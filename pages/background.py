@@ -6,6 +6,7 @@ computation, and a page that is reloaded finds its job again.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -33,6 +34,7 @@ _SLICE_SECONDS = 0.3
 # while a class moves its sliders.
 _PAUSE_SECONDS = 1.0
 _SHORT_SLICE_SECONDS = 0.1
+_SWITCH_SECONDS = 0.001
 
 
 class Job:
@@ -158,7 +160,10 @@ class _PageRuns:
 
 
 _page_runs = _PageRuns()
-_executor = ThreadPoolExecutor(_WORKERS, thread_name_prefix="job")
+# A page run waits for Python's lock dozens of times, for up to this interval while a job runs.
+_executor = ThreadPoolExecutor(
+    _WORKERS, "job", initializer=sys.setswitchinterval, initargs=(_SWITCH_SECONDS,)
+)
 _jobs: OrderedDict[Hashable, Job] = OrderedDict()
 _lock = threading.Lock()
 
