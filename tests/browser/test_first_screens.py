@@ -9,7 +9,9 @@ from tests.browser.conftest import settle
 from tests.browser.first_screen import LARGEST_SHIFT, words_and_controls
 
 MAX_WORDS, MAX_CONTROLS, MAX_SHIFT = 60, 10, 0.1
-PAGES = ["", *(entry.name for entry in ENTRIES[1:]), "stories?story=people"]
+# Few runs, so that the pages settle soon.
+PAGES = [f"{name}?repetitions=2" for name in ("", *(entry.name for entry in ENTRIES[1:]))]
+PAGES.append("stories?story=people")
 
 
 @pytest.mark.parametrize("address", PAGES)

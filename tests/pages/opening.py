@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
+
+from pages import background
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 Opener = Callable[..., AppTest]
@@ -42,3 +45,17 @@ def texts(at: AppTest) -> str:
     """Return everything that the page shows as Markdown."""
     found = [element.value for kind in _TEXTS for element in getattr(at, kind)]
     return "\n".join(text for text in found if isinstance(text, str))
+
+
+def wait_for_jobs(at: AppTest, seconds: float = 60) -> None:
+    """Wait until no background job is running, and draw the page again."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        running = [job for job in background._jobs.values() if job.is_running]
+        if not running:
+            at.run()
+            return
+        for job in running:
+            job.touch()  # as a browser does, which draws the fragment repeatedly
+        time.sleep(0.1)
+    raise AssertionError("the jobs did not end")

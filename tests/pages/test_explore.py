@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
 from dpcore.experiments.pca import RunSpec, run
-from pages import background, cached
+from pages import cached
 from pages.explore import explore
-from tests.pages.opening import texts, visit
+from tests.pages.opening import texts, visit, wait_for_jobs
 
 SMALL = {"dataset": "digits", "repetitions": "2", "components": "5", "intermediate": "10"}
 
@@ -26,19 +25,6 @@ def delivered(at, name: str):
     raise AssertionError(f"no {name} among {len(elements)} elements")
 
 
-def wait_for_results(at, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        running = [job for job in background._jobs.values() if job.is_running]
-        if not running:
-            at.run()
-            return
-        for job in running:
-            job.touch()  # as a browser does, which draws the fragment repeatedly
-        time.sleep(0.1)
-    raise AssertionError("the jobs did not end")
-
-
 def test_the_page_opens_with_the_six_controls_in_order_and_no_exception(open_page):
     at = open_page("", **SMALL)
     assert not at.exception
@@ -48,7 +34,7 @@ def test_the_page_opens_with_the_six_controls_in_order_and_no_exception(open_pag
 
 def test_all_epsilons_arrive_with_floor_pictures_and_range(open_page):
     at = open_page("", **SMALL)
-    wait_for_results(at)
+    wait_for_jobs(at)
     numbers = delivered(at, "explorer_numbers")
     assert numbers["count"] == ""
     frames = {frame["epsilon"]: frame for frame in numbers["frames"]}
@@ -65,7 +51,7 @@ def test_all_epsilons_arrive_with_floor_pictures_and_range(open_page):
 def test_the_number_equals_the_command_line(open_page):
     asked = SMALL | {"epsilon": "0.5", "sites": "10", "intermediate": "20"}
     at = open_page("", **asked)
-    wait_for_results(at)
+    wait_for_jobs(at)
     frames = delivered(at, "explorer_numbers")["frames"]
     frame = next(each for each in frames if each["epsilon"] == 0.5)
     spec = RunSpec(

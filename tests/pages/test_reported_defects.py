@@ -9,7 +9,7 @@ import pytest
 from dpcore.data import dataset_status
 from pages import controls
 from pages.explore import tradeoffs
-from tests.pages.opening import texts
+from tests.pages.opening import texts, wait_for_jobs
 from tests.pages.use.test_own_table import submit, upload
 
 
@@ -46,12 +46,15 @@ def test_no_epsilon_is_set_where_epsilon_is_searched_for(open_page):
 
 def test_options_of_a_table_have_the_whole_names_of_columns(open_page):
     at = open_page("decide")
+    wait_for_jobs(at)
     grid = "".join(each.proto.body for each in at.get("html"))
     assert "worst concave points" in grid and "…" not in grid
 
 
 def test_more_epsilon_keeps_no_fewer_factors(open_page):
-    grid = "".join(each.proto.body for each in open_page("decide").get("html"))
+    at = open_page("decide")
+    wait_for_jobs(at)
+    grid = "".join(each.proto.body for each in at.get("html"))
     line = grid.split("Same strongest factors</span>")[1]
     exact, *counts = (int(each) for each in re.findall(r"<div>(?:<b>)?(\d+)", line)[:4])
     assert counts == sorted(counts) and counts[-1] <= exact
