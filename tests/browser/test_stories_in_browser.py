@@ -39,12 +39,21 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
     assert page.url.endswith("/stories")
 
 
+IS_OPEN = """() => {
+    const drawer = document.querySelector("details[open]")
+    return drawer && !drawer.getAnimations({ subtree: true }).some(
+        (each) => each.playState === "running")
+}"""
+
+
 @pytest.mark.parametrize("name", [goal for goal, *_ in LESSON if goal in STORIES])
 def test_a_lesson_link_opens_its_story(server, page, name):
     page.goto(f"{server}/stories")
     page.locator("summary").filter(has_text="-minute lesson").wait_for()
     settle(page)
     page.locator("summary").filter(has_text="-minute lesson").click()
+    # The drawer moves its links while it opens, so that an earlier click ends on another element.
+    page.wait_for_function(IS_OPEN)
     page.locator("details").get_by_role("link", name=STORIES[name].title).click()
     page.get_by_text(STORIES[name].question).wait_for()
     assert page.url.endswith(f"/stories?story={name}")
