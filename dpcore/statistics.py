@@ -1,23 +1,8 @@
 """Private mean, variance and histogram of bounded values.
 
 Neighbours differ in one person's row (replace-one). The number of people n, the bounds and the bin
-edges are public. Values are clipped to the bounds first, so the sensitivities hold for all data. On
-[a, b] they are, each attained:
-
-    mean       (b - a) / n
-    variance   (b - a)^2 (n - 1) / n^2      (the population variance, divisor n)
-    histogram  l1 2, l2 sqrt(2)             (one person leaves a bin and enters another)
-
-Proof. Replacing a value x by y changes the mean by (y - x) / n. The variance is
-sum_{i<j} (x_i - x_j)^2 / n^2; one value is in n - 1 pairs, each of which changes by at most
-(b - a)^2. A histogram changes by 1 in two entries (`replace_one_sensitivity`, `ONE_VALUE`,
-`TWO_BINS`). With noise of scale l1 / epsilon, the Laplace densities of two neighbours differ by a
-factor of at most exp(epsilon) (Dwork, McSherry, Nissim & Smith 2006, theorem 1; `unit_scale`). The
-Gaussian mechanism is proved in `dpcore.privacy.gaussian`.
-
-Several columns are one joint release, with each column in units of its own sensitivity. With
-Laplace noise each of the d columns gets epsilon / d, since pure epsilons add up. With Gaussian
-noise the d columns compose exactly, as one vector with l2 sensitivity sqrt(d).
+edges are public. Values are clipped to the bounds first, so the sensitivities hold for all data
+(`replace_one_sensitivity`). Several columns are one joint release (`unit_scale`).
 
 Mironov (2012) describes attacks on floating-point Laplace noise.
 
@@ -104,7 +89,14 @@ class PrivateStatistic:
 def unit_scale(
     budget: PrivacyBudget, mechanism: str, moves: tuple[float, float], n_columns: int
 ) -> float:
-    """Return the noise scale of columns in units of their own sensitivity."""
+    """Return the noise scale of columns in units of their own sensitivity.
+
+    Several columns are one joint release. With Laplace noise each of the d columns gets
+    epsilon / d, since pure epsilons add up. With Gaussian noise the d columns compose exactly, as
+    one vector with l2 sensitivity sqrt(d). With noise of scale l1 / epsilon, the Laplace densities
+    of two neighbours differ by a factor of at most exp(epsilon) (Dwork, McSherry, Nissim & Smith
+    2006, theorem 1). `dpcore.privacy.gaussian` proves the Gaussian mechanism.
+    """
     l1, l2 = moves
     if _check_mechanism(mechanism) == "laplace":
         return n_columns * l1 / budget.epsilon
@@ -115,6 +107,16 @@ def replace_one_sensitivity(
     statistic: str, n_samples: int, bounds: tuple[ArrayLike, ArrayLike] = (0.0, 1.0)
 ) -> float | FloatArray:
     """Return the replace-one sensitivity of a statistic of `n_samples` values in [a, b].
+
+    The sensitivities on [a, b] are, each attained:
+
+        mean       (b - a) / n
+        variance   (b - a)^2 (n - 1) / n^2      (the population variance, divisor n)
+        histogram  l1 2, l2 sqrt(2)             (one person leaves a bin and enters another)
+
+    Proof. Replacing a value x by y changes the mean by (y - x) / n. The variance is
+    sum_{i<j} (x_i - x_j)^2 / n^2; one value is in n - 1 pairs, each of which changes by at most
+    (b - a)^2. A histogram changes by 1 in two entries (`ONE_VALUE`, `TWO_BINS`).
 
     Parameters
     ----------

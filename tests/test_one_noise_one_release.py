@@ -119,7 +119,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
 
 @each_noisy
 def test_two_epsilons_under_one_seed_cannot_be_solved(noisy):
-    """With unit noise in common, scales s and t give A = (t M_s - s M_t) / (t - s).
+    """Scales s and t with unit noise in common give A = (t M_s - s M_t) / (t - s).
 
     Whatever ratio of scales c in (0, 1) is tried, errors e and f leave |f - c e| / (1 - c), which
     is at least |f| times the sine of the angle between them.

@@ -125,7 +125,7 @@ def find_fragments(data: Any) -> list[Any]:
 
 def _files_at(place: str) -> tuple[Any, str, list[str]]:
     """Return the file system, the searched folder and the names of the files."""
-    from pyarrow import fs
+    from pyarrow import ArrowException, fs
 
     if "://" in place:
         try:
@@ -135,7 +135,7 @@ def _files_at(place: str) -> tuple[Any, str, list[str]]:
                 chosen = system.get_file_info(fs.FileSelector(path, recursive=True))
                 return system, path, [each.path for each in chosen if each.is_file]
             return system, os.path.dirname(path), [path] if info.is_file else []
-        except (ValueError, OSError, ImportError, NotImplementedError) as error:
+        except (ValueError, OSError, ImportError, ArrowException) as error:
             raise ParameterError("data", "a URL that Arrow can open here", place) from error
     system = fs.LocalFileSystem()
     if Path(place).is_dir():

@@ -16,17 +16,8 @@ In one basis Q, with P = Q M Q^T and B = Q A Q^T:
    posterior mean of its block under N(c, c^2), cut at 0.
 3. The estimate is W_ij P_ij with W_ij = c_gh w_ij / (c_gh w_ij + s^2), and a_i on the diagonal.
 
-Isometric noise has s^2 = sigma^2 / 2 and v_i = sigma^2 in every orthonormal basis. Triangle noise
-has v_i = sigma^2 (2 - sum_k Q_ik^4), and at most s^2 = sigma^2.
-
-Several bases work in sequence. A step leaves noise of variance s^2 mean(W^2) in an entry, spread
-evenly in the next basis, because the bases are incoherent. For pictures, a fitted prior mean is
-subtracted first (`dpcore.spectra.prior_mean`).
-
-Coarse bases save time: waves beyond three quarters of all frequencies are treated as noise if their
-expected energy is less than half of the error below them.
-
-Derivation, measurements and sources: `docs/algorithms/denoising.md`.
+Several bases work in sequence, and a fitted prior mean of pictures is subtracted first
+(`dpcore.spectra.prior_mean`). Derivation, measurements and sources: `docs/algorithms/denoising.md`.
 """
 
 from __future__ import annotations
@@ -75,12 +66,13 @@ def denoise(
     ----------
     noisy : ndarray of shape (..., n_features, n_features), symmetric
         A + E of each site. The data type is kept.
-    sigma : float or ndarray, broadcast over the leading axes Standard deviation of E, as
-        `dpcore.mechanisms.symmetric_gaussian_noise` takes it.
+    sigma : float or ndarray, broadcast over the leading axes
+        Standard deviation of E, as `dpcore.mechanisms.symmetric_gaussian_noise` takes it.
     bases : sequence of PublicBasis
         Each step works on the result of the step before. Columns should come last.
     noise : {"isometric", "triangle"}
-        Shape of E.
+        Shape of E. Isometric noise has s^2 = sigma^2 / 2 and v_i = sigma^2 in every orthonormal
+        basis; triangle noise has v_i = sigma^2 (2 - sum_k Q_ik^4), and at most s^2 = sigma^2.
     sigma_of_average : float, optional
         Standard deviation of the noise in the average of all sites' matrices. With a prior mean or
         `diagonal_of_average` the weights are those of this average. Default: `sigma`.
@@ -221,7 +213,10 @@ class _Entries(NamedTuple):
         return self.basis.from_basis(estimate)
 
     def remaining_variance(self, inverse_weights: FloatArray) -> float:
-        """Return s^2 mean(W^2) over the entries of the estimate off the diagonal."""
+        """Return s^2 mean(W^2) over the entries of the estimate off the diagonal.
+
+        This noise is spread evenly in the next basis, because the bases are incoherent.
+        """
         weights = np.reciprocal(inverse_weights)
         np.fill_diagonal(weights, 0)
         n_features = self.basis.n_features or len(weights)
@@ -484,6 +479,9 @@ def _is_too_coarse(
     entries: _Entries, basis: PublicBasis, levels: FloatArray, overall: float
 ) -> bool:
     """Return whether a coarse basis omits too much expected signal for the time that it saves.
+
+    A coarse basis treats waves beyond three quarters of all frequencies as noise. Their expected
+    energy must be less than half of the error below them.
 
     levels: a_i expected at each whole frequency of the full basis.
     """

@@ -9,21 +9,6 @@ the matrix and the blocks before it.
 
 All matrices are symmetric, so no function here needs an SVD. An SVD returns the same subspaces
 as `by="magnitude"`, takes four times as long and loses the signs of the eigenvalues.
-
-Milliseconds per noisy matrix, one BLAS thread (tests/benchmarks/bench_eigen.py):
-
-    n of D, data type       selected   all   scipy.linalg.eigh(subset)   numpy eigh   numpy svd
-    100 of 784, float32           25    41                          31           80         160
-    100 of 784, float64           39    71                          51           72         160
-
-Column "selected" is inverse iteration (`lapack.TridiagonalForm`), column "all" divide and conquer
-(`lapack.all_eigenpairs`). They break even at a third to a half of the spectrum. Below about 100
-features the overhead of the calls exceeds the arithmetic, and `numpy.linalg.eigh` is faster.
-
-Error in float32 on MNIST's second moment at all noise levels, relative to the largest absolute
-eigenvalue: up to 5e-6 in eigenvalues and residuals, 1e-6 in orthonormality, 2e-7 in captured
-energy; in float64 1e-14, 2e-15 and 1e-15. The error of one vector is its residual divided by the
-distance to the next eigenvalue, so single vectors inside a noisy bulk are not reliable.
 """
 
 from __future__ import annotations
@@ -41,6 +26,15 @@ from dpcore.spectra.public_bases import PublicBasis
 
 CRITERIA = ("value", "magnitude")
 
+# Milliseconds per noisy matrix, one BLAS thread (tests/benchmarks/bench_eigen.py):
+#
+#    n of D, data type       selected   all   scipy.linalg.eigh(subset)   numpy eigh   numpy svd
+#    100 of 784, float32           25    41                          31           80         160
+#    100 of 784, float64           39    71                          51           72         160
+#
+# "selected" is inverse iteration (`TridiagonalForm`), "all" divide and conquer (`all_eigenpairs`).
+# They break even at a third to a half of the spectrum. The overhead of the calls exceeds the
+# arithmetic below about 100 features.
 _MIN_LAPACK_SIZE = 96  # features; NumPy's solver is faster below
 _MAX_SELECTED_SHARE = 0.35  # of the spectrum; divide and conquer is faster above
 _FIRST_BLOCKS, _LATER_BLOCKS = 25, 50  # pairs per block: the first two, all others
@@ -275,6 +269,12 @@ def leading_eigenpairs(
     matrix: FloatArray, n_components: int, *, by: str = "value"
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the n leading eigenpairs of a symmetric matrix, in the matrix's data type.
+
+    Errors in float32 on MNIST's second moment at all noise levels, relative to the largest absolute
+    eigenvalue, are up to 5e-6 in eigenvalues and residuals, 1e-6 in orthonormality and 2e-7 in
+    captured energy; in float64 1e-14, 2e-15 and 1e-15. The error of one vector is its residual
+    divided by the distance to the next eigenvalue, so single vectors inside a noisy bulk are not
+    reliable.
 
     Parameters
     ----------

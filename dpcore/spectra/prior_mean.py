@@ -7,18 +7,6 @@ Model of the second moment A of pictures with pixels x:
 p is the standard deviation of each pixel and rho the correlation of two pixels at a displacement.
 Both are fitted to M = A + E, where E is Gaussian noise of public variance: s^2 off the diagonal and
 v on it. No exact quantity enters, so the fit is post-processing of M.
-
-1. p^2 is the diagonal of M, smoothed about its mean in cosines (`denoise_mean`).
-2. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2. Their noise
-   has the variance s^2 / sum (p p')^2. They are shrunk twice. Means over rings of equal distance
-   are shrunk to a curve: Gaussian processes about exp(-(r / l)^nu) for a grid of l and nu, averaged
-   with their likelihoods as weights. Displacements are then shrunk to the curve, with a variance
-   about it that is the posterior mean given their scatter.
-3. p is corrected once by least squares given the curve,
-   p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 2 is repeated. The same noise is in
-   rho and in p', so the correction is applied only in part: half of it where it differs from p by
-   no more than noise explains, and less where it differs by more, because then the model is wrong
-   and the diagonal, which assumes no rho, is more reliable. More iterations fit noise.
 """
 
 from __future__ import annotations
@@ -72,6 +60,18 @@ class PriorMean(NamedTuple):
         shape: tuple[int, int],
     ) -> PriorMean:
         """Fit a prior mean to a noisy second moment.
+
+        1. p^2 is the diagonal of M, smoothed about its mean in cosines (`denoise_mean`).
+        2. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2, with
+           noise of variance s^2 / sum (p p')^2. They are shrunk twice. Means over rings of equal
+           distance are shrunk to a curve: Gaussian processes about exp(-(r / l)^nu) for a grid of
+           l and nu, averaged with their likelihoods as weights. Displacements are then shrunk to
+           the curve, with a variance about it that is the posterior mean given their scatter.
+        3. p is corrected once by least squares given the curve,
+           p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 2 is repeated. The same
+           noise is in rho and in p', so at most half of the correction is applied. Less is applied
+           if it is larger than noise explains: the model is then wrong, and the diagonal, which
+           assumes no rho, is more reliable. More iterations fit noise.
 
         Parameters
         ----------

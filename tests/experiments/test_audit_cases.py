@@ -125,7 +125,7 @@ def test_whoever_buys_a_private_mean_is_attacked_with_and_without():
 
 @pytest.mark.parametrize("key", [key for key, entry in PROTOCOLS.items() if entry.noise])
 def test_every_adversary_attacks_on_the_sphere(key):
-    """By default every protocol reads rows of length 1."""
+    """Every protocol reads rows of length 1 by default."""
     on_sphere = {
         case.adversary
         for case in SOUND

@@ -187,7 +187,7 @@ def test_the_chance_is_that_of_the_posterior():
 
 
 def test_the_least_share_is_the_exact_binomial_limit():
-    """At the limit, this number of successes or more has a probability of one in twenty."""
+    """This number of successes or more has a probability of one in twenty at the limit."""
     for successes, draws in ((1, 10), (7, 10), (10, 10)):
         p = least_share(successes, draws)
         tail = sum(

@@ -57,7 +57,7 @@ def test_scikit_learns_own_checks(estimator, check):
     [k for k, each in PROTOCOLS.items() if each.has_sites and not each.reads_first_site_only],
 )
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
-    """At R = D and ε = ∞, the projector distance is below 1e-8."""
+    """The projector distance is below 1e-8 at R = D and ε = ∞."""
     asked = {"epsilon": math.inf, "preparation": "none"}
     pca = DistributedPCA(4, intermediate_dim=12, protocol=protocol, **asked)
     pca.fit(rows, sites=labels)

@@ -164,7 +164,7 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone(
 
 
 def test_one_site_alone_is_everybody(rows, moments, settings_with):
-    """With one site, dpdis at R = K, full and local are one release, and pooled has its noise."""
+    """dpdis at R = K, full and local are one release with one site; pooled has its noise."""
     everybody = SiteMoments(
         moments.pooled()[None],
         (moments.weights @ moments.means)[None],
@@ -223,7 +223,7 @@ def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
 
 
 def test_averages_carry_the_noise_they_should(rng, settings_with, false_alarm):
-    """With one feature, the eigenvalue is the noisy average itself; its law is tested by KS.
+    """Test the law of the noisy average by KS: it is the eigenvalue if there is one feature.
 
     A KS test fails with its p-value's probability whatever the seed, so p > false_alarm.
     """
@@ -396,7 +396,7 @@ def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
 
 
 def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alarm):
-    """At share s, its noise is sqrt(2 (1 - s) / s) times that of a matrix entry, by KS."""
+    """Test by KS that its noise is sqrt(2 (1 - s) / s) times that of a matrix entry at share s."""
     counts, n_features, share = np.array([60, 40, 100]), 600, 0.2
     moments = SiteMoments(np.zeros((3, n_features, n_features)), np.zeros((3, n_features)), counts)
     settings = settings_with(mean_share=share, calibration="analytic")

@@ -73,7 +73,7 @@ def test_smooth_pictures_are_told_from_noise_by_their_frequencies(rng, shape):
 
 
 def test_nothing_is_lost_where_no_column_differs(rng):
-    """By rotation invariance, columns contain no information, and the directions are unchanged."""
+    """Columns contain no information by rotation invariance, so the directions are unchanged."""
     rows = rng.normal(size=(30, 60))
     exact = rows.T @ rows / 30
     before = noisy(rng, exact, 0.5)

@@ -195,7 +195,7 @@ def test_one_person_moves_what_noise_is_added_to_by_the_sensitivity_far_from_0(
     ],
 )
 def test_ranges_without_digits_in_double_precision_are_refused(release, bounds, rng):
-    """At 1.7e18, nanoseconds since 1970, numbers are 256 apart: more than the noise of many people.
+    """Numbers near 1.7e18 (nanoseconds since 1970) are 256 apart, more than the noise.
     The square of 1e-200 is 0, and so was the noise of a variance."""
     values = np.full((10, 1), bounds[0])
     with pytest.raises(ParameterError, match="bounds must be .* for double precision to hold"):
