@@ -122,8 +122,8 @@ class Job:
 
     @property
     def _has_to_pause(self) -> bool:
-        # A job must not pause for a page run that waits for the job.
-        return _page_runs.are_any and not self._n_waiting
+        # A job must not pause for a page run that waits for the job, nor before its first result.
+        return _page_runs.are_any and not self._n_waiting and bool(self.results)
 
     def _pause(self) -> bool:
         """Wait for the end of page runs, and return whether the job may pause again soon."""

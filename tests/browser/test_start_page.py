@@ -218,7 +218,7 @@ def test_the_axis_picker_opens_the_axis_with_its_address_and_first_runs(server, 
     page.get_by_role("option", name="Axis: K", exact=True).click()
     page.wait_for_url("**/tradeoffs?**tradeoffs_field=K**")
     page.locator("[data-testid=stProgress]").wait_for()
-    page.wait_for_function(FIRST_RUNS, timeout=2000)
+    page.wait_for_function(FIRST_RUNS)
     watched.assert_quiet()
 
 

@@ -114,6 +114,14 @@ def test_a_job_pauses_while_a_page_is_drawn(sessions, monkeypatch):
     job.cancelled.set()
 
 
+def test_the_first_result_does_not_wait_for_page_runs(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    with background.page_run():
+        job = background.start("first result", endless)
+        wait_for(lambda: job.results)
+        background.cancel("first result")
+
+
 def test_a_job_continues_in_a_page_run_that_does_not_end(sessions, monkeypatch):
     monkeypatch.setattr(background, "_PAUSE_SECONDS", 0.05)
     with background.page_run():
