@@ -1,5 +1,6 @@
 """Entry point of the dashboard: page configuration, sidebar and navigation."""
 
+import os
 from pathlib import Path
 
 import streamlit as st
@@ -42,6 +43,9 @@ if __name__ == "__main__":
     main()
 else:
     # Streamlit imports this file once when the server starts, because it defines `app`.
+    # Sessions and jobs share the processors, and waiting BLAS threads use them as well. NumPy reads
+    # the variable when it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     streamlit_private.ignore_pages_folder()
     streamlit_private.skip_external_address_lookup()
     server_log.limit_malformed_messages()

@@ -42,8 +42,6 @@ def open_dashboard(flags: Sequence[str]) -> int:
             f"the dashboard cannot open without {', '.join(lacking)}, "
             "which pip install 'dp-pca-lab[dashboard]' brings"
         )
-    # Sessions share the processors; more threads than cores only wait for each other.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = [sys.executable, "-m", "streamlit", "run", str(app_file()), *flags]
     if os.name == "posix":
         # Signals of a terminal, a container or systemd then reach the server.
