@@ -206,11 +206,14 @@ def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
 # ---- pictures
 
 
-@cached(64, megabytes=8)
 def shown_rows(spec: RunSpec) -> ExampleRows:
     """Return the rows that pages rebuild from components: ten pictures, or four rows of a table."""
-    key = spec.problem_key()
-    limits = limits_of(read_limits(spec.limits, entry_of(spec.dataset).ranges))
+    return _shown_rows(spec.problem_key(), spec.limits)
+
+
+@cached(64, megabytes=8)
+def _shown_rows(key: ProblemKey, limits_in_words: str) -> ExampleRows:
+    limits = limits_of(read_limits(limits_in_words, entry_of(key.dataset).ranges))
     data, variances = problems.prepared(*key.data), np.diag(problems(key).reference)
     examples = select_example_rows(data, limits, variances)
     if data.image_shape is not None or len(examples.rows) <= _N_TABLE_ROWS:

@@ -248,9 +248,12 @@ class Draw:
         None.
         """
         if isinstance(self.moments, SiteRows):
-            # Sites share the processors.
-            at_once = 1 if site is None else len(self.sites)
-            threads = max(1, (self._threads or PROCESSORS) // at_once)
+            # Sites share the processors; the last ones may be fewer than the processors.
+            threads = self._threads or PROCESSORS
+            if site is not None:
+                n_rest = len(self.sites) % threads
+                is_last = site >= len(self.sites) - n_rest
+                threads = threads // n_rest if is_last else 1
             middle = np.zeros(self.moments.n_features) if centre is None else centre
             ask = self._checkpoint if site is None else lambda: None
             return self.moments.moment_around(middle, site, threads=threads, checkpoint=ask)

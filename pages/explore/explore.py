@@ -68,7 +68,7 @@ def show(selection: Selection) -> None:
 def _compute(selection: Selection) -> None:
     """Deliver the result at the present ε, and the others from a background job."""
     spec, dataset = selection.spec, selection.dataset
-    problem = cached.problem_of(spec.problem_key())
+    cached.problem_of(spec.problem_key())
     cached.prepared(*spec.problem_key().data)
     here = [_measure(spec, key, 0) for key in spec.protocols[:1]]
     exact = cached.exact_pictures(replace(spec, epsilon=1.0))
@@ -81,11 +81,8 @@ def _compute(selection: Selection) -> None:
     specs = list(cached.along_epsilon(spec)) if is_curve else [spec]
     if not is_curve:
         key = (*key, spec.epsilon)
-    is_large = problem.moments.n_features >= _LARGE_FEATURES
     total = len(specs) * spec.repetitions * len(spec.protocols)
-    job = background.start(
-        key, lambda: _runs(specs, is_large=is_large), total, seconds_unseen=_SECONDS_UNSEEN
-    )
+    job = background.start(key, lambda: _runs(specs), total, seconds_unseen=_SECONDS_UNSEEN)
     background.poll(job, lambda: _hand_over(selection, job, here, exact))
 
 
@@ -116,33 +113,32 @@ def _hand_over(
     deliver(selection.spec, selection.dataset, frames, exact, count)
 
 
-def _runs(specs: Sequence[RunSpec], *, is_large: bool) -> Iterator[Measured | MeasuredFloor]:
-    """Run every protocol at every ε: coarse points first, then the others, floors, and more runs.
+def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured | MeasuredFloor]:
+    """Run every protocol at every ε.
 
-    Floors take as long as several runs.
+    The curve of the first protocol comes first, with every other point before the points between
+    them. Floors and other protocols follow, because they take several times as long.
     """
     first = specs[0]
     lead, *others = first.protocols
     at = EPSILONS.index(first.epsilon)
     coarse = [each for each in specs if (EPSILONS.index(each.epsilon) - at) % 2 == 0]
-    fine = [each for each in specs if each not in coarse]
-    for key in first.protocols:
-        yield _measure(first, key, 0)
+    ordered = [*coarse, *(each for each in specs if each not in coarse)]
+    yield from _first_runs(ordered, (lead,))
     yield cached.measure_floor(first, lead)
-    if is_large:
-        groups = [(coarse[1:], (lead,)), (fine, (lead,)), ((*coarse[1:], *fine), others)]
-    else:
-        groups = [(coarse[1:], first.protocols), (fine, first.protocols)]
-    for group, keys in groups:
-        for spec in group:
-            for key in keys:
-                yield _measure(spec, key, 0)
+    yield from _first_runs(ordered, others)
     for spec in specs[1:]:
         yield cached.measure_floor(spec, lead)
     for run in range(1, first.repetitions):
         for spec in specs:
             for key in first.protocols:
                 yield _measure(spec, key, run)
+
+
+def _first_runs(specs: Sequence[RunSpec], protocols: Sequence[str]) -> Iterator[Measured]:
+    for spec in specs:
+        for key in protocols:
+            yield _measure(spec, key, 0)
 
 
 def _measure(spec: RunSpec, protocol: str, run: int) -> Measured:
