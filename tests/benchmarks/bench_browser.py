@@ -218,6 +218,8 @@ def _progress(page: Page, previous: str, started: float) -> tuple[float, float, 
               return setting !== previous && points && {condition};
             }}""",
             arg=previous,
+            # Asking at every frame would make Chromium draw frames while the server computes.
+            polling=50,
             timeout=300_000,
         )
         times.append(time.perf_counter() - started)
