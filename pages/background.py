@@ -123,7 +123,9 @@ class Job:
     @property
     def _has_to_pause(self) -> bool:
         # A job must not pause for a page run that waits for the job, nor before its first result.
-        return _page_runs.are_any and not self._n_waiting and bool(self.results)
+        if self.cancelled.is_set() or self._n_waiting or not self.results:
+            return False
+        return _page_runs.are_any
 
     def _pause(self) -> bool:
         """Wait for the end of page runs, and return whether the job may pause again soon."""

@@ -122,6 +122,16 @@ def test_the_first_result_does_not_wait_for_page_runs(sessions, monkeypatch):
         background.cancel("first result")
 
 
+def test_a_cancelled_job_does_not_wait_for_the_end_of_a_page_run(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    job = background.start("cancelled in a pause", endless)
+    wait_for(lambda: job.results)
+    with background.page_run():
+        time.sleep(0.1)
+        background.cancel("cancelled in a pause")
+        wait_for(lambda: not job.is_running)
+
+
 def test_a_job_continues_in_a_page_run_that_does_not_end(sessions, monkeypatch):
     monkeypatch.setattr(background, "_PAUSE_SECONDS", 0.05)
     with background.page_run():
