@@ -524,9 +524,10 @@ def protocols() -> tuple[str, ...]:
     return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
 
 
-def plain(number: float) -> str:
-    """Format a number without exponent and trailing zeros."""
-    return f"{number:,.10f}".rstrip("0").rstrip(".")
+def plain(number: float, digits: int = 12) -> str:
+    """Format a number to some significant digits, without exponent and trailing zeros."""
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.10f}".rstrip("0").rstrip(".").replace("-", "−")
 
 
 def plain_or_text(value: Any) -> str:

@@ -65,8 +65,7 @@ CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
-# The controls below start where the first screen ends.
-_FIGURE_HEIGHT = 560
+_FIGURE_HEIGHT = 420
 
 
 def show(selection: Selection) -> None:

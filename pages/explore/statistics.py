@@ -196,19 +196,19 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
     if spec.kind == HISTOGRAM:
         error = np.abs(release.value - exact).mean()
         answer.markdown(
-            f"### Private counts of {name} are off by {error:.2g} of {rows} on average "
+            f"### Private counts of {name} are off by {plain(error, 2)} of {rows} on average "
             f"at ε = {plain(spec.epsilon)}"
         )
     else:
         error = release.value - exact
         answer.markdown(
-            f"### The private {spec.kind} of {name} is {release.value:.4g} at "
-            f"ε = {plain(spec.epsilon)}; the true one is {exact:.4g}"
+            f"### The private {spec.kind} of {name} is {plain(release.value, 4)} at "
+            f"ε = {plain(spec.epsilon)}; the true one is {plain(exact, 4)}"
         )
     answer.button("New noise", on_click=controls.new_noise)
     outside = statistics.n_outside(column.values, spec)
     st.caption(
-        f"{rows}, one run, noise scale {release.noise_scale:.3g}."
+        f"{rows}, one run, noise scale {plain(release.noise_scale, 3)}."
         + (f" {counted(outside, 'value')} moved to the bounds." if outside else "")
     )
 
@@ -254,12 +254,13 @@ def _show_error_law(column: Column, spec: StatisticSpec, release: PrivateStatist
             dark=charts.is_dark(),
         ),
         key="stat_law",
-        alt=f"Errors of {draws} runs follow the {spec.mechanism} law: 95 % below {reached:.3g}.",
+        alt=f"Errors of {draws} runs follow the {spec.mechanism} law: "
+        f"95 % below {plain(reached, 3)}.",
         height=_FIGURE_HEIGHT,
     )
     share = 100 * np.mean(np.abs(errors) <= reached)
     st.caption(
-        f"Theory: 95 % of errors are below {plain(float(f'{reached:.3g}'))}. "
+        f"Theory: 95 % of errors are below {plain(reached, 3)}. "
         f"In these {draws:,} simulated runs: {share:.1f} %."
     )
 
@@ -297,7 +298,8 @@ def _show_rows_needed(column: Column, spec: StatisticSpec) -> None:
             many=many,
         ),
         key="stat_people",
-        alt=f"{many.capitalize()} needed against the acceptable error; {needed:,} for {error:.3g}.",
+        alt=f"{many.capitalize()} needed against the acceptable error; "
+        f"{needed:,} for {plain(error, 3)}.",
     )
 
 
@@ -315,11 +317,12 @@ def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
     charts.show_figure(
         bounds_figure(rows, _unit(spec, column.unit), marker=spec.high, dark=charts.is_dark()),
         key="stat_bounds",
-        alt=f"Bias falls and noise grows with the upper bound; least error at {best['high']:.3g}.",
+        alt="Bias falls and noise grows with the upper bound; "
+        f"least error at {plain(best['high'], 3)}.",
     )
     st.caption(
         f"A bound that is too low causes bias; one that is too high causes more noise. The error "
-        f"is smallest at {best['high']:.3g}. Choosing it from this figure would read the data."
+        f"is smallest at {plain(best['high'], 3)}. Choosing it from this figure would read the data."
     )
     return rows
 

@@ -230,7 +230,7 @@ def reason_of(options: tuple[Option, ...], best: Option | None) -> str:
     if less_private:
         nearest = min(less_private, key=lambda each: each.spec.epsilon)
         times = nearest.spec.epsilon / best.spec.epsilon
-        parts.append(f"{nearest.name.capitalize()} costs {times:.3g} times the ε.")
+        parts.append(f"{nearest.name.capitalize()} costs {controls.plain(times, 3)} times the ε.")
     return " ".join(parts)
 
 

@@ -21,6 +21,14 @@ def test_typed_numbers_give_their_mean_and_stay_out_of_the_address(open_page):
     assert "stat_numbers" not in at.query_params
 
 
+def test_numbers_have_a_minus_sign_and_separated_thousands(open_page):
+    at = open_page("statistics", stat_source="typed")
+    at.number_input(key="stat_low_typed").set_value(-3000.0).run()
+    at.text_area(key="stat_numbers").set_value("-1400, -1600").run()
+    assert not at.exception
+    assert "the true one is −1,500" in texts(at)
+
+
 @pytest.mark.parametrize("numbers", ["", "1, x", "nan, 2"])
 def test_unreadable_numbers_give_one_sentence(open_page, numbers):
     at = open_page("statistics", stat_source="typed")
