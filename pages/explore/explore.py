@@ -117,7 +117,7 @@ def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured | MeasuredFloor]:
     """Run every protocol at every ε.
 
     The curve of the first protocol comes first, with every other point before the points between
-    them. Floors and other protocols follow, because they take several times as long.
+    them. Floors, other protocols and further runs follow, first those of the headline.
     """
     first = specs[0]
     lead, *others = first.protocols
@@ -127,12 +127,15 @@ def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured | MeasuredFloor]:
     yield from _first_runs(ordered, (lead,))
     yield cached.measure_floor(first, lead)
     yield from _first_runs(ordered, others)
+    for run in range(1, first.repetitions):
+        yield _measure(first, lead, run)
     for spec in specs[1:]:
         yield cached.measure_floor(spec, lead)
     for run in range(1, first.repetitions):
         for spec in specs:
             for key in first.protocols:
-                yield _measure(spec, key, run)
+                if (spec, key) != (first, lead):
+                    yield _measure(spec, key, run)
 
 
 def _first_runs(specs: Sequence[RunSpec], protocols: Sequence[str]) -> Iterator[Measured]:

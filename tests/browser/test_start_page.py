@@ -198,7 +198,8 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     move("delta", "0.00001")
     move("sites", "10")
     move("intermediate", "20")
-    settle(page)
+    runs = page.locator(".context .range", has_text="10 runs")
+    runs.wait_for()
     command = [sys.executable, "-m", "dpcore", "run", "--dataset", "digits", "--protocol", "dpdis"]
     command += ["--epsilon", "0.5", "--delta", "1e-5", "--sites", "10", "--intermediate-dim", "20"]
     command += ["--repetitions", "10", "--json"]
@@ -207,8 +208,8 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     assert len(energies) == 10
     headline = page.locator("h1 .number").inner_text().replace("\u00a0", " ")
     assert headline == percent(sum(energies) / len(energies))
-    runs = page.locator(".context .range").inner_text().replace("\u00a0", " ")
-    assert f"10 runs, {percent(min(energies))} to {percent(max(energies))}." in runs
+    found = runs.inner_text().replace("\u00a0", " ")
+    assert f"10 runs, {percent(min(energies))} to {percent(max(energies))}." in found
     watched.assert_quiet()
 
 
