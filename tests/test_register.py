@@ -162,7 +162,7 @@ def test_a_new_protocol_is_attacked_by_every_adversary_and_keeps_its_claims(new)
     cases = [case for case in audit_cases() if case.covers == f"pca.{new.key}"]
     assert {case.adversary for case in cases} == set(Adversary)
     for case in cases:
-        result = audit(case, n_trials=4_000, confidence=1 - 1e-6, rng=np.random.default_rng())
+        result = audit(case, n_trials=1_200, confidence=1 - 1e-6, rng=np.random.default_rng())
         assert result.epsilon <= case.epsilon, result.row()
         assert result.epsilon > 0 or case.centring != "none", result.row()
 

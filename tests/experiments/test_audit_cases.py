@@ -144,12 +144,14 @@ def trials(case: AuditCase) -> int:
     """Return the number of trials that gives an attack on a sound mechanism its power.
 
     Gaussian noise needs few. Rounding after the noise takes a tenth of mu, which lowers the bound
-    from 1,000 trials to a quarter of the claim, and that from 3,000 trials to 0.7. The change of
-    one row is spread over all cosines of pictures, where 1,000 trials give half of the claim.
+    from 1,000 trials to a quarter of the claim. From 2,000 trials it was 0.62 to 0.72 of the claim
+    in ten audits, and on the sphere 0.45 to 0.56 in six. The change of one row is spread over all
+    cosines of pictures, where 1,000 trials give half of the claim.
     """
     if case.is_gaussian:
-        is_rounded_table = case.name.startswith("Coded") and "pictures" not in case.name
-        return 3_000 if is_rounded_table else 1_000
+        if not case.name.startswith("Coded") or "pictures" in case.name:
+            return 1_000
+        return 2_500 if case.centring == "sphere" else 2_000
     if case.centring == "sphere":
         return 2_000
     return 4_000 if case.name.startswith("PPCA") else 5_000

@@ -108,7 +108,7 @@ def test_trust_is_read_off_the_register():
 @pytest.mark.parametrize("target", [0.6, 0.9])
 def test_the_cheapest_is_that_of_running_everything(target):
     """Over the whole grid: smallest epsilon confirmed by fresh draws, least trust, fewest bytes."""
-    epsilons, keys = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), ("pooled", "cape", "full", "local")
+    epsilons, keys = (0.1, 0.5, 1.0, 5.0), ("pooled", "cape", "full", "local")
     answer = find_best(BASE, target, protocols=keys, values=epsilons)
     reaching = {}
     for epsilon in epsilons:
@@ -144,7 +144,7 @@ def test_fresh_draws_had_no_part_in_the_search():
     assert f"takes ε = {answer.best.value:.3g} with Pooled, trusted (sphere)" in answer.sentence
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_fresh_draws_refute_is_not_recommended(seed):
     # One draw a way: the luckiest of several is below the target as often as not.
     base = replace(BASE, repetitions=1, seed=seed)
