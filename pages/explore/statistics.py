@@ -322,7 +322,8 @@ def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
     )
     st.caption(
         f"A bound that is too low causes bias; one that is too high causes more noise. The error "
-        f"is smallest at {plain(best['high'], 3)}. Choosing it from this figure would read the data."
+        f"is smallest at {plain(best['high'], 3)}. Choosing it from this figure would read the "
+        "data."
     )
     return rows
 
