@@ -171,7 +171,7 @@ def test_animate_stops_where_reading_ends_and_comes_back(explore):
 def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     fresh_server, open_page
 ):
-    page, watched = open_page(fresh_server)
+    page, watched = open_page(fresh_server, until_full=False)
 
     def choose(name: str, option: str) -> None:
         page.locator(f".stSidebar .st-key-{name} input").click()
