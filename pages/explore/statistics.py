@@ -194,21 +194,20 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     )
     if spec.kind == HISTOGRAM:
-        error = np.abs(release.value - exact).mean()
+        error = float(np.abs(release.value - exact).mean())
         answer.markdown(
             f"### Private counts of {name} are off by {plain(error, 2)} of {rows} on average "
             f"at ε = {plain(spec.epsilon)}"
         )
     else:
-        error = release.value - exact
         answer.markdown(
-            f"### The private {spec.kind} of {name} is {plain(release.value, 4)} at "
-            f"ε = {plain(spec.epsilon)}; the true one is {plain(exact, 4)}"
+            f"### The private {spec.kind} of {name} is {plain(float(release.value), 4)} at "
+            f"ε = {plain(spec.epsilon)}; the true one is {plain(float(exact), 4)}"
         )
     answer.button("New noise", on_click=controls.new_noise)
     outside = statistics.n_outside(column.values, spec)
     st.caption(
-        f"{rows}, one run, noise scale {plain(release.noise_scale, 3)}."
+        f"{rows}, one run, noise scale {plain(float(release.noise_scale), 3)}."
         + (f" {counted(outside, 'value')} moved to the bounds." if outside else "")
     )
 
