@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,8 @@ def apply_dictionary(own: OwnTable, dictionary: Dictionary) -> None:
     """
     reading = Reading()
     data = simulation_data(own.upload.columns, dictionary, reading)
+    if own.is_example:
+        data = replace(data, title=own.title)
     inspection = inspect_table(own.upload.columns, dictionary)
     former = own.rows
     own.dictionary, own.rows = dictionary, HeldTable(data)
@@ -304,9 +306,7 @@ def _draw_sources(own: OwnTable) -> None:
     st.selectbox(
         "Or an example",
         EXAMPLES,
-        index=next(
-            (i for i, name in enumerate(EXAMPLES) if own.upload.name == f"{name}.csv"), None
-        ),
+        index=_index_of_example(own),
         format_func=_EXAMPLE_TITLES.__getitem__,
         key=key,
         on_change=_choose_example,
