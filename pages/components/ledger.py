@@ -23,6 +23,11 @@ from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
 from dpcore.privacy.guarantee_in_words import say_number
 from pages import cached
 
+# Explanation of the share of a cap.
+SHARES = (
+    "Shares are counted in μ², or in ε while all releases are pure. Two equal releases use twice "
+    "the share of one."
+)
 _ACCOUNTANTS, _CAP, _PROJECTS = "_accountants", "_cap", "_projects"
 
 

@@ -62,10 +62,10 @@ def show(selection: Selection) -> None:
             name = st.selectbox(
                 "Data set",
                 names,
-                format_func=lambda each: titles.get(each, "your former table"),
+                format_func=lambda each: titles.get(each, "a former table"),
                 key="ledger_data",
             )
-        _draw_total(heading, accountants[name], titles.get(name, "your former table"), delta)
+        _draw_total(heading, accountants[name], titles.get(name, "a former table"), delta)
         _draw_cap(accountants[name], delta)
         _draw_lines(accountants, name, delta)
     for project in ledger.projects():
@@ -157,11 +157,12 @@ def _draw_cap(accountant: Accountant | None, delta: float) -> None:
     remaining = f"One more Gaussian release may have ε = {gaussian} at most"
     if 0 < bound.epsilon < math.inf:
         remaining += f", a pure one ε = {say_rounded_down(cap.remaining_pure(bound))}"
-    st.progress(
-        min(1.0, share),
+    st.markdown(
         f"{percent(share)} of the cap ε = {plain(cap.epsilon)}, δ = {say_delta(cap.delta)}, is "
         f"used. {remaining}.",
+        help=ledger.SHARES,
     )
+    st.progress(min(1.0, share))
     if accountant.before:
         before = sum(charge.draws for charge in accountant.before.values())
         st.caption(f"{counted(before, 'release')} came before the cap and are not in this share.")
@@ -250,8 +251,9 @@ def _draw_project(project: ledger.ProjectSummary) -> None:
     st.subheader(f"Released: {escape_markdown(project.name)}", anchor=False)
     cap = project.cap
     st.markdown(
-        f"{counted(len(project.releases), 'release')} of your table used **{project.used}** of the "
-        f"cap ε = {say_number(cap.epsilon)} at δ = {say_delta(cap.delta)}."
+        f"{counted(len(project.releases), 'release')} used **{project.used}** of the cap "
+        f"ε = {say_number(cap.epsilon)} at δ = {say_delta(cap.delta)}.",
+        help=ledger.SHARES,
     )
     st.dataframe(
         list(project.releases),

@@ -46,6 +46,7 @@ CONTROLS = ()
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 CAPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+_REFUSED = ":red-badge[beyond the cap] This release would be refused."
 _PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length (bounded)"}
 # The example's first release, so that the page opens with a result.
 _EXAMPLE_PROJECT, _EXAMPLE_RELEASE = "example", "release-1"
@@ -140,18 +141,19 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
     with st.expander("Project, cap and name"):
         request = _draw_project(own, epsilon, delta, n_components)
         scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
-        _draw_charge(own, request, scales)
+        is_refused = _draw_charge(own, request, scales)
     # The popover closes after a release, because the next one has another name.
     popover_key = f"release_popover_{request.name}"
     with button_place, st.popover("Release …", type="primary", key=popover_key):
         exact = scales.epsilon(delta, epsilon)
-        st.markdown(
+        question = (
             f"**ε = {say_number(exact)}** at δ = {say_delta(delta)} ({one_in(delta)}) is charged "
             f"to the project “{escape_markdown(request.project)}”. This cannot be undone. "
             f"It hides everything that one person contributed: "
             f"{counted(scales.rows_per_person, 'row')} at most. Limits, ε, δ and K must be chosen "
             "without the data; otherwise the certificate does not apply."
         )
+        st.markdown(_REFUSED if is_refused else question)
         if st.button("Release now", key="release_now"):
             _carry_out(request, own, dictionary)
             st.rerun()
@@ -205,9 +207,12 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
     return Request(name, settings, project, existing, (cap, delta))
 
 
-def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> None:
-    """Write what the project has used and what remains after this release."""
-    project = request.existing
+def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> bool:
+    """Write what the project has used and what remains after this release.
+
+    Returns whether the cap refuses the release.
+    """
+    project, is_refused = request.existing, False
     if project is None:
         epsilon, delta = request.cap
         st.markdown(f"A new project with the cap ε = {plain(epsilon)} at δ = {say_delta(delta)}.")
@@ -218,11 +223,12 @@ def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> None:
         st.markdown(
             f"Used: **{share_in_words(total.share)}** of the cap ε = {say_number(cap.epsilon)} at "
             f"δ = {say_delta(cap.delta)}.",
-            help="Shares are counted in μ², so two equal releases use twice the share of one.",
+            help=ledger.SHARES,
         )
         after = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
-        if after > 1 + 1e-9:
-            st.markdown(":red-badge[beyond the cap] This release would be refused.")
+        is_refused = after > 1 + 1e-9
+        if is_refused:
+            st.markdown(_REFUSED)
         else:
             remaining = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
             st.markdown(
@@ -236,6 +242,7 @@ def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> None:
             "person in two projects is not added up."
         )
     st.caption(_lifetime(own))
+    return is_refused
 
 
 def _carry_out(request: Request, own: OwnTable, dictionary: Dictionary) -> None:
