@@ -235,3 +235,23 @@ def test_a_cold_deep_link_opens_its_view(fresh_server, open_page):
 def test_little_moves_while_a_page_loads(server, open_page, name, width):
     page, _ = open_page(f"{server}/{name}?repetitions=2&seed=97", width=width, height=900)
     assert page.evaluate(LARGEST_SHIFT) <= 0.1
+
+
+def test_bars_of_a_table_have_names_of_columns_and_labels_of_rows(server, open_page):
+    """Earlier the rows of a table were ten barcodes without a name."""
+    page, watched = open_page(f"{server}/?dataset=breast-cancer&repetitions=1", height=900)
+    names = page.locator(".rows .exact .names span")
+    assert names.count() == 8 and "worst radius" in names.all_inner_texts()
+    bars = page.locator(".rows .exact canvas")
+    top, height = (bars.first.bounding_box()[key] for key in ("y", "height"))
+    for number, name in enumerate(names.all()):
+        box = name.bounding_box()
+        middle = top + height * (number + 0.5) / names.count()
+        assert box["width"] > 0 and box["y"] <= middle <= box["y"] + box["height"]
+    assert page.locator(".components .private .names span").all_inner_texts() == (
+        names.all_inner_texts()
+    )
+    labels = page.locator(".rows .foot > span")
+    assert labels.all_inner_texts() == ["malignant"] * 2 + ["benign"] * 2
+    assert are_in_view(page, ".rows .foot > span") == [True] * bars.count()
+    watched.assert_quiet()

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import re
+from base64 import b64decode
+from collections.abc import Callable
+from html import unescape
+from io import BytesIO
 
+import numpy as np
 import pytest
+import streamlit as st
+from PIL import Image
+from pptx import Presentation
 
 from dpcore.data import dataset_status
+from dpcore.privacy import PrivacyBudget, gaussian_mu
 from pages import controls
 from pages.explore import tradeoffs
-from tests.pages.opening import texts, wait_for_jobs
-from tests.pages.use.test_own_table import submit, upload
+from pages.use import own_table, release
+from tests.pages.opening import texts, visit, wait_for_jobs
+from tests.pages.use.test_decide import grid_of
+from tests.pages.use.test_own_table import brought, own_of, submit, upload
 
 
 def test_samples_per_site_end_at_all_rows(open_page):
@@ -47,14 +59,14 @@ def test_no_epsilon_is_set_where_epsilon_is_searched_for(open_page):
 def test_options_of_a_table_have_the_whole_names_of_columns(open_page):
     at = open_page("decide")
     wait_for_jobs(at)
-    grid = "".join(each.proto.body for each in at.get("html"))
+    grid = grid_of(at)
     assert "worst concave points" in grid and "…" not in grid
 
 
 def test_more_epsilon_keeps_no_fewer_factors(open_page):
     at = open_page("decide")
     wait_for_jobs(at)
-    grid = "".join(each.proto.body for each in at.get("html"))
+    grid = grid_of(at)
     line = grid.split("Same strongest factors</span>")[1]
     exact, *counts = (int(each) for each in re.findall(r"<div>(?:<b>)?(\d+)", line)[:4])
     assert counts == sorted(counts) and counts[-1] <= exact
@@ -65,3 +77,137 @@ def test_a_table_without_limits_says_so_in_plain_words(open_page):
     assert not at.exception
     found = "\n".join([texts(at), *(each.value for each in at.error)])
     assert "none yet" not in found and "got 'none'" not in found
+
+
+# ---- Release and Ledger
+
+_LIFETIME = re.compile(
+    r"^.*\bledger\b.*\b(?:deleted|kept|outlives?|disappears?|lost|lasts?|ends?)\b.*$", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_all_pages_state_the_lifetime_that_the_ledger_has(
+    open_page, tmp_path, monkeypatch, is_kept
+):
+    """Earlier one page said that the ledger disappears with the tab, and another that it stays."""
+    monkeypatch.setattr(release, "_draw_plan", lambda _: None)
+    if is_kept:
+        monkeypatch.setenv(own_table.FOLDER_VARIABLE, str(tmp_path / "owner"))
+    at = visit(brought(open_page), "release")
+    at.button(key="release_now").click().run()
+    folders = at.session_state["_own_projects"] if not is_kept else {}
+    folder = (tmp_path / "owner/projects" if is_kept else folders[""].path) / "people"
+    assert folder.is_dir()
+    stated = {}
+    for page in ("release", "ledger", "own_table"):
+        stated[page] = set(_LIFETIME.findall(texts(visit(at, page))))
+        assert not at.exception
+    (statement,) = set.union(*stated.values())
+    assert stated["release"] and stated["ledger"]
+    del at, folders
+    gc.collect()
+    assert folder.exists() == is_kept == ("deleted" not in statement)
+
+
+def _shares(at) -> dict[str, float]:
+    """Return the shares of a cap that a page states, by the explanation next to them."""
+    found = {}
+    for each in at.markdown:
+        if share := re.search(r"\*\*([\d.]+) %\*\* of the cap", each.value):
+            found[each.help] = float(share[1]) / 100
+    return found
+
+
+def test_shares_of_a_cap_are_explained_by_the_composition_that_is_used(open_page):
+    """Earlier three releases at ε = 1 had 83.7 % of ε = 2, without a reason."""
+    at = open_page("release")
+    one, cap = (gaussian_mu(PrivacyBudget(epsilon, 1e-6)) for epsilon in (1.0, 2.0))
+    for count in (1, 2):
+        ((explanation, share),) = _shares(at).items()
+        assert share == pytest.approx(count * (one / cap) ** 2, rel=0.02)
+        assert "μ²" in explanation
+        at.button(key="release_now").click().run()
+    # The same release in a project that the ledger lists.
+    at.text_input(key="release_project_example").set_value("others").run()
+    at.button(key="release_now").click().run()
+    in_others = _shares(at)
+    visit(at, "ledger")
+    assert _shares(at) == in_others and explanation in in_others
+    # A table that comes with the app is not the visitor's.
+    assert "your table" not in texts(at)
+
+
+def test_a_release_beyond_the_cap_is_neither_released_nor_charged(open_page):
+    """Earlier the page said that a release is private, above that it would be refused."""
+    at = open_page("release")
+    at.select_slider(key="release_epsilon").set_value(10.0).run()
+    charge = [each.value for each in at.markdown if " is charged to " in each.value]
+    assert not charge and texts(at).count("would be refused") == 2
+    at.button(key="release_now").click().run()
+    assert "“release-1” is released: ε = 1" in at.title[0].value and len(at.warning) == 1
+
+
+# ---- memo and slides of Decide
+
+
+@pytest.fixture
+def downloads(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
+    """Return functions that make the files offered by a page, by the label of the button."""
+    found = {}
+    draw = st.download_button
+
+    def keep(label, data, *others, **named):
+        found[label] = data
+        return draw(label, data, *others, **named)
+
+    monkeypatch.setattr(st, "download_button", keep)
+    return found
+
+
+@pytest.mark.parametrize("source", ["catalogue", "example", "upload"])
+def test_the_memo_names_the_data_the_source_the_date_and_the_numbers(open_page, downloads, source):
+    """Earlier it named no source, and said "your own table" of an example."""
+    at, title = None, dataset_status("breast-cancer").title
+    if source != "catalogue":
+        at = brought(open_page) if source == "upload" else open_page("own_table")
+        title = "your table" if source == "upload" else own_of(at).title
+        next(each for each in at.button if each.label == "Use on all pages").click().run()
+    at = open_page("decide") if at is None else visit(at, "decide")
+    wait_for_jobs(at)
+    memo = unescape(downloads["Memo"]())
+    (heading,) = re.findall("<h1>(.*)</h1>", memo)
+    foot = memo.rsplit('<p class="small">')[-1]
+    assert title in heading and title in foot
+    assert bool(re.search(r"your (own )?table", memo)) == (source == "upload")
+    assert re.search(r"Source: .*seed \d.*20\d\d-\d\d-\d\d", foot)
+    shares = re.findall(r"<b>([\d.]+\s%)</b>", grid_of(at))
+    assert len(shares) == 3
+    assert re.findall(r"<td>([\d.]+\s%)</td>", memo) == shares
+
+
+def test_slides_say_and_show_what_the_page_shows(open_page, downloads):
+    """Earlier the titles of slides differed from those typed, and digits became red and blue."""
+    at = open_page("decide", decide_data="digits", decide_trust="holder")
+    wait_for_jobs(at)
+    slides = Presentation(BytesIO(downloads["Slides"]())).slides
+    words = [shape.text_frame.text for shape in slides[0].shapes if shape.has_text_frame]
+    assert f"{at.title[0].value}." == slides[0].shapes.title.text
+    assert at.markdown[0].value in words
+    memo = unescape(downloads["Memo"]())
+    assert all(each in memo for each in words)
+    on_page = [
+        np.asarray(Image.open(BytesIO(b64decode(png))).convert("RGB"))
+        for png in re.findall(r"data:image/png;base64,([^\"]+)", grid_of(at))
+    ]
+    on_slides = [
+        np.asarray(Image.open(BytesIO(shape.image.blob)).convert("RGB"))
+        for shape in slides[1].shapes
+        if hasattr(shape, "image")
+    ]
+    # The first column of the page is exact PCA, in two strips.
+    for picture, larger in zip(on_page[2:], on_slides, strict=True):
+        times = len(larger) // len(picture)
+        assert np.array_equal(larger[::times, ::times], picture)
+        red, green, blue = np.moveaxis(larger.astype(int), -1, 0)
+        assert max(abs(red - green).max(), abs(red - blue).max()) == 0 and np.ptp(red) > 100

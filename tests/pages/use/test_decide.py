@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from base64 import b64encode
 from hashlib import sha256
 from html import unescape
@@ -21,7 +20,7 @@ from dpcore.experiments.run_statistics import ENOUGH_RUNS
 from dpcore.experiments.summaries import percent
 from pages.components.brief import Brief, make_presentation, render_memo, slides_of
 from pages.use.decide import Question, answer_of, brief_of, reason_of
-from tests.pages.opening import texts
+from tests.pages.opening import texts, wait_for_jobs
 
 TABLE, PICTURES = "breast-cancer", "digits"
 
@@ -30,18 +29,10 @@ def grid_of(at: AppTest) -> str:
     return next(each.proto.body for each in at.get("html") if "Captured energy" in each.proto.body)
 
 
-def shares_of(grid: str) -> list[str]:
-    return re.findall(r"<b>([\d.]+)\N{NO-BREAK SPACE}%</b>", grid)
-
-
 @pytest.mark.parametrize("data", [TABLE, PICTURES])
 def test_it_opens_with_a_recommendation_that_its_fresh_runs_support(open_page, data):
     at = open_page("decide", decide_data=data, decide_trust="holder")
-    for _ in range(100):
-        if at.title[0].value.startswith("Take"):
-            break
-        time.sleep(0.2)
-        at.run()
+    wait_for_jobs(at)
     assert not at.exception and not at.error
     epsilon = re.search(r"Take ε = (\S+):", at.title[0].value)[1]
     grid = grid_of(at)
@@ -57,11 +48,11 @@ def test_it_opens_with_a_recommendation_that_its_fresh_runs_support(open_page, d
 
 def test_the_default_is_a_table_of_patients_and_sites_and_target_change_the_answer(open_page):
     at = open_page("decide")
+    wait_for_jobs(at)
     assert at.selectbox(key="decide_data").value == TABLE
     before = grid_of(at)
     at.slider(key="decide_target").set_value(60).run()
-    time.sleep(0.5)
-    at.run()
+    wait_for_jobs(at)
     assert not at.exception and grid_of(at) != before and "Reach 60" in grid_of(at)
 
 
@@ -157,15 +148,10 @@ def test_all_options_lists_the_smallest_epsilon_of_each_algorithm(open_page, mon
     monkeypatch.setattr(ranking, "PROTOCOLS", few)
     at = open_page("decide")
     at.session_state["decide_all"] = True
-    at.run()
+    wait_for_jobs(at)
     (start,) = (each for each in at.button if each.label == "Compare every algorithm")
     start.click().run()
-    for _ in range(200):
-        assert not at.exception
-        if "fresh runs reach it" in texts(at):
-            break
-        time.sleep(0.3)
-        at.run()
-    assert "fresh runs reach it" in texts(at)
+    wait_for_jobs(at)
+    assert not at.exception and "fresh runs reach it" in texts(at)
     table = at.dataframe[0].value
     assert table["ε"].is_monotonic_increasing and len(set(table["Option"])) == len(table)
