@@ -7,7 +7,7 @@ import random
 import pytest
 
 from pages import controls
-from tests.pages.opening import texts, visit
+from tests.pages.opening import texts
 
 QUICK = {"dataset": "digits", "repetitions": "1", "components": "4"}
 
@@ -47,13 +47,6 @@ def test_a_valid_link_shows_no_warning_and_sets_every_control(open_page):
     )  # fmt: skip
     assert (spec.sites, spec.intermediate_dim, spec.components) == (3, 12, 6)
     assert (spec.seed, spec.noise, spec.denoise) == (7, "triangle", "none")
-
-
-def test_values_stay_on_a_page_that_does_not_show_their_control(open_page):
-    at = open_page("", **QUICK, sites="7")
-    visit(at, "compare")
-    visit(at, "explore")
-    assert at.session_state["_selection"].spec.sites == 7
 
 
 def test_another_data_set_brings_its_own_defaults(open_page):

@@ -18,6 +18,14 @@ ADDRESSES = [address for entry in ENTRIES for address in (entry.name, *entry.for
 # Quick settings for pages that run the experiments of the sidebar.
 QUICK = {"dataset": "digits", "repetitions": "1", "components": "5"}
 WITH_CONTROLS = ("explore", "tradeoffs", "compare", "how_it_works", "decide")
+EXTREME_SETTINGS = (
+    {"epsilon": "0.001", "delta": "1e-9", "sites": "1", "components": "1", "intermediate": "1"},
+    {"epsilon": "50", "delta": "0.1", "sites": "100", "components": "64", "intermediate": "64"},
+    {"people": "10", "sites": "2", "components": "10", "intermediate": "1"},
+    {"dropped_sites": "4", "masks": "wide", "algorithm": "cape", "split": "dirichlet"},
+    {"calibration": "published", "noise": "triangle", "truncation": "svd", "denoise": "none"},
+    {"preparation": "published", "calibration": "classic", "epsilon": "5"},
+)
 CODE_SPAN = re.compile(r"`[^`]*`")
 HOSTILE = (
     "![x](http://foreign.example/p.png)",
@@ -40,13 +48,14 @@ def test_every_address_opens_a_whole_page(open_page, address):
 
 
 def test_moving_between_pages_keeps_the_shared_controls(open_page):
-    at = open_page("explore", **QUICK)
+    at = open_page("explore", **QUICK, sites="7")
     at.select_slider(key="epsilon").set_value(0.5).run()
     for name in NAMES:
         visit(at, name)
         assert not at.exception, name
     visit(at, "explore")
     assert at.select_slider(key="epsilon").value == 0.5
+    assert at.session_state["_selection"].spec.sites == 7
     assert at.selectbox(key="dataset").value == "digits"
 
 
@@ -60,16 +69,14 @@ def test_a_hostile_value_gives_a_sentence_and_the_default(open_page, name, value
     assert not re.search(r"(?<!\\)[<\[]|\u202e", shown)
 
 
-@pytest.mark.parametrize("name", WITH_CONTROLS)
 @pytest.mark.parametrize(
-    "setting",
+    ("name", "setting"),
     [
-        {"epsilon": "0.001", "delta": "1e-9", "sites": "1", "components": "1", "intermediate": "1"},
-        {"epsilon": "50", "delta": "0.1", "sites": "100", "components": "64", "intermediate": "64"},
-        {"people": "10", "sites": "2", "components": "10", "intermediate": "1"},
-        {"dropped_sites": "4", "masks": "wide", "algorithm": "cape", "split": "dirichlet"},
-        {"calibration": "published", "noise": "triangle", "truncation": "svd", "denoise": "none"},
-        {"preparation": "published", "calibration": "classic", "epsilon": "5"},
+        # Sites are the only shared control that Decide uses.
+        (name, setting)
+        for name in WITH_CONTROLS
+        for setting in EXTREME_SETTINGS
+        if name != "decide" or "sites" in setting
     ],
 )
 def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
@@ -119,3 +126,4 @@ def test_a_public_demo_closes_pages_that_take_data(open_page, monkeypatch, name)
     assert not at.exception
     assert "public demo" in texts(at)
     assert not at.get("file_uploader")
+    assert "release_now" not in {each.key for each in at.button}

@@ -48,20 +48,6 @@ def test_all_epsilons_arrive_with_floor_pictures_and_range(open_page):
     assert len(exact["names"]) == 10 and exact["ranks"] == [1, 2, 3, 4, 5]
 
 
-def test_the_number_equals_the_command_line(open_page):
-    asked = SMALL | {"epsilon": "0.5", "sites": "10", "intermediate": "20"}
-    at = open_page("", **asked)
-    wait_for_jobs(at)
-    frames = delivered(at, "explorer_numbers")["frames"]
-    frame = next(each for each in frames if each["epsilon"] == 0.5)
-    spec = RunSpec(
-        dataset="digits", protocols=("dpdis",), epsilon=0.5, delta=1e-5, sites=10, components=5,
-        intermediate_dim=20, repetitions=2,
-    )  # fmt: skip
-    expected = [round(row["energy_ratio"], 4) for row in run(spec)]
-    assert frame["energies"]["dpdis"] == expected
-
-
 def test_the_switch_below_the_curve_and_the_sidebar_are_one_state(open_page):
     at = open_page("", **SMALL)
     assert at.toggle(key="explore_denoise").value is True
@@ -87,13 +73,6 @@ def test_every_tab_shows_something(open_page, tab):
     at = open_page("", **SMALL, explore_tab=tab)
     assert not at.exception
     assert at.main.children
-
-
-@pytest.mark.parametrize("address", ["play", "playground", "eigen_images", "bytes"])
-def test_former_addresses_lead_here(open_page, address):
-    at = open_page(address, **SMALL)
-    assert not at.exception
-    assert delivered(at, "explorer_numbers")["frames"]
 
 
 def test_a_link_of_an_earlier_version_opens_the_same_view(open_page):

@@ -38,7 +38,7 @@ LINKS = [
         {"papers_figure": "2012-fig2", "papers_runs": "quick"},
     ),
     ("reproduce_2012", {}, {"papers_figure": "2012-fig2"}),
-    ("sampler", {"sampler_sweeps": "256"}, {"sampler_sweeps": 256}),
+    ("sampler", {"sampler_sweeps": "8"}, {"sampler_sweeps": 8}),
     ("sample_complexity", {"complexity_gap": "0.2"}, {"complexity_gap": 0.2}),
     ("tradeoffs", {"tradeoffs_field": "ε"}, {"tradeoffs_field": "epsilon"}),
     ("statistics", {"stat_bins": "12"}, {}),

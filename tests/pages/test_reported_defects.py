@@ -51,22 +51,13 @@ def test_the_sidebar_of_the_drawing_states_no_total(open_page):
     assert not at.sidebar.markdown and not at.sidebar.caption
 
 
-def test_no_epsilon_is_set_where_epsilon_is_searched_for(open_page):
-    at = open_page("decide")
-    assert "epsilon" not in {each.key for each in at.sidebar if hasattr(each, "key")}
-
-
-def test_options_of_a_table_have_the_whole_names_of_columns(open_page):
+def test_options_of_a_table_have_whole_names_and_more_factors_at_more_epsilon(open_page):
     at = open_page("decide")
     wait_for_jobs(at)
+    assert "epsilon" not in {each.key for each in at.sidebar if hasattr(each, "key")}
     grid = grid_of(at)
     assert "worst concave points" in grid and "…" not in grid
-
-
-def test_more_epsilon_keeps_no_fewer_factors(open_page):
-    at = open_page("decide")
-    wait_for_jobs(at)
-    grid = grid_of(at)
+    # A larger ε keeps no fewer factors.
     line = grid.split("Same strongest factors</span>")[1]
     exact, *counts = (int(each) for each in re.findall(r"<div>(?:<b>)?(\d+)", line)[:4])
     assert counts == sorted(counts) and counts[-1] <= exact

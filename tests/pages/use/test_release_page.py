@@ -92,10 +92,3 @@ def test_a_refused_release_is_explained_and_not_charged(open_page, without_plan)
     at.text_input(key="release_project_people").set_value("a/b").run()
     assert not at.exception and "project must be up to 64 letters" in texts(at)
     assert [each.name for each in Project(folder_of(at)).releases()] == ["fine"]
-
-
-def test_a_public_demo_releases_nothing(open_page, monkeypatch):
-    monkeypatch.setenv("DPCORE_PUBLIC_DEMO", "1")
-    at = open_page(PAGE)
-    assert not at.exception and "public demo" in at.info[0].value
-    assert not any(each.key == "release_now" for each in at.button)
