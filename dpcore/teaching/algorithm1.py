@@ -365,8 +365,8 @@ class ClassOfHospitals:
     @property
     def random_energy(self) -> float:
         """Mean captured energy of a random subspace, relative to `exact`."""
-        kept = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
-        return float(kept / captured_energy(self.exact, self.reference))
+        captured = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
+        return float(captured / captured_energy(self.exact, self.reference))
 
     def energy(self, components: FloatArray) -> float:
         """Return the captured energy of components, relative to `exact`."""

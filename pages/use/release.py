@@ -525,7 +525,7 @@ def _draw_variances(released: ReleasedPCA) -> None:
         value, low, high = (percent(min(each, 1.0)) for each in result["captured"])
         st.markdown(f"All components: **{value}** of the variance, between {low} and {high}.")
     if hidden:
-        st.markdown(f"**{hidden} of {len(shares)}** cannot be told from noise.")
+        st.markdown(f"**{hidden} of {len(shares)}** cannot be distinguished from noise.")
     intervals = released.explained_variance_ratio_interval_
     show_figure(
         released_variances(shares, intervals, dark=is_dark()),
