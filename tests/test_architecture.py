@@ -26,7 +26,7 @@ ALGORITHMS = {"pca", "cca", "statistics", "classification"}
 # and
 # a release is assessed as PCA's are.
 ARROWS: dict[str, set[str]] = {
-    "__init__": TOOLS | ALGORITHMS | {"release"},  # for whoever reads types
+    "__init__": TOOLS | ALGORITHMS | {"release"},  # for type checkers
     "arrays": {"errors"},
     "cluster": {"errors"},
     "errors": set(),
@@ -63,13 +63,13 @@ ARROWS: dict[str, set[str]] = {
     },
     "__main__": {"command_line"},
 }
-# What stands apart: nothing else in the core imports it, but what is named here.
+# Separate parts: only the packages that are named here import them.
 WALLS: dict[str, set[str]] = {
     "papers": {"command_line"},
     "release": {"__init__", "command_line", "federated"},
     "federated": {"command_line"},
 }
-# The same within experiments: an engine that knows no family, families that know PCA's alone,
+# The same within experiments: an engine that knows no family, families that import only PCA's,
 # and above them what asks questions of all families.
 ENGINE = {"engine", "once_cache", "store", "sweep"}
 # PCA, in the order of its imports; the other families use its specs, data side and keys.
@@ -233,7 +233,7 @@ def arrows_point_one_way() -> Breaches:
     for source in CORE:
         room = source.parts[1]
         if "tutorial_cells" in source.parts:
-            continue  # programs of a reader's, who stands above all rooms
+            continue  # programs for readers, which may import every part
         # An audit attacks mechanisms, which lie above what it belongs to.
         audited = {"mechanisms"} if "audit" in source.name else set()
         allowed = ARROWS[room] | LEAVES | {room} | audited
@@ -247,7 +247,7 @@ def arrows_point_one_way() -> Breaches:
 
 @rule
 def families_do_not_know_each_other() -> Breaches:
-    """What one family needs of another belongs into the engine, or above both."""
+    """Code that two families need belongs into the engine, or above both."""
     for source in CORE:
         if source.parts[1] != "experiments":
             continue
@@ -271,14 +271,14 @@ def walls_stand() -> Breaches:
 
 @rule
 def imports_are_absolute() -> Breaches:
-    """So that a name is found by searching for it, wherever it is used."""
+    """Absolute imports can be found by searching for the name."""
     for source in FILES:
         yield from source.imports_within("", ".")
 
 
 @rule
 def flawed_mechanisms_are_for_the_audit_alone() -> Breaches:
-    """They are there to be caught."""
+    """Flawed mechanisms exist only to be attacked by the audit."""
     for source in FILES:
         if "audit" not in source.name and "flawed" not in source.name:
             for line, name in source.imports:
@@ -288,14 +288,14 @@ def flawed_mechanisms_are_for_the_audit_alone() -> Breaches:
 
 @rule
 def the_core_knows_no_browser() -> Breaches:
-    """It is a library, and serves a shell and a notebook as well."""
+    """The core is a library, which shells and notebooks use as well."""
     for source in CORE:
         yield from source.imports_within("streamlit", "pages", "app")
 
 
 @rule
 def figures_take_tables_and_know_no_algorithm() -> Breaches:
-    """A figure draws rows, whoever computed them."""
+    """A figure draws rows and does not depend on how they were computed."""
     for source in CORE:
         if source.parts[1] == "figures":
             yield from source.imports_within("scipy", "sklearn")
@@ -325,7 +325,7 @@ def two_pages_import_releases_of_real_tables() -> Breaches:
 
 @rule
 def pages_hold_no_algorithm() -> Breaches:
-    """What a page computes nobody else can call, and no test reaches."""
+    """Algorithms in a page cannot be called by other code or by tests."""
     for source in PAGES:
         yield from source.imports_within("scipy", "sklearn", "numpy.linalg")
         for node in source.nodes:
@@ -335,7 +335,7 @@ def pages_hold_no_algorithm() -> Breaches:
 
 @rule
 def caches_have_one_home_and_no_visitor_can_empty_them() -> Breaches:
-    """Streamlit's own caches are emptied for everybody by a message that any browser may send."""
+    """Any browser can empty Streamlit's own caches for all visitors by one message."""
     for source in PAGES:
         banned = {"cache_data", "cache_resource"}
         banned |= set() if source.name == "pages/cached.py" else {"OnceCache"}
@@ -346,7 +346,7 @@ def caches_have_one_home_and_no_visitor_can_empty_them() -> Breaches:
 
 @rule
 def there_are_no_grab_bags() -> Breaches:
-    """Such a name says that nobody knew what is inside."""
+    """Names such as utils do not say what a module contains."""
     for source in FILES:
         if GRAB_BAGS & set(source.parts):
             yield f"{source.name}:1 says nothing of what is inside"
@@ -354,7 +354,7 @@ def there_are_no_grab_bags() -> Breaches:
 
 @rule
 def nothing_is_executed_from_text() -> Breaches:
-    """A file, an address or a template that becomes a program is somebody else's program."""
+    """A file, an address or a template that is executed lets others run programs."""
     for source in FILES:
         yield from source.imports_within("pickle", "marshal", "joblib.load", "dill", "runpy")
         for node in source.nodes:

@@ -19,7 +19,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMMAND = "streamlit run app.py"
-# Every 127.x is this machine; a server on 127.0.0.1 alone does not answer here.
+# Every 127.x is this machine; a server that listens only on 127.0.0.1 does not answer here.
 ANOTHER_ADDRESS = "127.0.0.2"
 
 

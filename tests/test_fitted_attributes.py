@@ -1,7 +1,7 @@
 """Attributes of a fitted estimator are noisy, or do not depend on the rows.
 
-Whoever gets the object gets all of it, so an exact count, a number of iterations or a loss in it
-is a release that nobody pays for.
+A recipient gets the whole object, so an exact count, a number of iterations or a loss in it is a
+release that no ledger charges.
 """
 
 from __future__ import annotations

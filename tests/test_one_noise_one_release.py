@@ -161,7 +161,7 @@ def test_other_mechanisms_people_and_data_types_have_noise_of_their_own():
 
 
 def test_ways_of_reading_one_noisy_matrix_share_its_noise():
-    """K, R, truncation, and proxies beside whole matrices: one release, read differently."""
+    """K, R, truncation, and proxies or whole matrices are computed from one release."""
     whole = DistributedPCA(N_FEATURES, protocol="full", denoise="none", random_state=7)
     whole.fit(ROWS, sites=SITES)
     proxies = clone(whole).set_params(protocol="dpdis").fit(ROWS, sites=SITES)
@@ -169,7 +169,7 @@ def test_ways_of_reading_one_noisy_matrix_share_its_noise():
     for settings in ({}, {"truncation": "svd"}, {"intermediate_dim": 5}):
         few = clone(whole).set_params(n_components=3, **settings).fit(ROWS, sites=SITES)
         assert projector_distance(few.components_, whole.components_[:3]) < 1e-8
-    # On the sphere one site alone has a centre of its own, and so a matrix and its noise.
+    # On the sphere a single site has its own centre, and therefore its own matrix and noise.
     alone = clone(whole).set_params(preparation="bounded").fit(ROWS)
     for settings in ({"protocol": "dpdis", "intermediate_dim": 5}, {"protocol": "local"}):
         few = clone(alone).set_params(n_components=3, **settings).fit(ROWS)

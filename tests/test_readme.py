@@ -19,8 +19,8 @@ def test_the_python_example_is_private_throughout(capsys):
     assert capsys.readouterr().out.startswith("(10, 64) ")
     assert pca.random_state is None
     assert pca.guarantee_.keeps_asked and pca.guarantee_.epsilon <= 1.0
-    # Each row is what it is whoever the others are: pixels lie between 0 and 16, so that it is at
-    # most 64 from the middle.
+    # The preparation of a row does not depend on other rows: pixels lie between 0 and 16, so a row
+    # is at most 64 from the middle.
     own = (namespace["load_dataset"]("digits").X - 8) / 64
     own /= np.maximum(1, np.linalg.norm(own, axis=1))[:, None]
     np.testing.assert_allclose(X, own, atol=1e-6)

@@ -80,7 +80,7 @@ def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
         assert charge.draws == 2
     assert [c.release.identity for c in compute_charges(run(spec))] == [
         c.release.identity for c in charges
-    ] or entry.key == "ppca"  # run alone, its chains are another draw
+    ] or entry.key == "ppca"  # in a run of its own, its chains are another draw
 
 
 def test_sweeps_take_it_keep_it_and_find_it_again(entry, tmp_path):

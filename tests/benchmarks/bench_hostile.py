@@ -130,7 +130,7 @@ async def half(address: str, process, sessions: int, seconds: float, hostile: bo
 
 
 async def both(address: str, process, sessions: int, seconds: float) -> list[str]:
-    """What was wrong."""
+    """Return the faults of a quiet and of a hostile half."""
     quiet = await half(address, process, sessions, seconds, hostile=False)
     beside = await half(address, process, sessions, seconds, hostile=True)
     wrong = list(dict.fromkeys(quiet.wrong + beside.wrong))

@@ -194,7 +194,7 @@ def _new_profile(browser):
     context = browser.new_context(
         viewport={"width": 1440, "height": 1000}, accept_downloads=True, reduced_motion="reduce"
     )
-    context.set_default_timeout(120_000)  # beside other workers on a busy machine
+    context.set_default_timeout(120_000)  # for a machine with other workers
     context.add_init_script(UNANSWERED)
     context.add_init_script(AFRESH)
     return context
@@ -212,7 +212,7 @@ def settle(page, *, until_full: bool = True) -> None:
     page.wait_for_timeout(0 if until_full else 500)
     idle = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
     quiet_since = None
-    deadline = time.monotonic() + 240  # beside two other workers on two processors
+    deadline = time.monotonic() + 240  # for a machine with other workers
     while time.monotonic() < deadline:
         unfinished = page.locator(UNFINISHED)
         counting = page.locator(".explorer .count:not(:empty)")

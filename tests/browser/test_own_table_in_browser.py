@@ -1,4 +1,4 @@
-"""From a file on a visitor's disk to a release that verifies, by hand."""
+"""Steps of a visitor from a file on disk to a release that verifies."""
 
 from __future__ import annotations
 

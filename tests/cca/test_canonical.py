@@ -72,7 +72,7 @@ def test_agrees_with_qr_svd_on_real_views(name, how):
     try:
         views = two_views(load_dataset(name, DATASETS, download=False), how)
     except DataUnavailable:
-        pytest.skip(f"the {name} files are not beside the checkout")
+        pytest.skip(f"the {name} files are not next to the checkout")
     X, Y = (np.asarray(view, dtype=float) for view in (views.X, views.Y))
     X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
     n_components = min(views.n_x, views.n_y)

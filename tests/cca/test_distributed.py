@@ -152,7 +152,8 @@ def test_sites_alone_need_more_noise_and_cape_little_of_it():
     # n_s / N weights times noise of scale 1 / n_s: S equal terms of 1 / N, hence sqrt(S).
     assert_allclose(left["full"], math.sqrt(3) * left["pooled"], rtol=1e-9)
     assert_allclose(left["local"], sum(SIZES) / SIZES[0] * left["pooled"], rtol=1e-9)
-    # A site knows its own noise, so two of three hide everybody: 3 / 2 of the pooled variance.
+    # A site knows its own noise, so the noise of two of three sites must suffice: 3 / 2 of the
+    # pooled variance.
     assert_allclose(wide.sigma_of_average, math.sqrt(1.5) * left["pooled"], rtol=1e-9)
     assert left["pooled"] < left["cape"] < math.sqrt(2) * left["pooled"]
 

@@ -99,7 +99,7 @@ def test_a_task_alone_and_in_company():
 
 
 def test_separable_rows_and_next_to_no_regularization():
-    # What L-BFGS alone does not finish: Newton steps do, and the certificate says so.
+    # L-BFGS does not converge here; the Newton steps do, and the certificate confirms it.
     rng = np.random.default_rng(3)
     X = rng.standard_normal((30, 40)) * np.geomspace(1, 1e-3, 40) / 4
     signs = np.where(rng.random((30, 1)) > 0.5, 1.0, -1.0)

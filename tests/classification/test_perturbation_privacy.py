@@ -247,7 +247,7 @@ def test_minimisers_of_neighbours_stay_within_the_sensitivity(
 
 
 def test_sensitivity_of_the_minimiser_is_attained():
-    # Everybody else is at the origin and pulls at nothing; the hinge is straight below 1 - h.
+    # All other rows are 0 and have no gradient; the hinge is linear below 1 - h.
     X = np.zeros((10, 2))
     X[0] = [1.0, 0.0]
     y = np.arange(10) % 2

@@ -47,7 +47,7 @@ class FileServer:
                 if outer.announces:
                     self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                with suppress(ConnectionError):  # whoever asked may have heard enough
+                with suppress(ConnectionError):  # the client may have closed the connection
                     self.wfile.write(body[: len(body) - outer.missing_bytes])
 
             def log_message(self, *arguments) -> None:

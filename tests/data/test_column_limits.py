@@ -68,7 +68,7 @@ def test_the_catalogue_s_code_books_say_limits_of_each_column(name):
     assert sum(each.n_columns for each in entry.ranges) == entry.n_features
     assert len({each.name for each in entry.ranges}) == len(entry.ranges)
     read_limits(written_limits(entry.ranges, entry.ranges), entry.ranges)
-    # Nobody's number has limits that the documentation does not give.
+    # A column has no limits that the documentation does not give.
     silent = {each.name for each in entry.ranges if not each.is_limited}
     assert {"covtype": "Elevation", "kddcup99": "src_bytes", "localization": "x",
             "census": "instance weight"}.get(name) in {None, *silent}  # fmt: skip

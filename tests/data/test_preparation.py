@@ -91,7 +91,7 @@ def test_limits_bound_every_row_and_read_none(made, mode, position, data):
     X, limits = made
     dataset = make_dataset(X, public_norm_bound=1e9, column_limits=limits)
     prepared = prepare(dataset, mode=mode)
-    # On the sphere whoever reads them shortens them.
+    # For "sphere" the reader of the rows normalizes them.
     assert _norms(prepared.X).max() <= (1.0 if mode == "bounded" else 1 + 1e-6)
     inside = np.clip(X, *limits.T)
     assert prepared.n_clipped == np.count_nonzero((inside != X).any(axis=1))

@@ -74,7 +74,7 @@ def test_mnist_pixels_and_labels(shared_datasets):
     dataset = _load_and_check("mnist", shared_datasets)
     assert dataset.X.dtype == np.float32
     assert dataset.X.min() == 0.0 and dataset.X.max() == 1.0
-    # Facts everybody knows of MNIST: the class counts, and that it begins 5, 0, 4, 1, 9.
+    # Published facts about MNIST: the class counts and the first labels 5, 0, 4, 1, 9.
     assert np.bincount(dataset.labels).tolist() == [
         5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949,
     ]  # fmt: skip

@@ -69,7 +69,7 @@ def test_whatever_the_system_refuses_rows_are_computed(tmp_path, monkeypatch, ra
     if store.trouble:
         assert os.strerror(number) in store.trouble and str(tmp_path) in store.trouble
     assert not list(tmp_path.rglob("tmp*"))
-    # Once the folder can be written again, rows are kept and nobody complains.
+    # Once the folder can be written again, rows are stored without a warning.
     collect(SWEEP, store=store)
     assert store.trouble == "" and store.summary().entries == 4
 

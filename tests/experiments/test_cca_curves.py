@@ -34,7 +34,7 @@ def mfeat():
     try:
         return two_views(load_dataset("mfeat", DATASETS, download=False), ("fou", "kar"))
     except DataUnavailable:
-        pytest.skip("the mfeat files are not beside the checkout")
+        pytest.skip("the mfeat files are not next to the checkout")
 
 
 def curve(views, spec, *, over="epsilon", values) -> SweepResult:

@@ -70,7 +70,7 @@ def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
     _views, problem = digits()
     found, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
     exact = exact_found(problem)
-    # Site moments are of rows in double precision here, centred once more by the pooled mean.
+    # Site moments are of rows in double precision here, centred again by the pooled mean.
     assert_allclose(found.x_agreement, 1, atol=1e-6)
     assert_allclose(found.x_pattern, exact.x_pattern, atol=1e-6 * np.abs(exact.x_pattern).max())
     assert_allclose(found.y_pattern, exact.y_pattern, atol=1e-6 * np.abs(exact.y_pattern).max())

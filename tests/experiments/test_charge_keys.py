@@ -1,7 +1,7 @@
 """Which settings make a new release: every field of every spec is changed separately.
 
 A field that changes the noise, the people or the data has to change what is paid; one that is
-read after the noise must not. Nobody can add a field to a spec without saying here which it is.
+read after the noise must not. Every new field of a spec must be listed here.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def statistic(spec=STATISTIC, dataset="digits", column=("digits", 0)) -> tuple[s
 
 
 def test_every_field_of_a_statistic_is_sorted():
-    # Which column it is, or which numbers, a charge is told beside the spec.
+    # The column, or the numbers, are an argument of the charge and not a part of the spec.
     sorted_elsewhere = {"column"}
     assert set(STATISTIC_CHANGES) | sorted_elsewhere == {f.name for f in fields(StatisticSpec)}
 

@@ -1,4 +1,4 @@
-"""What each kind of result costs, and which results are the same draw of noise."""
+"""Charges of each kind of result, and results that are the same draw of noise."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def keys(charges) -> set[str]:
         {"samples": 900, "split": "dirichlet"},
         {"split": "random", "calibration": "published"},
         {"epsilon": 0.01, "calibration": "published", "sites": 4},
-        # An exact epsilon of 0, where mu is told from the noise.
+        # An exact epsilon of 0, where mu follows from the noise.
         {
             "epsilon": 0.01,
             "calibration": "published",
@@ -272,7 +272,7 @@ def test_protocols_that_read_the_same_joint_moments_share_a_payment():
     charges = pairs(replace(PAIRS, preparation="bounded"))
     assert [charge.draws for charge in charges] == [2, 2, 2]
     assert charges[1].algorithms == ("CCA: Proxies", "CCA: Full moments", "CCA: One site alone")
-    # On the sphere a site alone centres by a mean of its own: another moment.
+    # On the sphere a single site centres by its own mean, which gives another moment.
     alone = pairs()[2]
     assert pairs()[1].algorithms == ("CCA: Proxies", "CCA: Full moments")
     assert alone.algorithms == ("CCA: One site alone",)

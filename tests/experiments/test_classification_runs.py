@@ -121,7 +121,7 @@ class TestBudget:
         settled = with_centring_share(spec, problem)
         both = gaussian_mu(PrivacyBudget(spec.pca_share * epsilon, spec.delta))
         share = best_mean_share(math.sqrt(64) / len(problem.X) / both)
-        # Of 266 people a mean is worth its price at the larger budget alone.
+        # With 266 people a private mean is worth its cost only at the larger budget.
         assert (share > 0) == (epsilon == 2.0)
         bought = share if preparation in ("sphere", "bounded") else 0.0
         assert settled.centring_share == pytest.approx(bought * spec.pca_share)

@@ -65,7 +65,7 @@ def test_caches_that_all_share_keep_nothing_of_it():
     del table
     gc.collect()
     assert [each() for each in (problem, *made)] == [None] * 4
-    # And nobody puts there what is left of it.
+    # A later call does not store results of the deleted table.
     for ask in (problems, problems.peek, shared, shared.peek):
         with pytest.raises(ParameterError, match="still holds"):
             ask(key)

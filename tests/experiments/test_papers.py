@@ -74,7 +74,7 @@ def test_the_published_table_covers_every_panel():
     values = {"epsilon": 9, "samples": 9, "sites": 5, "intermediate_ratio": 6, "delta": 6}
     for name, figure in FIGURES.items():
         ours = [point for point in points if point.figure == name]
-        # The authors cut a site alone to R as well, which is another thing below K.
+        # The authors also cut a single site to R, which differs for R < K.
         cut = 3 if figure.field == "intermediate_ratio" else 0
         assert len(figure.values) == values[figure.field]
         assert len(ours) == 4 * len(figure.values) - cut

@@ -63,7 +63,7 @@ def test_every_way_keeps_the_promise_asked_from_the_first_row_on():
         assert spec.preparation != "published"
         guarantee = spec.promise(way.protocol, digits)
         assert guarantee.epsilon <= asked.epsilon and guarantee.delta <= asked.delta
-        if way.protocol not in ("sulq", "modsulq"):  # noise beyond what was asked, as published
+        if way.protocol not in ("sulq", "modsulq"):  # more noise than requested, as published
             assert math.isclose(guarantee.epsilon, asked.epsilon, rel_tol=1e-6)
 
 

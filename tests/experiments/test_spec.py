@@ -96,7 +96,7 @@ def test_the_problem_depends_on_the_data_side_alone():
         if replace(base, **{name: value}).problem_key() != base.problem_key()
     }
     assert moved == DATA_SIDE
-    # Fields that only count beside another one.
+    # Fields that matter only together with another one.
     skewed = replace(base, split="dirichlet")
     for preparation in ("sphere", "bounded", "none"):
         private = replace(base, preparation=preparation)

@@ -24,7 +24,7 @@ SWEEP = Sweep(
     RunSpec(repetitions=8, sites=20, components=10),
     (("epsilon", (0.5, 1.0, 2.0)), ("intermediate_ratio", (1, 2))),
 )
-# Without one Dask's own port for it is asked for, which may be somebody else's.
+# Without a port, Dask uses its default one, which another process may use.
 ANY_PORT = "127.0.0.1:0"
 
 
@@ -82,7 +82,7 @@ def test_no_scheduler_there_is_one_sentence_and_soon(monkeypatch):
     """Dask itself is not asked, because it takes long to detect this."""
     monkeypatch.setattr("dask.distributed.Client", pytest.fail)
     with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # and nobody listens
+        bound.bind(("127.0.0.1", 0))  # closed at once, so no process listens
         address = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
         with pytest.raises(ParameterError, match="the address of a running Dask scheduler"):
             collect(SWEEP, scheduler=address)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpcore import command_line
 
-# What every example runs if its own options leave it alone: a moment's work.
+# Quick settings of every example, unless its own options change them.
 SMALL = {
     "datasets": [],
     "run": ["--protocol", "pooled", "--repetitions", "1", "--samples", "40", "--sites", "2"],
@@ -112,7 +112,7 @@ def test_every_command_ends_with_a_status_and_a_sentence(tmp_path_factory, argum
         patch.chdir(here)
         patch.setenv("DPCORE_DATA", str(folder / "data"))
         patch.setenv("DPCORE_CACHE", str(folder / "cache"))
-        patch.setenv("DPCORE_MIRROR", "http://127.0.0.1:9")  # nobody listens there
+        patch.setenv("DPCORE_MIRROR", "http://127.0.0.1:9")  # no process listens there
         try:
             status = command_line.main(arguments)
         except SystemExit as end:  # argparse has its own way out

@@ -153,8 +153,10 @@ def test_in_a_box_a_private_vector_has_the_law_of_the_k_norm_mechanism(half_widt
     epsilon=st.floats(0.1, 5),
 )
 def test_a_mean_of_rows_in_a_box_is_purely_private(widths, seed, n_people, epsilon):
-    """Whatever a row holds, it moves the mean by 2 / n of the half-widths at most, opposite corners
-    by just that; and no release is then more than e^epsilon times as likely."""
+    """A row moves the mean by at most 2 / n of the half-widths; opposite corners attain that.
+
+    No release is then more than e^epsilon times as likely.
+    """
     half_widths = np.array(widths) / np.linalg.norm(widths)
     rng = np.random.default_rng(seed)
     rows = rng.uniform(-2, 2, (n_people, len(widths)))

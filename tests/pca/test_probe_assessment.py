@@ -1,5 +1,8 @@
-"""What denoised and cut releases say: probes give the derivative, the estimate has no bias, its
-interval holds, and degenerate tables are answered with numbers."""
+"""Estimates from denoised and truncated releases.
+
+Probes give the derivative, the estimate has no bias, its interval holds, and degenerate tables give
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -206,8 +209,10 @@ def test_the_unsmoothed_estimate_has_no_bias_at_all(rng, false_alarm, monkeypatc
 def test_intervals_hold_where_the_noise_would_hide_all_but_the_public_basis_shows_it(
     rng, false_alarm, steepness
 ):
-    """As on 64 pixels of 400 faces at five sites: noise larger than most energies, directions that
-    are good nevertheless. Models of what such noise hides held 59 and 13 of 100 of the falling."""
+    """Noise is larger than most energies, but directions are good, as for 400 faces at five sites.
+
+    Intervals from models of the hidden energies held in 59 and 13 of 100 runs of falling spectra.
+    """
     n_features, n_components, sigma, draws = 64, 5, 0.12, 150
     energies = np.arange(1, n_features + 1.0) ** -steepness
     energies /= energies.sum()

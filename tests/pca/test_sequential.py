@@ -159,7 +159,7 @@ def test_a_holder_misses_the_people_of_sites_that_drop_out():
     moments, _ = of_those_there(settings)
     ratio = pooled(draw(settings)).sigma / pooled(draw()).sigma
     assert ratio == pytest.approx(sum(SIZES) / moments.n_samples.sum())
-    # The optimum is measured on everybody.
+    # The optimum is measured on all rows.
     np.testing.assert_array_equal(exact(draw(settings)).components, exact(draw()).components)
 
 

@@ -82,7 +82,7 @@ def randomised_response(epsilon: float) -> AuditCase:
     ids=lambda value: getattr(value, "name", value),
 )
 def test_bounds_exceed_the_truth_no_more_often_than_they_say(case, bound):
-    """In 200 repetitions at confidence 0.95, the count is at most binomial(200, 0.05).
+    """Count violations, at most binomial(200, 0.05), in 200 repetitions at confidence 0.95.
 
     0.06 leaves room for areas that are not quite normal, as the nominal bound has them; exact
     bounds get none. False alarm 1e-9.

@@ -96,7 +96,7 @@ def test_pure_releases_alone_add_up_to_epsilon_itself():
     assert bound(*four).mu > cap.mu
     assert cap.admits(bound(*four))
     assert not cap.admits(bound(*four, release("more", 0.01)))
-    # A single Gaussian release beside them, and only the filter's own sum counts.
+    # With one Gaussian release among them, only the filter's own sum counts.
     assert not cap.admits(bound(*four, release("gaussian", mu=1e-6)))
 
 
@@ -171,7 +171,7 @@ def test_a_cap_out_of_range_is_refused(arguments, parameter):
         Cap(*arguments)
 
 
-# Whoever steers by what they have seen: next release of this share of what is left of M^2.
+# Adaptive strategies: share of the remaining M^2 that the next release uses.
 STRATEGIES = {
     "bold when losing": lambda loss, left: left if loss < 0 else left / 8,
     "bold when winning": lambda loss, left: left if loss > 0 else left / 8,

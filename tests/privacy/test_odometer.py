@@ -14,7 +14,7 @@ from dpcore.privacy.odometer import counted_epsilon
 DELTA, MOST_DRAWS, N_PEOPLE = 0.01, 400, 20_000
 MU = gaussian_mu(PrivacyBudget(1.0, DELTA))
 MUS = MU * np.sqrt(np.arange(1, MOST_DRAWS + 1))
-# A share of so many people is off by more than this with probability 1e-6 (Hoeffding).
+# A share of N_PEOPLE differs by more than this with probability 1e-6 (Hoeffding).
 MARGIN = math.sqrt(math.log(1e6) / (2 * N_PEOPLE))
 
 

@@ -119,7 +119,7 @@ def test_every_format_gives_the_same_rows():
 
 HOSTILE = {
     "empty": ("a.csv", b""),
-    "header alone": ("a.csv", b"a,b\n"),
+    "only a header": ("a.csv", b"a,b\n"),
     "two columns of one name": ("a.csv", b"a,a\n1,2\n"),
     "ragged": ("a.csv", b"a,b\nSECRET\n"),
     "no text": ("a.csv", b"a,b\n\xff\xfe\x00SECRET,1\n"),

@@ -140,7 +140,7 @@ def test_degenerate_spectra(rng, name, dtype, by):
         np.kron(np.eye(2), np.ones((60, 60))),
         # Empty features, as the border of an image.
         np.pad(np.arange(3600.0).reshape(60, 60) + np.arange(3600.0).reshape(60, 60).T, (0, 60)),
-        # Wilkinson's: pairs of eigenvalues equal to rounding, nothing negligible beside them.
+        # Wilkinson's: pairs of eigenvalues equal to rounding, no negligible ones among them.
         np.diag(np.abs(np.arange(-60.0, 61))) + np.eye(121, k=1) + np.eye(121, k=-1),
     ],
     ids=["zero", "diagonal", "blocks", "empty features", "wilkinson"],

@@ -85,7 +85,7 @@ def test_known_angles_small_and_large(rng, angle):
     basis = frame(rng, 6, 9)
     U = basis[:3]
     V = np.cos(angle) * basis[:3] + np.sin(angle) * basis[3:]
-    # A cosine alone cannot tell angles below 1e-8 from zero.
+    # A cosine cannot distinguish angles below 1e-8 from zero.
     np.testing.assert_allclose(principal_angles(U, V), [angle] * 3, rtol=1e-3, atol=1e-15)
     expected = np.sqrt(6) * np.sin(angle)
     assert projector_distance(U, V) == pytest.approx(expected, rel=1e-3, abs=1e-15)

@@ -1,4 +1,4 @@
-"""What was spent, from what a visitor has looked at."""
+"""Ledger: totals of the results that a visitor has seen, and the cap."""
 
 from __future__ import annotations
 
