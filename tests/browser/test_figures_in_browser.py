@@ -48,12 +48,24 @@ def test_titles_of_panels_do_not_overlap_on_a_phone(server, open_page):
             assert is_beside or is_apart
 
 
-@pytest.mark.parametrize("epsilon", ["0.001", "5", "50"])
+# Distances of both ends of each name from the line of ε.
+DISTANCES = """curve => {
+    const line = curve.querySelector(".now > path").getBoundingClientRect().x
+    return [...curve.querySelectorAll("text.reference")].map((name) => {
+        const { left, right } = name.getBoundingClientRect()
+        return [left - line, right - line]
+    })
+}"""
+
+
 @pytest.mark.parametrize("width", [1366, 390])
-def test_the_line_of_epsilon_crosses_no_name_of_a_level(server, open_page, width, epsilon):
-    page, _ = open_page(
-        f"{server}/?dataset=digits&repetitions=1&epsilon={epsilon}", width=width, height=768
-    )
-    line = page.locator(".now > path").first.bounding_box()["x"]
-    for left, right, _, _ in page.locator(".curve text.reference").evaluate_all(BOXES):
-        assert not left - 1 < line < right + 1
+def test_the_line_of_epsilon_crosses_no_name_of_a_level(server, open_page, width):
+    address = f"{server}/?dataset=digits&repetitions=1&epsilon=5"
+    page, _ = open_page(address, width=width, height=768)
+    page.get_by_role("slider", name="Privacy parameter ε").focus()
+    for key, epsilon in (("", "5"), ("Home", "0.001"), ("End", "50")):
+        if key:
+            page.keyboard.press(key)
+        page.locator(".control output").get_by_text(epsilon, exact=True).wait_for()
+        distances = page.locator(".curve").evaluate(DISTANCES)
+        assert distances and all(left > 1 or right < -1 for left, right in distances), epsilon
