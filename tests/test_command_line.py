@@ -217,7 +217,7 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
     assert "a simulation, not a release: 40 rows read" in said.err
     found = json.loads(said.out)["rows"]
     assert {(row["dataset"], row["samples"]) for row in found} == {("your-table-people", 40)}
-    # Nothing of it is kept.
+    # The command writes no file.
     assert {path.name for path in tmp_path.iterdir()} == {table.name, dictionary.name}
     assert main(given) == 2
     assert "data must be given together with --dictionary" in capsys.readouterr().err

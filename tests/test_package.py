@@ -30,7 +30,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 RECORD = f"dp_pca_lab-{dpcore.__version__}.dist-info/RECORD"
 # The others are named alike.
 DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
-# Where a library may be imported that `pip install .` does not bring, and the extra that does.
+# Extras, and the files that may import the libraries that only these extras install.
 BROUGHT_BY = {
     "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
     "federated": ("dpcore/federated/",),

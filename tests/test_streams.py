@@ -74,7 +74,7 @@ def test_purposes_are_never_renumbered():
 def test_a_root_is_of_everything_released_with_it_and_of_no_type_or_process():
     settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 2, 3)
     root = root_of_release(7, "pooled", settings, [3, 4])
-    # Whatever machine or process: Python's own hash of a string is another in each.
+    # The root is the same on every machine; Python's own hash of a string differs per process.
     assert hex(root_of_release(7, "pooled", 0.5, [3, 4]))[:18] == "0xe70b67787e10f715"
     same = replace(settings, budget=PrivacyBudget(np.float64(1), 0.01), n_components=np.int64(2))
     assert root_of_release(np.int64(7), "pooled", same, (np.int64(3), 4.0)) == root

@@ -46,8 +46,8 @@ def faults(page: Any) -> list[str]:
     return serious + [f"pale: {text}" for text in page.evaluate(PALE)]
 
 
-# What the keyboard reaches and nobody would see that it is there: neither it nor what it is in
-# looks any different. Scripts and style sheets of the page are as they are, but nothing fades.
+# Elements that the keyboard reaches without a visible change of the element or its parents.
+# Transitions are switched off; scripts and style sheets of the page are unchanged.
 UNSEEN = """async () => {
     const stops = 'a[href], button, input, select, textarea, summary, [tabindex]'
     const every = root => [...root.querySelectorAll('*')].flatMap(
@@ -87,8 +87,8 @@ UNSEEN = """async () => {
 def unseen(page: Any) -> list[str]:
     """Return elements that the keyboard reaches without a visible focus."""
     for _ in range(2):
-        # From here on the browser takes it that somebody uses the keyboard; a part that is drawn
-        # again meanwhile may make it forget.
+        # The browser now shows the focus of the keyboard. A part that is redrawn meanwhile may end
+        # that, so it is repeated.
         page.keyboard.press("Tab")
         found = page.evaluate(UNSEEN)
         if not found:

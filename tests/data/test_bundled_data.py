@@ -92,7 +92,7 @@ def test_mnist_small_has_every_numeral_and_a_bound_that_no_picture_can_exceed():
         980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
     ]  # fmt: skip
     assert dataset.public_norm_bound == np.linalg.norm(np.ones(196))
-    # By the pixels' limits half as much, about their middle; still of any picture.
+    # The ball about the middle of the pixels' limits contains every picture with half the radius.
     centre, radius = dataset.public_ball
     assert np.array_equal(centre, np.full(196, 0.5)) and radius == pytest.approx(7.0)
     assert "CC BY-SA 3.0" in dataset.provenance

@@ -88,6 +88,6 @@ def test_limits_of_somebody_s_own_give_centre_scale_and_clipping():
     shifted = load_dataset("digits", limits="pixels=-8:8")
     assert prepare(shifted, mode="sphere").n_clipped == len(shifted.X)
     assert np.abs(prepare(shifted, mode="sphere").X).max() <= 1 / 8
-    # Where the catalogue's bound is smaller nothing is centred or clipped.
+    # Rows are neither centred nor clipped if the catalogue's bound is smaller.
     wide = prepare(load_dataset("digits", limits="pixels=0:1000"), mode="sphere")
     assert (wide.scale, wide.half_widths) == (128, None)

@@ -109,7 +109,7 @@ def test_files_with_one_name_are_told_apart_by_checksum_in_a_flat_folder(tmp_pat
     assert locate(fashion, tmp_path, ("fashion-mnist",)).content() == b"clothes"
     (tmp_path / "pictures").write_bytes(b"digits")
     assert locate(mnist, tmp_path, ("mnist",)).content() == b"digits"
-    # In a folder of its own the name decides, and the wrong content is an error, not a miss.
+    # A file in the data set's own folder is chosen by its name; wrong content is an error.
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist" / "pictures.gz").write_bytes(gzip.compress(b"clothes"))
     with pytest.raises(DataUnavailable, match="SHA-256"):

@@ -100,14 +100,14 @@ def test_concentration_sets_how_much_sites_differ():
         )
         spread.append(_label_shares(sites, labels, 10).max(axis=1).mean())
     assert spread[0] > 0.6 > spread[1] > 0.15
-    # With equal mixes a share is a mean of 500 indicators of probability 0.1, deviation 0.0134.
+    # If mixes are equal, a share is a mean of 500 indicators of probability 0.1, deviation 0.0134.
     assert spread[2] < 0.1 + 4 * 0.0134
 
 
 def test_a_label_mix_has_the_dirichlet_law():
-    # Of a large population the first site in turn draws freely, so with two labels of equal
-    # share its count is beta-binomial. Any single site of two comes first half of the time and
-    # otherwise holds the complement of a site that did, which here has the same law.
+    # The population is large, so the first site in turn draws freely. With two labels of equal
+    # share its count is beta-binomial. Each of two sites is first half of the time and otherwise
+    # holds the complement, which has the same law here.
     n_samples, repetitions, concentration = 400, 4_000, 2.0
     labels = np.arange(n_samples) % 2
     counts = np.array(

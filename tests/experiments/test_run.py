@@ -17,7 +17,7 @@ from dpcore.experiments.problem import build_problem, sites_of
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import captured_energy
 
-# What figures, sweeps and readers of the JSON rely on.
+# Columns that figures, sweeps and readers of the JSON need.
 SCHEMA = {
     "dataset": str,
     "protocol": str,

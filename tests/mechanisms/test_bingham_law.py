@@ -183,7 +183,7 @@ def test_high_concentration_is_the_leading_subspace(n_components):
 
 @pytest.mark.parametrize("kappa", [1e-9, 1e-6, 1e-3, 1.0, 60.0, 9e5, 2e6, 1e9])
 def test_numpy_draws_the_angles_we_rely_on(kappa):
-    # It changes its algorithm below 1e-8 and 1e-5 and above 1e6.
+    # NumPy changes its algorithm below 1e-8 and 1e-5 and above 1e6.
     draws = np.random.default_rng(10).vonmises(0.0, np.full(20_000, kappa))
     width = min(np.pi, 40 / math.sqrt(kappa))
     grid = np.linspace(-width, width, 100_001)

@@ -18,7 +18,7 @@ def rows(rng) -> np.ndarray:
     scales = np.array([8, 7, 6, 5] + [0.5] * 8)
     basis = np.linalg.qr(rng.standard_normal((12, 12)))[0]
     X = (rng.standard_normal((sum(SIZES), 12)) * scales + np.linspace(0, 2, 12)) @ basis
-    # By more than rounding, so that estimators leave every row as it is.
+    # Norms are below 1 by more than rounding, so that estimators change no row.
     return (1 - 1e-12) * X / np.linalg.norm(X, axis=1).max()
 
 

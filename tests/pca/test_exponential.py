@@ -51,7 +51,7 @@ def test_the_bound_is_attained(n_components):
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.05, 8), n_samples=st.integers(1, 30))
 def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_samples):
-    # In the plane the density over directions can be written down and integrated.
+    # The density over directions of the plane has a formula and can be integrated.
     rng = np.random.default_rng(seed)
     angles = np.linspace(0, np.pi, 2_001)[:-1]
     directions = np.column_stack([np.cos(angles), np.sin(angles)])

@@ -282,7 +282,7 @@ def test_against_whom_each_protocol_holds(moments, settings_with):
     assert entries(ppca, draw) == everybody | {Adversary.AGGREGATOR: trusted}
     for central in (sulq, modsulq):
         assert entries(central, draw)[Adversary.AGGREGATOR] == trusted
-    # With three sites and all of them counted on, both that are in it learn the same.
+    # If all three sites must answer, aggregator and sites learn the same.
     masked = entries(cape, draw)
     assert masked[Adversary.AGGREGATOR] == asked and masked[Adversary.SITE] == asked
     assert masked[Adversary.OUTSIDER][0] < 0.9

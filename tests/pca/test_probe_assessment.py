@@ -180,7 +180,7 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
             low, high = own.explained_variance.interval
             each_held[total] += (low <= variances) & (variances <= high)
             np.testing.assert_allclose(own.explained_variance.value.sum(), own.captured.value)
-    # What is smoothed, over gaps and over ranks, leaves half a standard error of bias at most.
+    # Smoothing over gaps and ranks leaves a bias of at most half a standard error.
     reach = norm.isf(false_alarm / 2) / math.sqrt(DRAWS)
     for total in totals:
         assert abs(np.mean(errors[total])) < 1 / 2 + reach

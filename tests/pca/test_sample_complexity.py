@@ -75,8 +75,8 @@ def test_theorem_5_grows_faster_than_the_dimension():
 
 
 def test_measured_ppca_agrees_with_quadrature():
-    # With all other eigenvalues equal the correlation's density is t^0 (1 - t^2)^((d - 3) / 2)
-    # exp(n epsilon gap t^2 / 2).
+    # If all other eigenvalues are equal, the density of the correlation is
+    # t^0 (1 - t^2)^((d - 3) / 2) exp(n epsilon gap t^2 / 2).
     n_features, gap, target = 12, 0.3, 0.8
 
     def mean_correlation(n):

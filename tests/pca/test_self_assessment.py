@@ -19,7 +19,7 @@ from dpcore.streams import Repetition
 
 D, K, DRAWS = 20, 3, 150
 SIGMA = 0.1
-# From all three components far above the noise to none.
+# Strengths of three components: all far above the noise, some, none.
 STRENGTHS = {
     "above": (8.0, 6.0, 5.0),
     "two": (6.0, 5.0, 0.4),

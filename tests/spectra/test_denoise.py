@@ -146,7 +146,7 @@ def test_a_basis_of_fewer_vectors_takes_the_rest_for_noise(rng):
     before = noisy(rng, exact, 0.2)
     after = denoise(before, 0.2, bases=[PublicBasis("known", (vectors,))])
     assert np.linalg.matrix_rank(after, tol=1e-9) == 6
-    # Of 820 directions of symmetric matrices 21 are left with noise.
+    # Noise remains in 21 of 820 directions of symmetric matrices.
     assert error(after, exact) < 0.3 * error(before, exact)
 
 

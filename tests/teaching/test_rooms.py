@@ -85,7 +85,7 @@ def test_wrong_codes_are_counted_for_one_and_for_all(rooms, room, clock):
         rooms.enter("NONE", "eve again")
     with pytest.raises(Refused, match="Too many wrong codes. Try again in a minute"):
         rooms.enter(room.code, "ana")
-    # Who is in already is not kept out by it.
+    # The limit does not apply to members of the room.
     assert rooms.find_for_member(room.code, room.join("Ana")) is room
 
 

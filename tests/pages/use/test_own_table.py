@@ -81,7 +81,7 @@ def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(
     at = submit(at)
     assert at.error[0].value == "Give both limits of “score”, or do not select it."
     assert "got" not in at.error[0].value
-    # What was typed stays while the missing limits are added.
+    # Typed limits stay while the missing limits are added.
     at = submit(fill(at, {"score": (0, 10)}))
     assert not at.exception and not at.error
     assert "captured energy" in at.title[0].value
