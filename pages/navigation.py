@@ -141,7 +141,7 @@ def link_to_parts(name: str) -> None:
             title = PART_TITLES.get(part.name, part.title)
             if part.name == name:
                 # A disabled link has less contrast than text needs.
-                st.markdown(f"**{title}**", width="content")
+                st.markdown(f":primary[{title}]", width="content")
             else:
                 st.page_link(link(part.name), label=title)
 

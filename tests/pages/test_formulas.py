@@ -22,7 +22,7 @@ def test_no_line_of_a_formula_begins_a_list(path):
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_fences_of_a_formula_of_several_lines_have_their_own_lines(path):
-    # Streamlit reads text after an opening fence as its language, and no fence at the end of a line.
+    # Streamlit reads text after an opening fence as its language and no fence at the end of a line.
     lines = path.read_text(encoding="utf-8").splitlines()
     fences = [line for line in lines if "$$" in line and line.count("$$") % 2]
     assert [line for line in fences if line != "$$"] == []
