@@ -22,6 +22,19 @@ _RDBU = np.array(
     ],
     dtype=float,
 )
+# The same hues on a dark page: zero has nearly the colour of the page.
+_RDBU_DARK = np.array(
+    [
+        (146, 197, 222),
+        (67, 147, 195),
+        (30, 72, 105),
+        (24, 28, 34),
+        (112, 45, 40),
+        (214, 96, 77),
+        (244, 165, 130),
+    ],
+    dtype=float,
+)
 _GAP = 2
 # Most rows and columns of a matrix, so that three matrices fit side by side on a screen.
 _MOST_ENTRIES = 280
@@ -29,15 +42,18 @@ _MOST_ENTRIES = 280
 _LEVELS = 127
 
 
-def diverging_colours(values: FloatArray, limit: float) -> IntArray:
+def diverging_colours(values: FloatArray, limit: float, *, dark: bool = False) -> IntArray:
     """Return the RGB colours of values in [-limit, limit], blue below zero and red above.
+
+    dark: Zero is dark instead of light.
 
     Returns: ndarray of uint8 with one more axis of length 3
     """
-    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(_RDBU) - 1)
-    lower = np.minimum(position.astype(int), len(_RDBU) - 2)
+    ramp = _RDBU_DARK if dark else _RDBU
+    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(ramp) - 1)
+    lower = np.minimum(position.astype(int), len(ramp) - 2)
     share = (position - lower)[..., None]
-    colours: IntArray = np.rint(_RDBU[lower] * (1 - share) + _RDBU[lower + 1] * share).astype(
+    colours: IntArray = np.rint(ramp[lower] * (1 - share) + ramp[lower + 1] * share).astype(
         np.uint8
     )
     return colours
@@ -50,22 +66,21 @@ def grey_colours(values: FloatArray) -> IntArray:
 
 
 def component_strip(
-    components: FloatArray, image_shape: tuple[int, int], *, tile_pixels: int = 112
+    components: FloatArray,
+    image_shape: tuple[int, int],
+    *,
+    tile_pixels: int = 112,
+    dark: bool = False,
 ) -> bytes:
     """Return a PNG of components side by side, each scaled to its own largest entry.
 
     components: shape (n_components, n_features)
     image_shape: (int, int). Height and width, n_features pixels in total.
     tile_pixels: Approximate width of a tile; tiles are magnified by an integer.
+    dark: Colours for a dark page.
     """
     factor = max(1, tile_pixels // image_shape[1])
-    return _sheet(components, image_shape, factor, _GAP * max(1, factor // 4), compress_level=1)
-
-
-def _sheet(
-    components: FloatArray, image_shape: tuple[int, int], factor: int, gap: int, **options: int
-) -> bytes:
-    """Return a PNG of scaled tiles with a palette, which takes a quarter of the time of RGBA."""
+    gap = _GAP * max(1, factor // 4)
     limits = np.abs(components).max(axis=1, keepdims=True)
     limits[limits == 0] = 1
     levels = np.rint((components / limits + 1) / 2 * (_LEVELS - 1)).astype(np.uint8)
@@ -73,10 +88,11 @@ def _sheet(
     magnified = tiles.repeat(factor, axis=1).repeat(factor, axis=2)
     framed = np.pad(magnified, ((0, 0), (0, 0), (0, gap)), constant_values=_LEVELS)
     sheet = Image.fromarray(np.hstack(list(framed))[:, :-gap])
-    ramp = diverging_colours(np.linspace(-1, 1, _LEVELS), 1.0)
+    # A palette takes a quarter of the time of RGBA.
+    ramp = diverging_colours(np.linspace(-1, 1, _LEVELS), 1.0, dark=dark)
     sheet.putpalette(ramp.tobytes() + bytes(3))
     buffer = io.BytesIO()
-    sheet.save(buffer, format="PNG", transparency=_LEVELS, **options)
+    sheet.save(buffer, format="PNG", transparency=_LEVELS, compress_level=1)
     return buffer.getvalue()
 
 

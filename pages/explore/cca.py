@@ -342,7 +342,7 @@ def _show_directions(
             continue
         for column, title, matrix in zip(st.columns(2), titles, matrices, strict=True):
             column.caption(title)
-            strip = component_strip(matrix.T, shape)
+            strip = component_strip(matrix.T, shape, dark=charts.is_dark())
             column.image(strip, width="stretch", alt=f"{name}, {title}: one picture per pair.")
 
 

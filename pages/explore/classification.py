@@ -325,7 +325,8 @@ def _show_pictures(
     private = align_signs(outcome.components[:_N_PICTURES], exact)
     for components, what in ((exact, "Exact components, not private"), (private, "Private ones")):
         st.markdown(f"**{what}**")
-        st.image(component_strip(components, image_shape), width="stretch", alt=what)
+        strip = component_strip(components, image_shape, dark=charts.is_dark())
+        st.image(strip, width="stretch", alt=what)
     wrong = mistakes(outcome, problem, _N_PICTURES)
     if not len(wrong):
         return

@@ -440,7 +440,7 @@ def _draw_components(released: ReleasedPCA) -> None:
     loadings = released.components_[number - 1]
     if released.dictionary_.image is not None:
         st.image(
-            component_strip(loadings[None], released.dictionary_.image),
+            component_strip(loadings[None], released.dictionary_.image, dark=is_dark()),
             alt=f"Released component {number} as a picture.",
         )
         return

@@ -52,6 +52,12 @@ def test_colours_are_symmetric_about_a_light_zero():
     np.testing.assert_array_equal(diverging_colours(np.array([-9.0, 9.0]), 1.0), colours[[0, -1]])
 
 
+def test_components_on_a_dark_page_have_a_dark_zero():
+    sheet = pixels(component_strip(np.array([[0.0, 1.0]]), (1, 2), tile_pixels=2, dark=True), "P")
+    assert (sheet[0, 0, :3] < 40).all()
+    assert sheet[0, 1, 0] > 200
+
+
 def test_pictures_are_grey_and_cut_at_the_ends():
     sheet = pixels(picture_strip(np.array([[0.0, 0.5, 1.0, 7.0]]), (2, 2), tile_pixels=2))
     np.testing.assert_array_equal(sheet[..., 0], [[0, 128], [255, 255]])
