@@ -29,7 +29,7 @@ from dpcore.privacy.audit import AuditCase
 from pages import navigation
 from pages.components.browser_parts import draw_svg
 from pages.components.charts import is_dark, show_figure
-from pages.components.notices import explain_computation, reserve_container
+from pages.components.notices import reserve_container, show_formulas
 from pages.controls import Selection
 
 CONTROLS = ()
@@ -64,7 +64,6 @@ def show(selection: Selection) -> None:  # noqa: ARG001
         with st.container(border=True):
             badge = ":green-badge[sound]" if case.is_sound else ":red-badge[flawed, for teaching]"
             st.markdown(f"{badge} {case.flaw and f'**The flaw.** {case.flaw}'}")
-    explain_computation("audit")
     navigation.link_to_next("audit")
 
 
@@ -110,7 +109,12 @@ def _address_of(family: str) -> str:
 
 
 def _choose_attack(case: AuditCase) -> tuple[int, float, int]:
-    with st.expander("Claim, data sets and trials"):
+    claim, computation = st.expander("Claim and details").tabs(
+        ["Claim, data sets and trials", "How this is computed"]
+    )
+    with computation:
+        show_formulas("audit")
+    with claim:
         st.markdown(f"**{case.name}** claims {claim_of(case)}, {basis_of(case)}.")
         st.markdown(f"**The two data sets.** {case.neighbours}")
         of_trials, of_confidence, of_seed = st.columns(3)

@@ -118,17 +118,25 @@ def show(selection: Selection) -> None:
     best = recommended(options)
     _draw_answer(question, options, best)
     _offer_brief(question, options)
-    with st.expander("What each option means"):
-        _draw_meaning(question, options)
-    with st.expander("All options", on_change="rerun", key="decide_all") as panel:
+    with st.expander("Options and details", on_change="rerun", key="decide_all") as panel:
         if panel.open:
-            _draw_all_options(question)
-    notices.explain_computation("decide")
+            _draw_details(question, options)
     dataset = question.dataset
     st.caption(ledger.total_sentence(dataset.name, dataset.title, question.spec.delta))
     fresh = [row for option in options for row in option.rows]
     is_own = question.spec.dataset not in CATALOG
     downloads.offer_downloads("decide", fresh if not is_own else ())
+
+
+def _draw_details(question: Question, options: tuple[Option, ...]) -> None:
+    titles = ("What each option means", "All options", "How this is computed")
+    meaning, search, computation = st.tabs(titles)
+    with meaning:
+        _draw_meaning(question, options)
+    with search:
+        _draw_all_options(question)
+    with computation:
+        notices.show_formulas("decide")
 
 
 def choose(selection: Selection) -> Question:

@@ -112,10 +112,13 @@ def show(_: Selection) -> None:
         with notices.errors_as_messages():
             _draw_result(own)
         _draw_unreadable(own)
-    with st.expander("Columns and limits", expanded=own.dictionary is None):
+    details = st.expander("Columns, limits and details", expanded=own.dictionary is None)
+    facts, computation = details.tabs(["Columns and limits", "How this is computed"])
+    with facts:
         _draw_facts(own)
         _draw_dictionary_file(own)
-    notices.explain_computation("own_table")
+    with computation:
+        notices.show_formulas("own_table")
 
 
 def current() -> OwnTable:
