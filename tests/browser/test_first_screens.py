@@ -38,17 +38,38 @@ CONTRAST = r"""button => {
             (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
     }
-    const text = button.querySelector("p") ?? button
+    const text = button.querySelector("p, [title]") ?? button
     const [low, high] = [light(getComputedStyle(text).color),
         light(getComputedStyle(button).backgroundColor)].sort((a, b) => a - b)
     return (high + 0.05) / (low + 0.05)
 }"""
 
 
+LOOK = """each => {
+    const { color, fontSize, fontWeight, borderRadius, height } = getComputedStyle(each)
+    return { color, fontSize, fontWeight, borderRadius, height }
+}"""
+# A button, one that opens a popover, and a selected value, all on the primary colour.
+ON_PRIMARY = (
+    ("audit", "[data-testid=stBaseButton-primary]"),
+    ("release", "[data-testid=stPopoverButton][kind=primary]"),
+    ("cca?repetitions=2", "[data-tag]:visible"),
+)
+
+
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_primary_button_can_be_read(server, open_page, dark):
-    page, _ = open_page(f"{server}/audit", dark=dark)
-    assert page.get_by_role("button", name="Attack", exact=True).evaluate(CONTRAST) >= 4.5
+@pytest.mark.parametrize(("address", "selector"), ON_PRIMARY)
+def test_text_on_the_primary_colour_can_be_read(server, open_page, address, selector, dark):
+    page, _ = open_page(f"{server}/{address}", dark=dark)
+    assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5
+
+
+def test_a_part_link_and_a_segment_look_like_a_tab(server, open_page):
+    page, _ = open_page(f"{server}/cca?repetitions=2")
+    tab = page.get_by_role("tab", selected=True).evaluate(LOOK)
+    segment = page.get_by_role("radio", checked=True)
+    assert segment.evaluate(LOOK) == tab
+    assert page.locator(".st-key-parts span").filter(has_text="CCA").evaluate(LOOK) == tab
 
 
 @pytest.mark.parametrize("address", ["stories", "audit", "statistics", "classification", "cca"])
