@@ -117,8 +117,9 @@ def share_curve(
             y=[fmean(errors[best])],
             mode="markers+text",
             marker={"symbol": "star", "size": 18, "color": ink(dark)},
-            text=[f"best: {best:.0%} for PCA"],
-            textposition="bottom right" if best < 0.3 else "bottom center",
+            text=[f"best: {100 * best:.0f} % for PCA"],
+            # The line of the current share crosses a centred text.
+            textposition="bottom right" if best < 0.7 else "bottom left",
             hovertemplate="%{y:.1%} at %{x:.0%}<extra>best</extra>",
             name="best",
             showlegend=False,

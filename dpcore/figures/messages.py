@@ -44,7 +44,7 @@ def messages_curve(
     figure = assemble_figure(
         [line],
         height=320,
-        axis_width=64,
+        axis_width=96,
         dark=dark,
         xaxis={"title": "messages received", "range": [0.5, n_sites + 0.5], "zeroline": False},
         yaxis={"title": "captured energy", "range": [0, 1.12], "tickformat": ".0%", "dtick": 0.5},
@@ -55,4 +55,4 @@ def messages_curve(
         annotations=notes,
         showlegend=False,
     )
-    return figure.update_layout(margin={"t": 4, "b": 40})
+    return figure.update_layout(margin={"t": 4, "b": 80})

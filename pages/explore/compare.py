@@ -89,8 +89,8 @@ def show(selection: Selection) -> None:
     view = st.selectbox("View", _VIEWS, key="compare_tab", width=240)
     draw[_VIEWS.index(view)]()
     notices.mark_not_private("Exact PCA, captured energies", "")
-    notices.explain_computation("central")
     downloads.offer_downloads("compare", rows)
+    notices.explain_computation("central")
 
 
 # ---- cached computations
@@ -236,7 +236,7 @@ def _draw_components(
         )
         return
     for title, found in components_by_title.items():
-        png = component_strip(found, dataset.image_shape, tile_pixels=56)
+        png = component_strip(found, dataset.image_shape, tile_pixels=56, dark=charts.is_dark())
         st.html(
             '<div style="display:flex;gap:1rem;align-items:center">'
             f'<span style="width:9rem">{title}</span>'

@@ -350,8 +350,8 @@ def _show_lobby(room: Room) -> None:
         st.markdown(f"### {_short_address(room)}\n\n**{counted(room.n_joined, 'phone')}** joined.")
     if _is_local(address):
         right.warning(
-            "Only this machine can reach the server. Start it with **--server.address 0.0.0.0 "
-            "--browser.serverAddress NAME**, where NAME is this machine's name on the network."
+            "Only this machine can reach the server. Start it with `--server.address 0.0.0.0 "
+            "--browser.serverAddress NAME`, where NAME is this machine's name on the network."
         )
     else:
         right.image(_qr_code(address), width="stretch", alt=f"QR code of {address}")
@@ -432,7 +432,7 @@ def _show_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, what
     lines = "".join(
         f"<div>{escape(answer)}</div>"
         '<div style="background:color-mix(in srgb, currentColor 12%, transparent)">'
-        f'<div style="width:{100 * count / max(most, count, 1):.0f}%;min-width:2px;height:1.4em;'
+        f'<div style="width:{100 * count / max(most, count, 1):.0f}%;height:1.4em;'
         f'background:{_BAR}"></div></div><b>{count}</b>'
         for answer, count in zip(answers, counts, strict=True)
     )
@@ -462,7 +462,7 @@ def _hospitals_on_phone(visitor: Visitor, student: Student, activity: Hospitals)
     n_rows, has_sent = activity.hospitals.people(seat), seat in activity.messages
     epsilon = activity.epsilons.get(seat, 1.0)
     if not has_sent:
-        st.markdown(f"You are a hospital with **{n_rows} patients**. How much may you reveal?")
+        st.markdown(f"You are a hospital with **{n_rows:,} patients**. How much may you reveal?")
         epsilon = st.segmented_control(
             "Your ε: small is private, large is useful",
             _EPSILONS_OF_HOSPITALS,

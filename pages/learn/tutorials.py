@@ -78,7 +78,7 @@ def _show_guarantees(outputs: tuple[Output, ...]) -> None:
         if each.is_private
     }
     st.markdown("## Guarantees")
-    tabs = st.tabs([f"`{name}`" for name in guarantees])
+    tabs = st.tabs([name.replace("_", " ") for name in guarantees])
     for tab, each in zip(tabs, guarantees.values(), strict=True):
         with tab:
             guarantee.show_card(each)
