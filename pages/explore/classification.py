@@ -65,7 +65,7 @@ CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
-_FIGURE_HEIGHT = 420
+_FIGURE_HEIGHT = 540
 
 
 def show(selection: Selection) -> None:
@@ -89,6 +89,7 @@ def show(selection: Selection) -> None:
         _show_one_run(spec, selection.dataset.image_shape)
     with promise:
         _show_guarantee(spec)
+    st.button("New noise", on_click=controls.new_noise)
     notices.mark_not_private("Test errors", "are counted on rows that were not used for training.")
     recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
     downloads.offer_downloads("classification", (), script=recipe.script, notebook=recipe.notebook)
@@ -203,7 +204,6 @@ def _title(key: str) -> str:
 
 
 def _show_curves(spec: ClassificationSpec) -> None:
-    st.button("New noise", on_click=controls.new_noise)
     if not ledger.may_show_curves(spec.dataset):
         return
     specs = _different(
