@@ -89,8 +89,8 @@ def show(selection: Selection) -> None:
         _show_one_run(spec, selection.dataset.image_shape)
     with promise:
         _show_guarantee(spec)
-    st.button("New noise", on_click=controls.new_noise)
     notices.mark_not_private("Test errors", "are counted on rows that were not used for training.")
+    st.button("New noise", on_click=controls.new_noise)
     recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
     downloads.offer_downloads("classification", (), script=recipe.script, notebook=recipe.notebook)
     notices.explain_computation("classification")
