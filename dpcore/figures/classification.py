@@ -84,6 +84,8 @@ def error_curves(
         with_spread = pipeline in ("subspace", "private")
         _add_line(figure, errors, line, with_spread=with_spread, markers=not level)
     mark_setting(figure, marker, dark=dark)
+    # Plotly does not always make room for both lines of the legend when it resizes a figure.
+    figure.update_layout(margin={"t": 64})
     figure.update_xaxes(
         **log_axis([low, high]),
         range=[np.log10(low) - 0.05, np.log10(high) + 0.05],

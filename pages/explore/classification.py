@@ -65,7 +65,7 @@ CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
 TASKS = {"two": "Two classes", "rest": "One against the rest", "all": "All classes"}
 _N_PICTURES = 10
-_FIGURE_HEIGHT = 540
+_FIGURE_HEIGHT = 480
 
 
 def show(selection: Selection) -> None:
@@ -76,7 +76,7 @@ def show(selection: Selection) -> None:
     if not _has_labels(selection.spec.dataset):
         st.info("This data set has no labels. Choose one with labels in the sidebar.")
         return
-    answer = notices.reserve_container("answer")
+    answer = notices.reserve_container("class_answer")
     spec = _choose_spec(selection, local_halves(selection.spec.dataset, "bounded"))
     for pipeline in PIPELINES:
         _charge(replace(spec, pipeline=pipeline))

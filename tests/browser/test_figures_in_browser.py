@@ -28,7 +28,14 @@ def test_the_needle_has_the_typeface_of_the_page(server, open_page):
     watched.assert_quiet()
 
 
-@pytest.mark.parametrize("address", ["tradeoffs?repetitions=1&dataset=breast-cancer", "release"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tradeoffs?repetitions=1&dataset=breast-cancer",
+        "classification?dataset=breast-cancer&class_draws=1",
+        "release",
+    ],
+)
 def test_the_first_figure_is_whole_on_a_small_laptop(server, open_page, address):
     page, _ = open_page(f"{server}/{address}", width=1366, height=768)
     box = page.locator(".js-plotly-plot").first.bounding_box()
