@@ -67,6 +67,8 @@ class CcaSpec(ReleaseSpec, Spec):
     x_norm_bound, y_norm_bound: Bounds around the data set's public centres.
     """
 
+    experiment = "cca"
+
     source: ViewSource = _DIGIT_VIEWS
     protocols: tuple[str, ...] = ("pooled",)
     sites: int = redeclare(ReleaseSpec, "sites", 1)

@@ -90,6 +90,7 @@ VARIANTS: dict[str, Variant] = {
 class CentralSpec(RunSpec):
     """Spec of `repetitions` draws of one central algorithm, made in one batch."""
 
+    experiment = "central"
     counted = "batches"
     batches = 1
 

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 class ClassificationSpec(PipelineSpec, Spec):
     """Cell of a classification experiment: one pipeline with all its repetitions."""
 
+    experiment = "classification"
+
     @classmethod
     def row_type(cls) -> type:
         return ClassificationRow

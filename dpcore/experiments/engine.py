@@ -34,7 +34,9 @@ class Spec(ABC):
     it reads data also `problem_key` and `load`; and if specs share draws of noise also `run` and
     `after_draw`. A row contains the spec's fields and the measured values (`row_from`).
 
-    experiment: Module and class name, under which rows are stored on disk.
+    experiment: Name under which rows are stored and draws of noise are charged. Fixed, so that
+        stored rows do not depend on the names of modules, and never inherited: a class that
+        declares none gets its module and class name.
     counted: Field that counts repetitions; each repetition is computed and stored separately.
     derived_fields: Names that a sweep may vary in addition to the fields (`with_values`).
     """
@@ -46,7 +48,8 @@ class Spec(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.experiment = f"{cls.__module__}:{cls.__qualname__}"
+        if "experiment" not in vars(cls):
+            cls.experiment = f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
     @abstractmethod

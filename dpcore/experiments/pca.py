@@ -70,6 +70,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
     knowledge: Energy is measured against the exact optimum without public knowledge.
     """
 
+    experiment = "pca"
     derived_fields = ("intermediate_ratio", "people_per_site")
 
     dataset: str = "digits"

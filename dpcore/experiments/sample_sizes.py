@@ -47,6 +47,8 @@ class ComplexitySpec(Spec):
     mechanism and the dimension are those of a measurement; the bounds do not read them.
     """
 
+    experiment = "sample-sizes"
+
     # One search, with all its runs at every n, gives one row.
     counted = "searches"
     searches = 1

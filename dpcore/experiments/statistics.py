@@ -331,6 +331,8 @@ class ErrorsSpec(Spec):
     draws: Number of releases.
     """
 
+    experiment = "statistic-errors"
+
     # All releases are made together, from one stream.
     counted = "rounds"
     rounds = 1

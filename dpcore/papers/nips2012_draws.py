@@ -40,6 +40,7 @@ class DrawsSpec(PlannedSpec):
     permutations: Number of permutations; each draws the people anew.
     """
 
+    experiment = "nips2012-draws"
     counted = "permutations"
 
     dataset: str

@@ -37,6 +37,8 @@ class TableSpec(DrawsSpec):
     task: Title of a `Task`.
     """
 
+    experiment = "nips2012-table"
+
     task: str = ""
 
     @classmethod

@@ -9,10 +9,15 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca import CcaSpec
+from dpcore.experiments.central import CentralSpec
+from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.pca import RunSpec, run
+from dpcore.experiments.sample_sizes import ComplexitySpec
 from dpcore.experiments.spec import ProblemKey
-from dpcore.experiments.statistics import StatisticSpec
+from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.experiments.sweep import Sweep
+from dpcore.papers.nips2012_draws import DrawsSpec
+from dpcore.papers.nips2012_table import TableSpec
 
 DATA_SIDE = {
     "dataset",
@@ -190,3 +195,11 @@ def test_a_default_release_promises_no_more_than_was_asked():
     assert all(row["exact_epsilon"] <= 3.0 for row in run(asked))
     printed = RunSpec.published(epsilon=3.0, repetitions=1, protocols=("full",))
     assert next(run(printed))["exact_epsilon"] == pytest.approx(3.53, abs=0.01)
+
+
+def test_rows_on_disk_do_not_depend_on_the_names_of_modules():
+    families = [CcaSpec, CentralSpec, ClassificationSpec, ComplexitySpec, DrawsSpec]
+    families += [ErrorsSpec, RunSpec, TableSpec]
+    names = [family.experiment for family in families]
+    assert len(set(names)) == len(names)
+    assert not [name for name in names if ":" in name or "dpcore" in name]
