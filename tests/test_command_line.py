@@ -71,7 +71,7 @@ def test_progress_goes_to_standard_error_where_that_is_a_terminal():
 
 
 def test_it_gives_the_numbers_that_python_gives(capsys):
-    asked = ["--as-printed", "--epsilon", "2", "--noise", "isometric", "--json"]
+    asked = ["--version", "published", "--epsilon", "2", "--noise", "isometric", "--json"]
     assert main([*RUN, "full,pooled", *asked]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     spec = RunSpec.published(
@@ -227,9 +227,18 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
     ("options", "expected"),
     [
         ([], ("analytic", "isometric", "psd", "auto", "sphere", 1e-5)),
-        (["--as-printed"], ("published", "triangle", "svd", "none", "published", 0.01)),
+        (["--version", "published"], ("published", "triangle", "svd", "none", "published", 0.01)),
         (
-            ["--truncation", "psd", "--as-printed", "--preparation", "sphere", "--delta", "1e-3"],
+            [
+                "--truncation",
+                "psd",
+                "--version",
+                "published",
+                "--preparation",
+                "sphere",
+                "--delta",
+                "1e-3",
+            ],
             ("published", "triangle", "psd", "none", "sphere", 1e-3),
         ),
     ],
@@ -252,4 +261,4 @@ def test_delta_follows_the_data_set_until_it_is_given(monkeypatch, tmp_path):
     assert delta("--dataset", "digits") == delta() == 1e-5
     assert delta("--dataset", "mnist") == 1e-6 and delta("--dataset", "census") == 1e-7
     assert delta("--dataset", "census", "--delta", "0.01") == 0.01
-    assert delta("--dataset", "census", "--as-printed") == RunSpec.delta
+    assert delta("--dataset", "census", "--version", "published") == RunSpec.delta

@@ -37,7 +37,7 @@ def numbers(rows):
 
 
 def test_json_is_alone_on_standard_output(capsys):
-    assert main([*SWEEP, "--as-printed", "--json"]) == 0
+    assert main([*SWEEP, "--version", "published", "--json"]) == 0
     captured = capsys.readouterr()
     document = json.loads(captured.out)
     sweep = Sweep(

@@ -24,10 +24,10 @@ from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine import Finished, Row, group_by_key
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import ALL_PRINTED, ReleaseSpec
+from dpcore.experiments.spec import PUBLISHED_DELTA, VERSIONS, ReleaseSpec, version_fields
 from dpcore.experiments.store import Store
 from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
-from dpcore.params import USUAL_DELTA, kind_of, params, usual_delta
+from dpcore.params import USUAL_DELTA, kind_of, params
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 
 if TYPE_CHECKING:
@@ -190,16 +190,21 @@ DEFAULT_SPEC = RunSpec()
 def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = DEFAULT_SPEC) -> None:
     """Add every field of a spec as an option with the spec's default, except for delta."""
     parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
-    by_data = f"{USUAL_DELTA:g}, or less for more than 10,000 rows: at most 1/(10 n)"
+    by_data = (
+        f"{PUBLISHED_DELTA:g} as published, otherwise {USUAL_DELTA:g}, or less for more than "
+        "10,000 rows: at most 1/(10 n)"
+    )
     add_release_options(parser, default, PROTOCOLS, {"delta": by_data})
     parser.add_argument(
-        "--as-printed",
-        action="store_true",
-        help=f"{', '.join(ALL_PRINTED)} of Algorithm 1 as printed, except options that are given; "
-        "its guarantee does not always hold",
+        "--version",
+        choices=VERSIONS,
+        default="improved",
+        help=f"{', '.join(VERSIONS['published'])} and delta, except options that are given; "
+        "published is Algorithm 1 as printed, whose guarantee does not always hold "
+        "(default: %(default)s)",
     )
     # None marks options that were not given.
-    parser.set_defaults(**dict.fromkeys(ALL_PRINTED), delta=None)
+    parser.set_defaults(**dict.fromkeys(VERSIONS["published"]), delta=None)
 
 
 def add_release_options(
@@ -402,11 +407,8 @@ def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> R
     Raises `ParameterError` if a value breaks its constraint.
     """
     values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
-    others = kind.published() if arguments.as_printed else DEFAULT_SPEC
-    values |= {name: getattr(others, name) for name in ALL_PRINTED if values[name] is None}
-    if arguments.delta is None:
-        rows = dataset_status(arguments.dataset).n_samples
-        values["delta"] = RunSpec.delta if arguments.as_printed else usual_delta(rows)
+    others = version_fields(arguments.version, dataset_status(arguments.dataset).n_samples)
+    values |= {name: value for name, value in others.items() if values[name] is None}
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:

@@ -44,7 +44,7 @@ from dpcore.experiments.engine import Row, group_by_key
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
 from dpcore.experiments.ranking import Ranked, rank_ways, ranking_points, reasons_left_out, ways_for
 from dpcore.experiments.run_statistics import chance_of_mean_above, count_hits, least_share
-from dpcore.experiments.spec import RECOMMENDED
+from dpcore.experiments.spec import VERSIONS
 from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.experiments.sweep import Sweep
@@ -188,7 +188,7 @@ def add_best_command(commands: Commands) -> None:
     add_run_options(parser)
     add_sweep_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    parser.set_defaults(command=_best, protocols=None, **RECOMMENDED)
+    parser.set_defaults(command=_best, protocols=None, **VERSIONS["improved"])
 
 
 def _best(arguments: argparse.Namespace) -> int:

@@ -53,7 +53,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class CcaSpec(ReleaseSpec, Spec):
-    """Cell of a CCA experiment; `published` and `recommended` return the two standard settings.
+    """Cell of a CCA experiment; `published` and `improved` return the two standard settings.
 
     source: Data set and its two views.
     protocols: Keys of `dpcore.cca.PROTOCOLS`. "pooled" is the poster's.

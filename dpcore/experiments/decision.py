@@ -28,7 +28,7 @@ from dpcore.experiments.run_statistics import (
     least_share,
     reaches_target,
 )
-from dpcore.experiments.spec import ALL_RECOMMENDED
+from dpcore.experiments.spec import VERSIONS
 from dpcore.experiments.sweep import Points, RunOptions
 from dpcore.experiments.targets import Stopped, collect_all
 from dpcore.params import EPSILONS, largest_delta
@@ -122,7 +122,7 @@ def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
         protocols=(PROTOCOL_FOR[trusted],),
         delta=largest_delta(n_people),
         epsilon=1.0,
-        **ALL_RECOMMENDED,
+        **VERSIONS["improved"],
         intermediate_dim=None,
         repetitions=SEARCH_RUNS,
     )

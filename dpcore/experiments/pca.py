@@ -59,7 +59,7 @@ _SECONDS_PER_SQUARED_FEATURE = 3e-11
 
 @dataclass(frozen=True)
 class RunSpec(ReleaseSpec, PlannedSpec):
-    """Cell of a PCA experiment; `published` and `recommended` return the two standard settings.
+    """Cell of a PCA experiment; `published` and `improved` return the two standard settings.
 
     protocols: Keys of `dpcore.pca.protocols.register.PROTOCOLS`.
     denoise: Public bases in which noise is removed from a noisy matrix before its decomposition

@@ -25,7 +25,7 @@ from dpcore.data.loading import entry_of
 from dpcore.experiments.pca import PcaRow, RunSpec, run_repetitions
 from dpcore.experiments.problem import Problem, load_prepared, local_problem
 from dpcore.experiments.rebuilt_rows import ExampleRows, rebuild_rows, select_example_rows
-from dpcore.experiments.spec import ALL_PRINTED
+from dpcore.experiments.spec import VERSIONS
 from dpcore.experiments.store import versions
 from dpcore.experiments.summaries import percent
 from dpcore.params import EPSILONS
@@ -38,7 +38,7 @@ _FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
 # Number of shades of a rebuilt image; two pixels share a byte.
 _SHADES = 16
 # Options that a command always names, because their defaults on the command line differ.
-_FIELDS_ALWAYS_NAMED = set(ALL_PRINTED)
+_FIELDS_ALWAYS_NAMED = set(VERSIONS["improved"])
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar
 
 from dpcore.data.loading import CATALOG
 from dpcore.data.row_bounds import MODES, RENAMED
 from dpcore.data.splits import MOST_SITES
+from dpcore.errors import require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.params import (
     DELTAS,
@@ -21,6 +23,7 @@ from dpcore.params import (
     check_params,
     param,
     params,
+    usual_delta,
 )
 from dpcore.pca import MASKS, TRUNCATIONS, ReleaseSettings
 from dpcore.pca.settings import DENOISING, bases_to_denoise_in
@@ -40,15 +43,19 @@ PUBLISHED: dict[str, Any] = {
     "truncation": "svd",
     "denoise": "none",
 }
-RECOMMENDED: dict[str, Any] = {
+IMPROVED: dict[str, Any] = {
     "calibration": "analytic",
     "noise": "isometric",
     "truncation": "psd",
     "denoise": "auto",
 }
-# The same choices with the rows prepared as printed, or privately.
-ALL_PRINTED = PUBLISHED | {"preparation": "published"}
-ALL_RECOMMENDED = RECOMMENDED | {"preparation": "sphere"}
+# The two versions of every protocol: with the rows prepared as printed, or privately.
+VERSIONS: dict[str, dict[str, Any]] = {
+    "published": PUBLISHED | {"preparation": "published"},
+    "improved": IMPROVED | {"preparation": "sphere"},
+}
+CUSTOM = "custom"
+PUBLISHED_DELTA = 0.01
 
 
 class Prepares:
@@ -122,7 +129,7 @@ class PrivateSpec(Prepares):
         ),
     )  # fmt: skip
     delta: float = param(
-        0.01,
+        PUBLISHED_DELTA,
         "δ (failure probability; keep it below 1 / number of rows)",
         "One row can raise the probability of a conclusion by a factor of e^ε, plus δ. "
         "Under Gaussian noise, a privacy loss above ε is more frequent than δ.",
@@ -160,7 +167,7 @@ class PrivateSpec(Prepares):
         after_noise=True,
     )  # fmt: skip
     calibration: str = param(
-        RECOMMENDED["calibration"],
+        IMPROVED["calibration"],
         "Noise calibration",
         "Analytic calibration meets the requested ε exactly. Classic is proven up to ε = 1. "
         "Published is the paper's formula. It adds too much noise at small ε. "
@@ -170,7 +177,7 @@ class PrivateSpec(Prepares):
         compared="Calibrations",
     )
     noise: str = param(
-        RECOMMENDED["noise"],
+        IMPROVED["noise"],
         "Noise shape",
         "Triangle is the published shape. Isometric has the same guarantee with less noise.",
         choices=NOISE_SHAPES[::-1],
@@ -178,7 +185,7 @@ class PrivateSpec(Prepares):
         compared="Noise shapes",
     )
     truncation: str = param(
-        RECOMMENDED["truncation"],
+        IMPROVED["truncation"],
         "Truncation",
         "svd is the published truncation and keeps strongly negative noise. psd removes it.",
         choices=TRUNCATIONS[::-1],
@@ -187,7 +194,7 @@ class PrivateSpec(Prepares):
         after_noise=True,
     )
     denoise: str = param(
-        RECOMMENDED["denoise"],
+        IMPROVED["denoise"],
         "Denoising",
         "Auto removes noise from a noisy matrix before the decomposition. It uses cosines for "
         "images and columns for tables, and costs no ε. None does not change the matrix. The "
@@ -228,10 +235,10 @@ class PrivateSpec(Prepares):
 
         It reproduces the paper's numbers; its guarantee does not always hold.
         """
-        return cls(**ALL_PRINTED | fields)
+        return cls(**VERSIONS["published"] | fields)
 
     @classmethod
-    def recommended(cls, **fields: Any) -> Self:
+    def improved(cls, **fields: Any) -> Self:
         """Return a spec with the defaults, whose guarantee holds at every epsilon."""
         return cls(**fields)
 
@@ -332,6 +339,25 @@ def release_settings(
         honest_sites=spec.honest_sites,
         **more,
     )
+
+
+def version_fields(version: str, n_rows: int) -> dict[str, Any]:
+    """Return the settings of a version, with its default of delta for a number of rows.
+
+    version: A key of `VERSIONS`.
+    Raises `ParameterError` for any other name.
+    """
+    require_one_of("version", version, VERSIONS)
+    delta = PUBLISHED_DELTA if version == "published" else usual_delta(n_rows)
+    return VERSIONS[version] | {"delta": delta}
+
+
+def version_of(values: Mapping[str, Any]) -> str:
+    """Return the version with these settings, or `CUSTOM`. Delta belongs to no version."""
+    for version, fields in VERSIONS.items():
+        if all(values[name] == value for name, value in fields.items()):
+            return version
+    return CUSTOM
 
 
 S = TypeVar("S", bound=PrivateSpec)

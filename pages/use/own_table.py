@@ -16,7 +16,7 @@ from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import ALL_RECOMMENDED, GIVEN
+from dpcore.experiments.spec import GIVEN, VERSIONS
 from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import loading_bars
 from dpcore.params import largest_delta
@@ -218,7 +218,7 @@ def _spec(status: DatasetStatus) -> RunSpec:
         epsilon=_EPSILON,
         delta=largest_delta(status.n_samples),
         repetitions=1,
-        **ALL_RECOMMENDED,
+        **VERSIONS["improved"],
     )
 
 

@@ -170,7 +170,7 @@ def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace
     problem = None
     shares = []
     for choice in (arguments.against, "auto"):
-        spec = CcaSpec.recommended(
+        spec = CcaSpec.improved(
             source=cut,
             protocols=tuple(arguments.protocols.split(",")),
             sites=arguments.sites or 5,

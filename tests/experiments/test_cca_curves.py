@@ -208,7 +208,7 @@ def test_the_automatic_floor_is_close_to_the_best_fixed_one(epsilon):
 def test_halves_of_pictures_are_denoised_by_default_and_capture_more():
     """Cosines of each view are used; a floor for the original noise would hide the gain."""
     views = two_views(load_dataset("mnist-small"), "halves-top-bottom")
-    asked = CcaSpec.recommended(
+    asked = CcaSpec.improved(
         protocols=("pooled", "dpdis"), epsilon=0.3, delta=1e-5, repetitions=3, seed=5
     )
     assert asked.denoise == "auto"

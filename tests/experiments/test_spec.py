@@ -13,7 +13,7 @@ from dpcore.experiments.central import CentralSpec
 from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.sample_sizes import ComplexitySpec
-from dpcore.experiments.spec import ProblemKey
+from dpcore.experiments.spec import CUSTOM, VERSIONS, ProblemKey, version_fields, version_of
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.experiments.sweep import Sweep
 from dpcore.papers.nips2012_draws import DrawsSpec
@@ -181,7 +181,7 @@ def test_bounds_that_would_overflow_are_refused(kind, bounds):
 
 @pytest.mark.parametrize("kind", [RunSpec, CcaSpec])
 def test_the_default_keeps_its_promise_and_the_published_one_has_a_name(kind):
-    assert kind() == kind.recommended()
+    assert kind() == kind.improved()
     told = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
     assert {name: getattr(kind(), name) for name in told} == told
     printed = kind.published(epsilon=3.0)
@@ -203,3 +203,23 @@ def test_rows_on_disk_do_not_depend_on_the_names_of_modules():
     names = [family.experiment for family in families]
     assert len(set(names)) == len(names)
     assert not [name for name in names if ":" in name or "dpcore" in name]
+
+
+@pytest.mark.parametrize(("version", "rows", "delta"), [
+    ("published", 569, 0.01), ("published", 60_000, 0.01),
+    ("improved", 569, 1e-5), ("improved", 60_000, 1e-6),
+])  # fmt: skip
+def test_a_version_sets_every_step_of_a_run_and_is_recognised(version, rows, delta):
+    fields = version_fields(version, rows)
+    assert fields["delta"] == delta
+    spec = replace(RunSpec(), **fields)
+    assert version_of(vars(spec)) == version
+    assert version_of(vars(replace(spec, delta=0.5))) == version
+    for name in fields.keys() - {"delta"}:
+        others = {other[name] for other in VERSIONS.values()} - {fields[name]}
+        assert version_of(vars(spec) | {name: others.pop()}) == CUSTOM
+
+
+def test_an_unknown_version_is_refused():
+    with pytest.raises(ParameterError, match="version"):
+        version_fields("custom", 100)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.spec import RECOMMENDED
+from dpcore.experiments.spec import IMPROVED
 from pages import cached, controls
 from pages.navigation import ENTRIES
 from tests.pages.opening import texts, visit
@@ -115,8 +115,8 @@ def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatc
         assert charge.release.identity in charged or account.uncovered, name
 
 
-def test_the_recommended_settings_are_the_defaults():
-    assert {name: controls.DEFAULTS[name] for name in RECOMMENDED} == RECOMMENDED
+def test_the_improved_settings_are_the_defaults():
+    assert {name: controls.DEFAULTS[name] for name in IMPROVED} == IMPROVED
 
 
 @pytest.mark.parametrize("name", ["own_table", "release", "classroom"])
