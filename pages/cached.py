@@ -273,16 +273,6 @@ class Measured:
     pictures: PrivatePictures | None
 
 
-@dataclass(frozen=True)
-class MeasuredFloor:
-    """Least, mean and largest captured energy of the same pipeline without data, at one ε."""
-
-    epsilon: float
-    least: float
-    mean: float
-    greatest: float
-
-
 def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
     one = one_run(spec, protocol)
@@ -301,10 +291,12 @@ def _measure(spec: RunSpec, run: int) -> tuple[float, float]:
     return energy / optimum, subspace.guarantee.epsilon
 
 
-def measure_floor(spec: RunSpec, protocol: str) -> MeasuredFloor:
-    """Return the floor of one protocol. The problem keeps its runs."""
-    floor = floor_of(one_run(spec, protocol), problems)[protocol]
-    return MeasuredFloor(spec.epsilon, min(floor.runs), floor.mean, max(floor.runs))
+@cached(512)
+def floor(spec: RunSpec) -> float:
+    """Return the captured energy without any data."""
+    problem = problems(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    return floor_of(spec.dataset, problem, settings.n_components)
 
 
 @cached(512)

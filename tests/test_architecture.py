@@ -81,7 +81,6 @@ PCA = (
     "kept_moments",
     "rebuilt_rows",
     "draws",
-    "floor",
     "pca",
     "assessments",
 )

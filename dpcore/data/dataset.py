@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
-from dpcore.errors import ParameterError
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.streams import Purpose, stream
 
 # Limits of the ends and the width, so that no square or product overflows and no width is lost in
@@ -112,6 +112,10 @@ def _parse_ends(part: str, ends: str) -> tuple[float, float]:
     return low, high
 
 
+# Kinds of pictures: they fill the frame, or show an object in its middle.
+FULL, CENTRED = "full", "centred"
+PICTURE_KINDS = FULL, CENTRED
+
 # Root of all draws that make a data set, so that a name always gives the same rows.
 DATA_SEED = 0
 
@@ -134,6 +138,8 @@ class Dataset:
         Site of each person, from 0, if the table has one.
     image_shape : (height, width) or None
         Shape of a picture, if rows are pictures.
+    picture : {"full", "centred"}
+        Public knowledge about pictures: they fill the frame, or show an object in its middle.
     default_components : int or None
         K of the sources; None for a data set that is not for PCA.
     provenance : str
@@ -160,6 +166,7 @@ class Dataset:
     feature_names: tuple[str, ...]
     sites: IntArray | None = None
     image_shape: tuple[int, int] | None = None
+    picture: str = FULL
     default_components: int | None = None
     provenance: str
     is_part: bool = False
@@ -175,6 +182,7 @@ class Dataset:
                 "a float32 or float64 matrix of at least 2 rows",
                 f"{self.X.dtype} of shape {self.X.shape}",
             )
+        require_one_of("picture", self.picture, PICTURE_KINDS)
         for name in ("labels", "sites"):
             values = getattr(self, name)
             if values is None:

@@ -31,6 +31,8 @@ from dpcore.data import (
     synthetic,
 )
 from dpcore.data.dataset import (
+    CENTRED,
+    FULL,
     PATIENTS,
     PEOPLE,
     PICTURES,
@@ -68,7 +70,9 @@ class Source:
 class Entry:
     """Entry of the catalogue.
 
-    Sources are in order of preference; the first can be downloaded. `ranges` lists all columns,
+    Sources are in order of preference; the first can be downloaded. `picture` says whether
+    pictures fill the frame ("full") or show an object in its middle ("centred"); this is known
+    without the rows and gives the public constant. `ranges` lists all columns,
     with the public limits that the source documents; `unit` is the noun for one row.
     """
 
@@ -80,6 +84,7 @@ class Entry:
     sources: tuple[Source, ...]
     folders: tuple[str, ...] = ()
     image_shape: tuple[int, int] | None = None
+    picture: str = FULL
     ranges: tuple[ColumnRange, ...] = ()
     site_sizes: tuple[int, ...] = ()
     unit: RowUnit = ROWS
@@ -112,6 +117,7 @@ _ENTRIES = (
         30,
         (Source(pictures.load_mnist_small),),
         image_shape=(pictures.SIDE, pictures.SIDE),
+        picture=CENTRED,
         ranges=(ColumnRange("pixels", pictures.SIDE**2, 0.0, 1.0),),
         unit=PICTURES,
     ),
@@ -123,6 +129,7 @@ _ENTRIES = (
         10,
         (Source(pictures.load_digits),),
         image_shape=(8, 8),
+        picture=CENTRED,
         # According to scikit-learn's description, a value counts the set bits of a block of 4 x 4.
         ranges=(ColumnRange("pixels", 64, 0.0, 16.0),),
         unit=PICTURES,
@@ -186,6 +193,7 @@ _ENTRIES = (
         ),
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
+        picture=CENTRED,
         ranges=_GREY,
         unit=PICTURES,
     ),
@@ -197,6 +205,7 @@ _ENTRIES = (
         50,
         (Source(pictures.load_fashion_mnist, pictures.FASHION_FILES),),
         image_shape=(28, 28),
+        picture=CENTRED,
         ranges=_GREY,
         unit=PICTURES,
     ),
@@ -300,6 +309,7 @@ def entry_of(name: str) -> Entry:
             table.default_components,
             (Source(lambda: table),),
             image_shape=table.image_shape,
+            picture=table.picture,
             ranges=_ranges_in(table),
             site_sizes=() if table.sites is None else tuple(np.bincount(table.sites).tolist()),
             unit=PEOPLE,
@@ -434,6 +444,7 @@ def load_dataset(
         name=entry.name,
         title=entry.title,
         image_shape=entry.image_shape,
+        picture=entry.picture,
         default_components=entry.default_components,
         column_limits=limits_of(read_limits(limits, entry.ranges)),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray, map_blocks
-from dpcore.data.dataset import Dataset, half_diagonal
+from dpcore.data.dataset import FULL, Dataset, half_diagonal
 from dpcore.errors import ParameterError, require_one_of
 
 # Range of bounds for which no later product, float32 second moments included, overflows or loses
@@ -102,7 +102,7 @@ _BLOCK_BYTES = 1 << 24
 # Attributes that a prepared data set copies.
 _COPIED_ATTRIBUTES = (
     *("name", "title", "labels", "label_names", "sites", "feature_names", "image_shape"),
-    *("default_components", "provenance", "is_part", "views", "label_columns"),
+    *("picture", "default_components", "provenance", "is_part", "views", "label_columns"),
 )
 
 
@@ -131,8 +131,8 @@ class Prepared:
         publication.
     statement : str
         One sentence for a page.
-    name, title, labels, label_names, sites, feature_names, image_shape, default_components
-    provenance, is_part, views, label_columns
+    name, title, labels, label_names, sites, feature_names, image_shape, picture
+    default_components, provenance, is_part, views, label_columns
         As in `Dataset`.
     """
 
@@ -154,6 +154,7 @@ class Prepared:
     n_clipped: int
     statement: str
     half_widths: FloatArray | None = None
+    picture: str = FULL
     views: Mapping[str, slice] | None = None
     label_columns: slice | None = None
 

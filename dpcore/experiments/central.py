@@ -17,7 +17,6 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
 from dpcore.experiments.engine import Row, one_blas_thread
-from dpcore.experiments.floor import compute_floors
 from dpcore.experiments.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.once_cache import OnceCache
 from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, row_of
@@ -221,20 +220,9 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
             ]
         energies = [captured_energy(s.components, problem.reference) for s in subspaces]
         seconds = (time.perf_counter() - started) / spec.repetitions
-        settings = spec.settings(problem.n_features, problem.default_components)
-        (floors,) = compute_floors([protocol], [settings], problem, spec.seed)
     rows = tuple(
         BatchRow(
-            **row_of(
-                spec,
-                problem,
-                first + number,
-                protocol,
-                subspace,
-                energy,
-                seconds,
-                floors[protocol].mean,
-            ),
+            **row_of(spec, problem, first + number, protocol, subspace, energy, seconds),
             chains=subspace.diagnostics.get("chains", 0),
         )
         for number, (subspace, energy) in enumerate(zip(subspaces, energies, strict=True))

@@ -21,7 +21,6 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.charge_keys import COMPONENTS, make_charge
 from dpcore.experiments.draws import draw_releases
 from dpcore.experiments.engine import PlannedSpec, Row, one_blas_thread, row_from
-from dpcore.experiments.floor import FLOOR_RUNS, Floor, compute_floors, random_ratio
 from dpcore.experiments.knowledge import (
     CHOICES,
     NO_KNOWLEDGE,
@@ -46,7 +45,7 @@ from dpcore.pca.protocols.register import protocol
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED, sites_that_answer
 from dpcore.pca.site import SiteAtWork
 from dpcore.privacy import Charge, Guarantee
-from dpcore.spectra import captured_energy
+from dpcore.spectra import captured_energy, public_components
 from dpcore.streams import Purpose, Repetition, stream
 
 # R is at most the number of features, which is in the thousands.
@@ -313,7 +312,7 @@ class PcaRow(ReleaseRow):
     energy: Captured energy of the components on the reference.
     energy_ratio: `energy` divided by the captured energy of exact PCA.
     random_ratio: Expected ratio of a uniformly random subspace.
-    floor: Mean ratio of the same pipeline without data (`dpcore.experiments.floor`).
+    floor: Ratio without any data (`floor_of`).
     seconds: Duration of the draw of all protocols, divided by the number of specs that shared it.
     """
 
@@ -378,31 +377,25 @@ def draw_subspaces(
     )
 
 
-def floor_of(
-    spec: RunSpec,
-    problems: ProblemSource = local_problem,
-    *,
-    n_runs: int = FLOOR_RUNS,
-    checkpoint: Callable[[], None] = lambda: None,
-) -> dict[str, Floor]:
-    """Return the floor of each protocol of a spec: its captured energy without data.
+def random_ratio(problem: Problem, n_components: int) -> float:
+    """Return the expected captured energy of a uniformly random subspace, relative to exact PCA."""
+    share = n_components / problem.n_features
+    return share * float(problem.reference.trace()) / float(problem.optimum[n_components - 1])
 
-    Floors are cached per problem and setting. Budgets share a floor if the components do not depend
-    on the budget without data. Floors cost no budget.
 
-    n_runs: Runs of the noise. The field `floor` of a row is the mean over `FLOOR_RUNS`.
-    Raises `ParameterError` if the spec cannot run, `DataUnavailable` if its data set is absent.
+def floor_of(dataset: str, problem: Problem, n_components: int) -> float:
+    """Return the captured energy without any data, relative to exact PCA.
+
+    This is the energy of the public constant of pictures (`dpcore.spectra.public_constant`), and
+    of random directions for other tables. It depends on the data set and on K only.
     """
-    problem = problems(spec.problem_key())
-    with one_blas_thread():
-        return _floors_of([spec], problem, n_runs=n_runs, checkpoint=checkpoint)[0]
-
-
-def _floors_of(
-    specs: Sequence[RunSpec], problem: Problem, **options: Any
-) -> list[dict[str, Floor]]:
-    settings = [spec.settings(problem.n_features, problem.default_components) for spec in specs]
-    return compute_floors(specs[0].protocols, settings, problem, specs[0].seed, **options)
+    is_known = dataset in CATALOG or is_held(dataset)
+    entry = entry_of(dataset) if is_known else None
+    if entry is None or entry.image_shape is None:
+        return random_ratio(problem, n_components)
+    components = public_components(entry.image_shape, entry.picture, n_components)
+    optimum = float(problem.optimum[n_components - 1])
+    return captured_energy(components, problem.reference) / optimum
 
 
 def run_repetitions(
@@ -423,8 +416,6 @@ def run_repetitions(
         watch(outcomes)
         seconds = (time.perf_counter() - started) / len(specs)
         energies = _Energies(problem.reference)
-        shared = {name: options[name] for name in ("threads", "checkpoint") if name in options}
-        floors = _floors_of(specs, problem, **shared)
         return [
             [
                 row_of(
@@ -435,11 +426,10 @@ def run_repetitions(
                     subspace,
                     energies.of(subspace),
                     seconds,
-                    floor[key].mean,
                 )
                 for key, subspace in subspaces.items()
             ]
-            for spec, subspaces, floor in zip(specs, outcomes, floors, strict=True)
+            for spec, subspaces in zip(specs, outcomes, strict=True)
         ]
 
 
@@ -467,7 +457,6 @@ def row_of(
     subspace: Subspace,
     energy: float,
     seconds: float,
-    floor: float,
 ) -> PcaRow:
     """Return the tidy row of one protocol's subspace."""
     settings = spec.settings(problem.n_features, problem.default_components)
@@ -484,7 +473,7 @@ def row_of(
         energy_ratio=energy / optimum,
         energy=energy,
         random_ratio=random_ratio(problem, settings.n_components),
-        floor=floor,
+        floor=floor_of(spec.dataset, problem, settings.n_components),
         sigma=guarantee.sigma,
         mu=guarantee.mu,
         exact_epsilon=guarantee.epsilon,

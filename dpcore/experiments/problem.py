@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -37,8 +34,6 @@ _MOST_BYTES = 1024**3
 # Seconds without use after which a server drops problems. Many visitors may each have a large one;
 # it is computed again, or read from the folder of finished rows, in a tenth of a second.
 _SECONDS_UNUSED = 15.0
-# Problems whose floors are kept after the problem itself.
-_MOST_FLOORS = 1024
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,6 @@ class Problem:
     centre: shape (n_features,). Mean of the prepared rows at the sites.
     basis: shape (d, n_features), orthonormal rows, or None. Public subspace that the rows behind
         `moments` were projected onto. No other field is projected.
-    floors, floor_lock: Cache of `dpcore.experiments.floor`, shared by copies of the problem.
     """
 
     moments: SiteMoments | SiteRows
@@ -95,10 +89,6 @@ class Problem:
     centre: FloatArray
     about: DataDescription
     basis: FloatArray | None = None
-    floors: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-    floor_lock: AbstractContextManager[object] = field(
-        default_factory=Lock, repr=False, compare=False
-    )
 
     @property
     def default_components(self) -> int | None:
@@ -314,12 +304,8 @@ class Problems:
         self.prepared: OnceCache[Prepared] = OnceCache(load, keep_data, _MOST_BYTES)
         self._whole = OnceCache(lambda *data: whole_second_moment(self.prepared(*data)), keep_data)
         self._problems: OnceCache[Problem] = OnceCache(
-            lambda key: self._build(key, source), keep, most_bytes, _SECONDS_UNUSED
+            lambda key: self._compute(key, source), keep, most_bytes, _SECONDS_UNUSED
         )
-        self._floors: dict[
-            ProblemKey, tuple[dict[Hashable, Any], AbstractContextManager[object]]
-        ] = {}
-        self._lock = Lock()
 
     def __call__(self, key: ProblemKey) -> Problem:
         return self._problems(key)
@@ -327,18 +313,6 @@ class Problems:
     def peek(self, key: ProblemKey) -> Problem | None:
         """Return the problem if it is cached, None otherwise."""
         return self._problems.peek(key)
-
-    def _build(self, key: ProblemKey, source: SiteDataSource) -> Problem:
-        problem = self._compute(key, source)
-        if is_held(key.dataset):
-            return problem
-        # Floors are small and slow to compute, so a problem that is built again gets its old ones.
-        with self._lock:
-            floors = self._floors.pop(key, None) or (problem.floors, problem.floor_lock)
-            self._floors[key] = floors
-            if len(self._floors) > _MOST_FLOORS:
-                self._floors.pop(next(iter(self._floors)))
-        return replace(problem, floors=floors[0], floor_lock=floors[1])
 
     def _compute(self, key: ProblemKey, source: SiteDataSource) -> Problem:
         read, whole = partial(self.prepared, *key.data), partial(self._whole, *key.data)

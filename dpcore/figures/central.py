@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from dpcore.arrays import FloatArray
 from dpcore.figures.style import (
     ENERGY_AXIS,
+    FLOOR_NAME,
     GREY,
     Look,
     Table,
@@ -46,7 +47,7 @@ def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     floor = rows[0]["floor"]
     for level, name, line in (
         (1.0, "exact", {"color": ink(dark), "dash": "dash", "width": 1.5}),
-        (floor, "floor", {"color": GREY, "dash": "dot", "width": 2}),
+        (floor, FLOOR_NAME, {"color": GREY, "dash": "dot", "width": 2}),
     ):
         figure.add_vline(x=level, line=line)
         figure.add_annotation(

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from dpcore.figures.style import (
     ENERGY_AXIS,
+    FLOOR_NAME,
     GREY,
     LEGEND_ABOVE,
     Table,
@@ -82,7 +83,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
             vertical_line(1, colour=ink(dark), dash="dash"),
             vertical_line(floor, colour=GREY, dash="dot", width=2),
         ],
-        annotations=[_level_name(floor, "floor"), _level_name(1, "exact")],
+        annotations=[_level_name(floor, FLOOR_NAME), _level_name(1, "exact")],
         xaxis=ENERGY_AXIS,
         yaxis={
             "tickvals": list(range(len(order))),
@@ -112,7 +113,7 @@ def energy_curves(
     """Draw mean captured energy along one field, one line per protocol, with a band over the draws.
 
     rows: Rows with protocol, energy_ratio, floor and `field`. May be incomplete during a run, and
-        empty if `axis_range` is given. The floor is drawn for the first protocol.
+        empty if `axis_range` is given. The floor is the same for all protocols.
     field: Column on the horizontal axis.
     axis_range: Smallest and largest value of the finished figure, or all its values, which then
         get the ticks. They keep the axis fixed while rows arrive.
@@ -126,14 +127,13 @@ def energy_curves(
     shapes = [horizontal_line(1.0, colour=ink(dark), dash="dash")]
     # Curves rise from the floor to the exact level, so these ends of the lines are free.
     annotations = [_line_name(1.0, "exact PCA", 0)]
-    lead = [row for row in rows if row["protocol"] == rows[0]["protocol"]]
-    floors = {v: fmean(found) for v, found in values_by(lead, field, "floor").items()}
+    floors = {v: fmean(found) for v, found in values_by(rows, field, "floor").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         floor = fmean(floors.values())
         shapes.append(horizontal_line(floor, colour=GREY, dash="dot"))
         # Curves are at or above the floor, so its name goes below if there is space.
         below = {"yanchor": "top", "yshift": -6} if floor > _ROOM_BELOW else {}
-        annotations.append(_line_name(floor, "floor", 1) | below)
+        annotations.append(_line_name(floor, FLOOR_NAME, 1) | below)
     elif floors:
         # Along K, for example, every value has its own floor.
         traces.append(_floor_curve(floors, dark))
@@ -163,7 +163,7 @@ def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
         "y": list(floors.values()),
         "mode": "lines+text",
         "name": "Floor",
-        "text": [""] * (len(floors) - 1) + ["floor"],
+        "text": [""] * (len(floors) - 1) + [FLOOR_NAME],
         "textposition": "top left",
         "textfont": {"size": 12, "color": ink(dark)},
         "line": {"color": GREY, "dash": "dot", "width": 2},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from dpcore.figures.style import assemble_figure, horizontal_line, look_of
+from dpcore.figures.style import FLOOR_NAME, assemble_figure, horizontal_line, look_of
 
 
 def messages_curve(
@@ -19,7 +19,7 @@ def messages_curve(
     n_sites: Number of sites that may send.
     """
     exact, random, look = (look_of(key, dark=dark) for key in ("exact", "random", "dpdis"))
-    levels = ((1.0, exact, "exact PCA"), (floor, random, "floor"))
+    levels = ((1.0, exact, "exact PCA"), (floor, random, FLOOR_NAME))
     notes = [
         {
             "x": 1,

@@ -280,6 +280,10 @@ def add_named_level(
     )
 
 
+# Name of the floor in figures.
+FLOOR_NAME = "without any data"
+
+
 def add_exact_and_floor(
     figure: go.Figure,
     floor: float,
@@ -289,7 +293,10 @@ def add_exact_and_floor(
     xshift: int = 0,
 ) -> None:
     """Add the two reference levels: the exact result at 1 and the floor."""
-    for y, name, colour, dash in ((1.0, exact, ink(dark), "dash"), (floor, "floor", GREY, "dot")):
+    for y, name, colour, dash in (
+        (1.0, exact, ink(dark), "dash"),
+        (floor, FLOOR_NAME, GREY, "dot"),
+    ):
         line = {"color": colour, "dash": dash, "width": 1.5}
         add_named_level(figure, y, name, line=line, xshift=xshift)
 

@@ -27,6 +27,10 @@ from dpcore.spectra.public_bases import (
     uncentred_bases,
     uncentred_picture_basis,
 )
+from dpcore.spectra.public_constant import (
+    public_components,
+    public_kernel,
+)
 from dpcore.spectra.subspaces import (
     align_signs,
     captured_energy,
@@ -60,6 +64,8 @@ __all__ = [
     "principal_angles",
     "projector_distance",
     "proxy_aggregates",
+    "public_components",
+    "public_kernel",
     "random_subspace_energy",
     "second_moment",
     "site_moments",

@@ -21,7 +21,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
 from pages import background, cached, controls, navigation
-from pages.cached import ExactPictures, Measured, MeasuredFloor
+from pages.cached import ExactPictures, Measured
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
 from pages.controls import Selection
@@ -93,18 +93,16 @@ def _hand_over(
     job.touch()
     if job.error is not None:
         background.show_error(job.error)
-    results = list(job.results)
-    floors = {each.epsilon: each for each in results if isinstance(each, MeasuredFloor)}
-    runs = [each for each in results if isinstance(each, Measured)]
+    runs = list(job.results)
     found: dict[float, dict[tuple[str, int], Measured]] = {}
     for each in (*here, *runs):
         found.setdefault(each.epsilon, {})[each.protocol, each.run] = each
-    lead = selection.spec.protocols[0]
+    lead, floor = selection.spec.protocols[0], cached.floor(selection.spec)
     frames = [
         Frame(
             epsilon,
             tuple(measured[name] for name in sorted(measured, key=lambda each: each[1])),
-            floors.get(epsilon),
+            floor,
         )
         for epsilon, measured in found.items()
         if (lead, 0) in measured
@@ -113,11 +111,11 @@ def _hand_over(
     deliver(selection.spec, selection.dataset, frames, exact, count)
 
 
-def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured | MeasuredFloor]:
+def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured]:
     """Run every protocol at every ε.
 
     The curve of the first protocol comes first, with every other point before the points between
-    them. Floors, other protocols and further runs follow, first those of the headline.
+    them. Other protocols and further runs follow, first those of the headline.
     """
     first = specs[0]
     lead, *others = first.protocols
@@ -125,12 +123,9 @@ def _runs(specs: Sequence[RunSpec]) -> Iterator[Measured | MeasuredFloor]:
     coarse = [each for each in specs if (EPSILONS.index(each.epsilon) - at) % 2 == 0]
     ordered = [*coarse, *(each for each in specs if each not in coarse)]
     yield from _first_runs(ordered, (lead,))
-    yield cached.measure_floor(first, lead)
     yield from _first_runs(ordered, others)
     for run in range(1, first.repetitions):
         yield _measure(first, lead, run)
-    for spec in specs[1:]:
-        yield cached.measure_floor(spec, lead)
     for run in range(1, first.repetitions):
         for spec in specs:
             for key in first.protocols:

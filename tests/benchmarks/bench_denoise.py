@@ -12,9 +12,9 @@ first: fully private on the sphere at delta = 1e-5, K the data set's default and
 five sites by default, three for fewer than 500 rows and ten for 60,000 pictures. The table has one
 row per data set and epsilon: mean captured energy without and with denoising, relative to exact
 PCA, and the standard error of the paired difference in units of the last digit. The row "floor"
-has the floors at the last epsilon. A row that takes longer than `--seconds` per protocol stops
-after fewer runs, but not before three, and states their number. All data sets take about 20 minutes
-on two cores. `--against cosines` compares with denoising of pictures without a prior mean.
+has the captured energy without any data. A row that takes longer than `--seconds` per protocol
+stops after fewer runs, but not before three, and states their number. All data sets take about 20
+minutes on two cores. `--against cosines` compares with denoising of pictures without a prior mean.
 
 A cell that loses more than a standard error is marked with *. These cells are listed at the end,
 and the script ends with code 1 if one loses more than three standard errors.
@@ -39,7 +39,6 @@ from dpcore.data.two_views import HALVES
 from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.cca_problem import local_cca_problem
 from dpcore.experiments.cca_views import CutViews
-from dpcore.experiments.floor import FLOOR_RUNS
 from dpcore.experiments.pca import RunSpec, draw_subspaces, floor_of
 from dpcore.experiments.problem import Problem, local_problem
 from dpcore.spectra import captured_energy
@@ -154,15 +153,12 @@ def measure_energies(data: NamedData, epsilon: float, arguments: argparse.Namesp
     return np.array(runs).swapaxes(0, 1)
 
 
-def measure_floors(
-    data: NamedData, epsilon: float, n_runs: int, arguments: argparse.Namespace
-) -> list[tuple[float, float]]:
-    """Return the floors of each protocol, denoised by default last."""
-    spec = make_spec(data, epsilon, arguments)
-    without, denoised = (
-        floor_of(each, n_runs=n_runs) for each in (replace(spec, denoise=arguments.against), spec)
-    )
-    return [(without[key].mean, denoised[key].mean) for key in spec.protocols]
+def measure_floor(data: NamedData, arguments: argparse.Namespace) -> float:
+    """Return the captured energy without any data."""
+    spec = make_spec(data, 1.0, arguments)
+    problem = local_problem(spec.problem_key())
+    components = spec.settings(problem.n_features, problem.default_components).n_components
+    return floor_of(spec.dataset, problem, components)
 
 
 def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace) -> FloatArray:
@@ -237,9 +233,8 @@ def main() -> int:
             runs = "" if len(gain) == arguments.runs else f" ({len(gain)} runs)"
             print(f"| {name}{runs} | {epsilon:g} | {' | '.join(entries)} |", flush=True)
         if name in data:
-            floors = measure_floors(data[name], epsilon, min(len(gain), FLOOR_RUNS), arguments)
-            entries = [" → ".join(map(format_share, pair)) for pair in floors]
-            print(f"| {name} | floor | {' | '.join(entries)} |", flush=True)
+            floor = format_share(measure_floor(data[name], arguments))
+            print(f"| {name} | floor | {' | '.join([floor] * len(protocols))} |", flush=True)
         print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     for name, epsilon, protocol, mean, error in lost:
         print(f"lost: {name}, ε = {epsilon:g}, {protocol}: {mean:+.4f} ± {error:.4f}")

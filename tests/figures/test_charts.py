@@ -160,10 +160,8 @@ def test_ticks_are_at_the_values_of_a_sweep_as_far_as_their_labels_have_space():
     assert sparse_ticks(steps)["ticktext"] == ["0.001", "0.01", "0.1", "1", "10"]
 
 
-def test_the_floor_is_that_of_the_first_protocol_and_not_of_a_random_subspace():
-    """Denoising raises the floor above a random subspace."""
-    rows = [row | {"random_ratio": 0.1, "floor": 0.4} for row in rows_at(protocols=("dpdis",))]
-    rows += [row | {"floor": 0.2} for row in rows_at(protocols=("pooled",))]
+def test_the_floor_is_that_of_the_rows_and_not_of_a_random_subspace():
+    rows = [row | {"random_ratio": 0.1, "floor": 0.4} for row in rows_at()]
     figure = energy_curves(rows, "epsilon", axis_title="ε")
     assert levels(figure, "y") == pytest.approx([0.4, 1.0])
 

@@ -26,7 +26,7 @@ from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
-from pages.cached import ExactPictures, Measured, MeasuredFloor, encode
+from pages.cached import ExactPictures, Measured, encode
 from pages.controls import plain
 
 _KEY = "explorer"
@@ -38,12 +38,12 @@ class Frame:
     """Results of all protocols at one ε.
 
     results: One per protocol and run, in the order of runs.
-    floor: Floor of the first protocol; None until it is computed.
+    floor: Captured energy without any data.
     """
 
     epsilon: float
     results: tuple[Measured, ...]
-    floor: MeasuredFloor | None = None
+    floor: float
 
 
 def _read(*names: str) -> str:
@@ -182,7 +182,6 @@ def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
         key: [round(each.energy, 4) for each in frame.results if each.protocol == key]
         for key in spec.protocols
     }
-    floor = frame.floor
     number = percent(sum(energies[lead]) / len(energies[lead]))
     exact = next(each.exact_epsilon for each in frame.results if each.protocol == lead)
     requested, holds = plain(frame.epsilon), say_number(exact)
@@ -195,13 +194,12 @@ def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
     return {
         "epsilon": frame.epsilon,
         "energies": energies,
-        "floor": floor and [round(share, 4) for share in (floor.least, floor.mean, floor.greatest)],
+        "floor": round(frame.floor, 4),
         "number": number,
         "range": _range(energies[lead]) + exact_epsilon,
-        "floorText": _floor_in_words(spec, floor),
+        "floorText": _floor_in_words(spec, frame.floor),
         "alt": f"Captured energy at ε = {requested}: {', '.join(means)}; "
-        + (f"floor {percent(floor.mean)}; " if floor else "")
-        + "exact PCA 100 %.",
+        f"without any data {percent(frame.floor)}; exact PCA 100 %.",
     }
 
 
@@ -213,10 +211,7 @@ def _range(energies: Sequence[float]) -> str:
     return f"{runs}, {least} each." if least == most else f"{runs}, {least} to {most}."
 
 
-def _floor_in_words(spec: RunSpec, floor: MeasuredFloor | None) -> str:
-    if floor is None:
-        return "The floor is being computed. Exact PCA gives 100 %."
-    # The denoising of a table assumes nothing about its rows.
-    is_informed = spec.denoise != "none" and dataset_status(spec.dataset).image_shape is not None
-    source = "prior knowledge about pictures" if is_informed else "noise"
-    return f"With no data at all, {source} gives {percent(floor.mean)}. Exact PCA gives 100 %."
+def _floor_in_words(spec: RunSpec, floor: float) -> str:
+    are_pictures = dataset_status(spec.dataset).image_shape is not None
+    source = "prior knowledge about pictures" if are_pictures else "a random choice"
+    return f"With no data at all, {source} gives {percent(floor)}. Exact PCA gives 100 %."

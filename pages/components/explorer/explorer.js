@@ -81,7 +81,7 @@ class Explorer {
     const lead = this.data?.looks[0].key;
     const isReadable = ({ value }) => {
       const frame = this.frames.get(value);
-      return frame?.floor && mean(frame.energies[lead]) > frame.floor[1] + READABLE;
+      return frame && mean(frame.energies[lead]) > frame.floor + READABLE;
     };
     const index = this.epsilons.findIndex(isReadable);
     return Math.max(0, index - 1);
@@ -194,22 +194,15 @@ class Explorer {
   }
 
   drawReferences(frames, parts) {
-    const { right, width, x, y, em, edge } = this.place;
+    const { right, width, y, em, edge } = this.place;
     parts.push(make("path", { class: "exact-line", d: `M${edge},${y(1)}H${width}` }));
     const exact = make("text", { class: "reference", y: y(1) + 14 * em }, "exact PCA");
-    const floor = make("text", { class: "reference" }, "floor: no data");
+    const floor = make("text", { class: "reference" }, "without any data");
     parts.push(exact);
-    const known = frames.filter((frame) => frame.floor);
-    if (known.length) {
-      const first = known[0].floor, last = known.at(-1).floor;
-      const along = (k) => [
-        [edge, y(first[k])], ...known.map((f) => [x(f.epsilon), y(f.floor[k])]), [width, y(last[k])],
-      ];
-      parts.push(make("path", {
-        class: "floor-band", d: `M${[...along(0), ...along(2).reverse()].join("L")}Z`,
-      }));
-      parts.push(make("path", { class: "floor-line", d: `M${along(1).join("L")}` }), floor);
-      floor.setAttribute("y", y(last[2]) - 5 * em);
+    if (frames.length) {
+      const level = y(frames[0].floor);
+      parts.push(make("path", { class: "floor-line", d: `M${edge},${level}H${width}` }), floor);
+      floor.setAttribute("y", level - 5 * em);
       floor.setAttribute("text-anchor", "end");
     }
     // The names are at the free ends of their lines, and leave the end that the slider is at.
@@ -247,7 +240,7 @@ class Explorer {
     const { x, y, em } = this.place;
     const gap = (frame) => {
       const shares = [...looks.map(({ key }) => mean(frame.energies[key])), 1];
-      if (frame.floor) shares.push(frame.floor[1]);
+      shares.push(frame.floor);
       shares.sort((a, b) => a - b);
       return Math.min(...shares.slice(1).map((share, k) => share - shares[k]));
     };

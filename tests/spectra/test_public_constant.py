@@ -1,0 +1,60 @@
+"""The public constant: components of pictures that read no data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpcore.data.loading import entry_of
+from dpcore.errors import ParameterError
+from dpcore.experiments.pca import RunSpec, floor_of, random_ratio, run
+from dpcore.experiments.problem import local_problem
+from dpcore.spectra import public_components, public_kernel
+
+
+@pytest.mark.parametrize("picture", ["full", "centred"])
+@pytest.mark.parametrize("shape", [(8, 8), (5, 9), (1, 4)])
+def test_the_kernel_is_a_second_moment_of_trace_one(shape, picture):
+    kernel = public_kernel(shape, picture)
+    assert np.trace(kernel) == pytest.approx(1)
+    np.testing.assert_allclose(kernel, kernel.T, atol=1e-15)
+    assert np.linalg.eigvalsh(kernel).min() > -1e-9
+
+
+def test_components_are_orthonormal_and_nested_in_k():
+    three, ten = (public_components((8, 8), "centred", k) for k in (3, 10))
+    np.testing.assert_allclose(ten @ ten.T, np.eye(10), atol=1e-10)
+    np.testing.assert_array_equal(three, ten[:3])
+
+
+@pytest.mark.parametrize(
+    ("shape", "picture", "k", "name"),
+    [((8, 8), "round", 2, "picture"), ((2, 2), "full", 5, "n_components")],
+)
+def test_unknown_kinds_and_too_many_components_are_refused(shape, picture, k, name):
+    with pytest.raises(ParameterError, match=name):
+        public_components(shape, picture, k)
+
+
+@pytest.mark.parametrize(("dataset", "picture"), [("digits", "centred"), ("patches", "full")])
+def test_the_catalogue_declares_the_kind_of_picture(dataset, picture):
+    assert entry_of(dataset).picture == picture
+
+
+def test_the_floor_is_one_number_for_all_protocols_and_budgets():
+    spec = RunSpec(dataset="digits", protocols=("dpdis", "local", "pooled"), repetitions=2)
+    rows = [row for epsilon in (0.01, 1.0) for row in run(replace(spec, epsilon=epsilon))]
+    problem = local_problem(spec.problem_key())
+    assert {row["floor"] for row in rows} == {floor_of("digits", problem, 10)}
+
+
+def test_the_floor_of_pictures_is_far_above_random_directions():
+    problem = local_problem(RunSpec(dataset="mnist-small").problem_key())
+    assert floor_of("mnist-small", problem, 30) > 4 * random_ratio(problem, 30)
+
+
+def test_the_floor_of_a_table_is_that_of_random_directions():
+    problem = local_problem(RunSpec(dataset="breast-cancer").problem_key())
+    assert floor_of("breast-cancer", problem, 5) == random_ratio(problem, 5)
