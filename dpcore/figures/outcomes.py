@@ -20,12 +20,14 @@ class Bar:
 
     label: Name of the setting.
     values: Number of each run; empty while it is unknown.
+    text: The mean as text; empty while it is unknown.
     protocol: Key of the protocol that gives the colour; "" for others.
     is_reference: Draw the bar in grey.
     """
 
     label: str
     values: tuple[float, ...]
+    text: str = ""
     protocol: str = ""
     is_reference: bool = False
 
@@ -48,14 +50,13 @@ def outcome_bars(outcomes: Sequence[Bar], axis: str, *, dark: bool = False) -> g
         mean = fmean(each.values)
         colour = look_of(each.protocol, dark=dark).colour if each.protocol else _COST
         colour = GREY if each.is_reference else colour
-        text = f"{100 * mean:.0f} %" if is_share else f"{mean:.3g}"
         figure.add_bar(
             x=[mean], y=[each.label], orientation="h", width=0.6,
             marker={"color": with_opacity(colour, 0.35), "line": {"color": colour, "width": 2}},
             hoverinfo="skip",
         )  # fmt: skip
         figure.add_annotation(
-            x=max(each.values), y=each.label, text=f"<b>{text}</b>", showarrow=False,
+            x=max(each.values), y=each.label, text=f"<b>{each.text}</b>", showarrow=False,
             xanchor="left", xshift=10, font={"size": 16},
         )  # fmt: skip
         if len(each.values) > 1:

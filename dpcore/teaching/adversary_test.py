@@ -362,12 +362,11 @@ class Guess:
 
     beliefs: shape (N_CANDIDATES,). Probability of each candidate after one private result; each
         had the same before. The drawing is the first.
-    picture: shape (196,). Posterior mean of the row: the candidates, weighted by belief. No other
-        picture has a smaller expected squared error.
+    candidates: shape (N_CANDIDATES, 196). Rows of length 1.
     """
 
     beliefs: FloatArray
-    picture: FloatArray
+    candidates: FloatArray
 
     @property
     def belief(self) -> float:
@@ -394,7 +393,7 @@ def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generato
         noisy = np.outer(row, row) + noise
         beliefs.append(softmax(((candidates @ noisy) * candidates).sum(axis=1) / scale**2))
     typical = sorted(beliefs, key=lambda each: float(each[0]))[_N_RUNS // 2]
-    return Guess(typical, typical @ candidates)
+    return Guess(typical, candidates)
 
 
 @cache

@@ -66,6 +66,12 @@ class Outcome:
     protocol: str = ""
     spec: RunSpec | None = None
 
+    @property
+    def text(self) -> str:
+        """The mean as text, rounded as in the sentences of the story."""
+        mean = fmean(self.values)
+        return say_number(mean) if self.spec is None else percent(mean)
+
 
 @dataclass(frozen=True)
 class Finding:

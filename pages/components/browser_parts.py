@@ -1,4 +1,4 @@
-"""Parts of pages that the browser draws: game, circle, drawing, and SVG with the page's letters."""
+"""Parts of pages that the browser draws: game, circle, drawing, SVG; and a watch on the theme."""
 
 from __future__ import annotations
 
@@ -36,3 +36,19 @@ def draw_svg(svg: str, *, key: str) -> None:
     svg: Written by `dpcore.figures`; the browser does not check it.
     """
     _svg(key=key, data={"svg": svg})
+
+
+# Every colour change of the element is a transition, and only a change of the theme changes it.
+_theme_watch = st.components.v2.component(
+    "theme_watch",
+    html="<i></i>",
+    css="i { color: light-dark(#000, #fff); transition: color 1ms; }",
+    js="""export default ({ parentElement, setTriggerValue }) => {
+        parentElement.querySelector("i").ontransitionend = () => setTriggerValue("switched", true);
+    }""",
+)
+
+
+def redraw_on_theme_switch() -> None:
+    """Run the page again when its theme is switched, because figures have the theme's colours."""
+    _theme_watch(key="theme_watch", on_switched_change=lambda: None)

@@ -16,6 +16,7 @@ from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, truncate_text
 from dpcore.experiments.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
+from pages.components.browser_parts import redraw_on_theme_switch
 
 PUBLIC_DEMO_VARIABLE = "DPCORE_PUBLIC_DEMO"
 _STYLE = Path(__file__).with_name("style.css")
@@ -34,6 +35,7 @@ _CODE_FENCE = re.compile(r"`+")
 def apply_style() -> None:
     """Add the dashboard's style sheet to the page; presenter mode enlarges text and hides tools."""
     st.html(_STYLE)
+    redraw_on_theme_switch()
     if st.query_params.get("present") == "1":
         st.html(_STYLE.with_name("present.css"))
 

@@ -255,7 +255,9 @@ def _draw_spectrum(spec: RunSpec) -> None:
         sites = sites_that_answer(settings, spec.sites, Repetition(spec.seed))
         weights = problem.moments.at(sites).weights
     noise = entry.shape or spec.noise
-    edge = noise_edge(subspace.sigma, weights, n_features, noise=noise)
+    # Denoising and the cut of each message move the edge, and how far depends on the rows.
+    is_noisy = spec.denoise == "none" and not entry.wants_proxies
+    edge = noise_edge(subspace.sigma, weights, n_features, noise=noise) if is_noisy else 0.0
     requested = controls.plain(spec.epsilon)
     figure = scree(
         problem.eigenvalues_before_noise()[:count],
@@ -264,9 +266,11 @@ def _draw_spectrum(spec: RunSpec) -> None:
         protocol=lead,
         dark=charts.is_dark(),
     )
-    alt = f"Exact and private eigenvalues by rank; noise without data reaches {edge:.2g}."
+    band = f"; noise without data reaches {edge:.2g}" if is_noisy else ""
+    alt = f"Exact and private eigenvalues by rank{band}."
     charts.show_figure(figure, key="spectrum", alt=alt)
-    st.caption("Shaded: eigenvalues of noise without data. Those inside it contain no information.")
+    if is_noisy:
+        st.caption("Shaded: eigenvalues of noise without data.")
 
 
 def _draw_own_estimate(spec: RunSpec) -> None:

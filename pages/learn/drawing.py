@@ -101,7 +101,7 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
     person = seat_person(row)
     guess = guess_drawing(row, promised, rng)
     rounds = play_rounds(row, promised, _N_ROUNDS, _N_PICTURES, rng)
-    belief = "over 99.9 %" if guess.belief > _ALMOST_SURE else percent(guess.belief)
+    belief = _say_belief(guess.belief)
     return {
         "key": secrets.token_hex(8),
         "belief": belief,
@@ -116,9 +116,11 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
             "alt": "The difference of the two exact results shows your drawing.",
         },
         "private": {
-            "values": guess.picture.round(4).tolist(),
-            "caption": f"Ten candidates, mixed by belief: yours {belief}",
-            "alt": f"Ten candidate drawings, mixed by the attacker's belief; yours has {belief}.",
+            "suspects": guess.candidates.round(4).tolist(),
+            "beliefs": [_say_belief(float(each)) for each in guess.beliefs],
+            "caption": f"The attacker's ten suspects: you {belief}",
+            "alt": "Ten drawings with the attacker's belief in each; yours "
+            f"has {belief}.",
         },
         "isIn": rounds.is_in.tolist(),
         "leanings": rounds.leanings.round(3).tolist(),
@@ -128,6 +130,12 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
         "boundText": icon_counts(promised)[0],
         "epsilon": plain(budget.epsilon),
     }
+
+
+def _say_belief(belief: float) -> str:
+    if belief > _ALMOST_SURE:
+        return "over 99.9 %"
+    return "under 0.1 %" if belief < 1 - _ALMOST_SURE else percent(belief)
 
 
 def _total_sentence(budget: PrivacyBudget) -> str:

@@ -140,11 +140,12 @@ def _rows(spec: RunSpec) -> list[Any]:
 
 
 def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
-    means = [f"{each.label}: {_mean(each, axis)}" for each in outcomes if each.values]
+    means = [f"{each.label}: {each.text}" for each in outcomes if each.values]
     bars = [
         Bar(
             each.label,
             each.values,
+            each.text if each.values else "",
             "" if each.protocol == FLOOR else each.protocol,
             is_reference=each.protocol == FLOOR or (not each.protocol and each is outcomes[0]),
         )
@@ -155,11 +156,6 @@ def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
         key="story_outcomes",
         alt=f"Bars of {axis}. {'; '.join(means)}.",
     )
-
-
-def _mean(outcome: Outcome, axis: str) -> str:
-    mean = sum(outcome.values) / len(outcome.values)
-    return f"{mean:.3g}" if axis == "ε" else f"{100 * mean:.0f} %"
 
 
 def _heading(verdict: Verdict, guess: int) -> str:

@@ -55,6 +55,19 @@ def test_titles_of_panels_do_not_overlap_on_a_phone(server, open_page):
             assert is_beside or is_apart
 
 
+FIRST_LABEL = """([...document.querySelectorAll(".stPlotlyChart .xtick text")]
+    .map(label => getComputedStyle(label).fill)[0])"""
+
+
+def test_figures_follow_a_switch_of_the_theme_and_have_no_toolbar_on_a_phone(server, open_page):
+    page, watched = open_page(f"{server}/tradeoffs?repetitions=1&dataset=breast-cancer", width=390)
+    assert page.evaluate(FIRST_LABEL) == "rgb(26, 26, 26)"
+    assert not any(bar.is_visible() for bar in page.locator(".modebar-container").all())
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"{FIRST_LABEL} === 'rgb(242, 242, 242)'")
+    watched.assert_quiet()
+
+
 # Distances of both ends of each name from the line of ε.
 DISTANCES = """curve => {
     const line = curve.querySelector(".now > path").getBoundingClientRect().x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import replace
@@ -128,6 +129,17 @@ def test_the_interval_misses_as_often_as_stated():
     intervals = (Finding(tuple(each), "", "").interval for each in draws)
     missed = sum(not low <= 0 <= high for low, high in intervals)
     assert abs(missed - 0.047 * 4_000) < 67
+
+
+@pytest.mark.parametrize("name", ["broken-promise", "ten-looks"])
+def test_an_epsilon_is_rounded_alike_in_figure_and_heading(open_page, name):
+    """The bar said 20.1 where the heading said 20.2."""
+    at = open_page("stories", story=name)
+    at.button(key="guess_1").click().run()
+    number = finding_of(name).number
+    (figure,) = at.get("plotly_chart")
+    labels = [each["text"] for each in json.loads(figure.proto.spec)["layout"]["annotations"]]
+    assert f"<b>{number.removeprefix('ε = ')}</b>" in labels
 
 
 def test_more_energy_is_compared_at_one_exact_epsilon():

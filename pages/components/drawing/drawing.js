@@ -85,10 +85,11 @@ class Drawing {
     this.pen.clearRect(0, 0, BOARD, BOARD);
     this.isOwn = true;
     // The results belong to the previous drawing.
-    for (const name of ["exact", "private"]) {
-      this.find(`canvas.${name}`).getContext("2d").clearRect(0, 0, WIDTH, WIDTH);
-      this.find(`canvas.${name}`).setAttribute("aria-label", "Empty until you draw a digit");
-      this.find(`canvas.${name} + figcaption span`).textContent = "";
+    this.find("canvas.exact").getContext("2d").clearRect(0, 0, WIDTH, WIDTH);
+    this.find(".suspects").replaceChildren();
+    for (const name of ["exact", "suspects"]) {
+      this.find(`.${name}`).setAttribute("aria-label", "Empty until you draw a digit");
+      this.find(`.${name} + figcaption span`).textContent = "";
     }
     this.find(".examples [aria-pressed=true]")?.setAttribute("aria-pressed", "false");
     this.find(".text").hidden = false;
@@ -133,10 +134,18 @@ class Drawing {
     this.isOwn = data.example === "";
     this.find(".text").hidden = true;
     this.find(".seat").textContent = data.seat;
-    ["exact", "private"].forEach((name) => {
-      this.find(`canvas.${name}`).setAttribute("aria-label", data[name].alt);
-      this.find(`canvas.${name} + figcaption span`).textContent = data[name].caption;
-    });
+    for (const [name, part] of [["exact", data.exact], ["suspects", data.private]]) {
+      this.find(`.${name}`).setAttribute("aria-label", part.alt);
+      this.find(`.${name} + figcaption span`).textContent = part.caption;
+    }
+    this.find(".suspects").replaceChildren(...data.private.beliefs.map((belief, n) => {
+      const suspect = document.createElement("div");
+      suspect.className = n ? "" : "you";
+      const canvas = Object.assign(document.createElement("canvas"), { width: WIDTH, height: WIDTH });
+      const text = Object.assign(document.createElement("span"), { textContent: belief });
+      suspect.append(canvas, text);
+      return suspect;
+    }));
     const dots = data.leanings.map(() => document.createElement("i"));
     dots[Math.round(100 * data.bound) - 1]?.classList.add("bound");
     this.find(".dots").replaceChildren(...dots);
@@ -157,7 +166,8 @@ class Drawing {
       this.pen.drawImage(small, 0, 0, BOARD, BOARD);
     }
     this.picture(this.find("canvas.exact"), this.data.exact.values);
-    this.picture(this.find("canvas.private"), this.data.private.values);
+    const suspects = this.root.querySelectorAll(".suspects canvas");
+    this.data.private.suspects.forEach((values, n) => this.picture(suspects[n], values));
     this.paintRelease();
   }
 
