@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,33 @@ def test_every_parameter_is_documented(name):
     named = documented(text) or set(re.findall(r"\w+", text))
     missing = [each for each in parameters if not each.startswith("_") and each not in named]
     assert not missing, f"{name} does not document {', '.join(missing)}"
+
+
+# Lines below which an indented description is right: `name: …`, `name : type`, a heading, a list.
+_BEFORE_INDENT = re.compile(
+    r"[-*] |\d+\. |>>>|\.\.\.|(Raises|Returns|Yields)\b|-+$|[\w.]+$"
+    r"|`?\**\w+`?(, `?\**\w+`?)*( :|:( |$)|$)"
+)
+
+
+def indented_prose(path: Path) -> Iterator[str]:
+    """Yield lines of docstrings that continue a sentence at a deeper indentation."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = ast.get_docstring(node, clean=False) if isinstance(node, kinds) else None
+        if text is None:
+            continue
+        lines = text.splitlines()
+        lines[0] = " " * node.body[0].col_offset + lines[0]
+        for line, following in pairwise(lines):
+            start, rest = line.strip(), following.strip()
+            if start and rest and rest[0].islower() and not start.endswith((":", ";")):
+                is_deeper = len(following) - len(rest) > len(line) - len(line.lstrip())
+                if is_deeper and not _BEFORE_INDENT.match(start):
+                    yield f"{path.relative_to(REPOSITORY)}: {rest}"
+
+
+def test_no_sentence_continues_at_a_deeper_indentation():
+    """Wrapping a paragraph as if it described a parameter damaged six docstrings."""
+    files = [path for room in ("dpcore", "pages") for path in (REPOSITORY / room).rglob("*.py")]
+    assert [line for path in files for line in indented_prose(path)] == []

@@ -230,9 +230,8 @@ class MeasuredCorrelations:
         |correlation| of the k-th x score with the k-th y
         score.
     spans : ndarray of shape (n_components,)
-        Canonical correlations between the two projected views,
-        descending. They depend only on the spans of the directions. The k-th is at most the k-th
-        exact one.
+        Canonical correlations between the two projected views, descending. They depend only on the
+        spans of the directions. The k-th is at most the k-th exact one.
     """
 
     pairs: FloatArray
@@ -356,11 +355,9 @@ def measured_correlations(
     ----------
     x_rotations : ndarray of shape (n_x, n_components)
     y_rotations : ndarray of shape (n_y, n_components)
-        Directions of any length; a direction without
-        variance on the true data has correlation 0.
+        Directions of any length; a direction without variance on the true data has correlation 0.
     joint_moment : ndarray of shape (n_x + n_y, n_x + n_y), symmetric
-        True joint moment, centred
-        like the moment of the directions.
+        True joint moment, centred like the moment of the directions.
 
     Returns
     -------

@@ -30,10 +30,9 @@ def symmetric_gaussian_noise(
     """Draw symmetric Gaussian noise for a second moment.
 
     Both shapes are the Gaussian mechanism at scale `sigma` for a symmetric matrix, with the same
-    guarantee. "triangle" draws the upper triangle with the
-    diagonal i.i.d. N(0, sigma^2) and mirrors it (Algorithm 1, step 3 of Imtiaz & Sarwate 2018).
-    "isometric" has the distribution of (N + N^T) / 2 for a full matrix N of i.i.d. N(0, sigma^2),
-    which is less noise.
+    guarantee. "triangle" draws the upper triangle with the diagonal i.i.d. N(0, sigma^2) and
+    mirrors it (Algorithm 1, step 3 of Imtiaz & Sarwate 2018). "isometric" has the distribution of
+    (N + N^T) / 2 for a full matrix N of i.i.d. N(0, sigma^2), which is less noise.
 
     Theorem (Balle & Wang 2018, theorem 8): adding N(0, sigma^2) to every coordinate of a vector
     with l2 sensitivity Delta is (epsilon, delta)-DP if and only if delta >= Phi(Delta / (2 sigma) -

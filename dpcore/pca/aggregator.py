@@ -118,8 +118,8 @@ def aggregate(
         K. If the proxies together span fewer directions, the rest of the subspace is
         arbitrary.
     ranking : {"magnitude", "value"}
-        How eigenvalues of an average of whole matrices are ranked; an
-        average of proxies has none below zero.
+        How eigenvalues of an average of whole matrices are ranked; an average of proxies has none
+        below zero.
 
     Returns
     -------
@@ -158,15 +158,14 @@ class Subspace:
     components : ndarray of shape (n_components, n_features)
         Orthonormal rows, leading one first.
     eigenvalues : ndarray of shape (n_components,)
-        Eigenvalues of the second moment that was
-        decomposed, in its units.
+        Eigenvalues of the second moment that was decomposed, in its units.
     guarantee : Guarantee
     sigma : ndarray of shape (n_sites,)
-        Noise standard deviation each site added to a second-moment
-        entry, without masks that cancel; empty if sites add none.
+        Noise standard deviation each site added to a second-moment entry, without masks that
+        cancel; empty if sites add none.
     bytes_sent : ndarray of shape (n_sites,)
-        Length of the messages of each site, and of the average
-        mean that is sent back if sites share one; zero if a site sends nothing.
+        Length of the messages of each site, and of the average mean that is sent back if sites
+        share one; zero if a site sends nothing.
     n_rounds : int
         Number of messages that are sent one after the other; those of different sites
         may be sent in parallel. A shared mean takes two more: the means, and the average back.

@@ -3,9 +3,9 @@
 A message is post-processing of the noisy second moment, so its size is free to choose. A proxy may
 be sent at a lower precision. A whole matrix is sent as one triangle, and may be rounded to a step
 that is a multiple of its noise: the site adds a uniform dither u in [-1/2, 1/2) to x / step, rounds
-    to a whole number and sends that; the aggregator knows u and subtracts it. The error of an entry
-    is then uniform on [-step/2, step/2) and independent of x (Schuchman 1964): it is unbiased with
-    variance step^2 / 12, so a step of one sigma adds 1/12 to the variance of the noise.
+to a whole number and sends that; the aggregator knows u and subtracts it. The error of an entry is
+then uniform on [-step/2, step/2) and independent of x (Schuchman 1964): it is unbiased with
+variance step^2 / 12, so a step of one sigma adds 1/12 to the variance of the noise.
 
 Whole numbers are coded by `constriction` (Bamler 2022, arXiv:2201.01741). The symbol frequencies
 are part of the message. They depend on the dither, which saves 5 % of the bytes on MNIST at a step

@@ -52,8 +52,7 @@ class ReleaseSettings:
     calibration : {"published", "classic", "analytic"}
     noise : {"triangle", "isometric"}
     truncation : {"svd", "psd"}
-        Rank eigenvalues by magnitude, as published, or by value with
-        negative ones cut to zero.
+        Rank eigenvalues by magnitude, as published, or by value with negative ones cut to zero.
     row_norm_bound : float
         Public bound c on the Euclidean norm of a row.
     mean_share : float or None
@@ -75,9 +74,9 @@ class ReleaseSettings:
         Number of sites that never answer. A stream of the repetition selects them
         (`sites_that_answer`).
     bases : tuple of PublicBasis
-        Public bases in which a noisy matrix is denoised before it is
-        decomposed (`dpcore.spectra.denoising`): by each site before its cut to R, or once by the
-        holder of a noisy matrix of all sites. Without bases, matrices are decomposed as they are.
+        Public bases in which a noisy matrix is denoised before it is decomposed
+        (`dpcore.spectra.denoising`): by each site before its cut to R, or once by the holder of a
+        noisy matrix of all sites. Without bases, matrices are decomposed as they are.
 
     Raises
     ------

@@ -137,7 +137,7 @@ def add_noise(exact: FloatArray, noise: FloatArray) -> FloatArray:
     """Return the sum in float64, rounded to the precision of the noise; overwrites the noise.
 
     The exact matrix must not be rounded first: the rounding error can be many times the change that
-        one row causes.
+    one row causes.
     """
     return np.add(noise, exact, out=noise, dtype=np.float64, casting="same_kind")
 
@@ -157,12 +157,10 @@ def centre_of_sphere(
     """Return the centre of the rows, from a noisy mean and public numbers only.
 
     The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). If the rows lie in a
-    box, the
-    centre is the point of the box next to the noisy mean: the part outside it is noise. Otherwise
-        the mean is shrunk towards the public middle by the share of its squared length that is
-        noise, of scale `sigma` in each entry (James & Stein 1961), and cut to the unit ball. This
-        is closer to the rows' mean on average for every mean, and is the middle itself if all is
-        noise.
+    box, the centre is the point of the box next to the noisy mean: the part outside it is noise.
+    Otherwise the mean is shrunk towards the public middle by the share of its squared length that
+    is noise, of scale `sigma` in each entry (James & Stein 1961), and cut to the unit ball. This is
+    closer to the rows' mean on average for every mean, and is the middle itself if all is noise.
     """
     if image_shape is not None and sigma > 0:
         noisy_mean, sigma = denoise_mean(noisy_mean, sigma, cosine_basis(image_shape)), 0.0

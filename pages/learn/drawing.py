@@ -119,8 +119,7 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
             "suspects": guess.candidates.round(4).tolist(),
             "beliefs": [_say_belief(float(each)) for each in guess.beliefs],
             "caption": f"The attacker's ten suspects: you {belief}",
-            "alt": "Ten drawings with the attacker's belief in each; yours "
-            f"has {belief}.",
+            "alt": f"Ten drawings with the attacker's belief in each; yours has {belief}.",
         },
         "isIn": rounds.is_in.tolist(),
         "leanings": rounds.leanings.round(3).tolist(),

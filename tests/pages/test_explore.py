@@ -74,6 +74,20 @@ def test_every_tab_shows_something(open_page, tab):
     assert at.main.children
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "denoise", "has_edge"),
+    [("full", "none", True), ("full", "auto", False), ("dpdis", "none", False)],
+)
+def test_the_edge_of_noise_is_drawn_where_it_holds(open_page, algorithm, denoise, has_edge):
+    """The edge of undenoised noise was drawn over denoised eigenvalues, which it does not bound."""
+    at = open_page("", **SMALL, algorithm=algorithm, denoise=denoise)
+    at.session_state["explore_tab"] = "Spectrum"
+    at.run()
+    (figure,) = (json.loads(each.proto.spec) for each in at.get("plotly_chart"))
+    assert bool(figure["layout"].get("shapes")) is has_edge
+    assert ("Shaded" in texts(at)) is has_edge
+
+
 def test_a_link_of_an_earlier_version_opens_the_same_view(open_page):
     at = open_page("", epsilon="0.5", protocols=["pooled", "full"], repetitions="2")
     assert at.session_state["algorithm"] == "pooled"

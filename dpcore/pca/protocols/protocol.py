@@ -209,7 +209,7 @@ class NoiseIdentity:
     """Identity of the noisy array that a protocol reads.
 
     Protocols with one identity read one draw: the accountant counts them as one release, and
-        estimators with one seed draw it once.
+    estimators with one seed draw it once.
 
     name: Part of the root of a release's streams: never renamed.
     words: Description; "{sites}" is replaced by the number of sites.

@@ -1,8 +1,8 @@
 """Register of protocols, the only source of facts about protocols for other modules.
 
 A new protocol is a file of this folder: a function from a `Draw` to a `Subspace`, its guarantee and
-    its entry. Charges, controls, addresses, estimators, titles, looks, sweeps, the command line and
-    the audit read the register at run time, so that a new entry needs no change of other files.
+its entry. Charges, controls, addresses, estimators, titles, looks, sweeps, the command line and the
+audit read the register at run time, so that a new entry needs no change of other files.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The noise and the proof are in `dpcore.mechanisms.noise`. If rows keep their length, a private mean
 needs no second release: with the mean as a border of the second moment, both are read from one
-    noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the sphere the mean
-    has to be released first, with a share of epsilon, and the two charges add up.
+noisy matrix (`dpcore.privacy.nuclear_sensitivity_of_moment_and_mean`). On the sphere the mean has
+to be released first, with a share of epsilon, and the two charges add up.
 """
 
 from __future__ import annotations
