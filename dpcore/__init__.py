@@ -62,6 +62,7 @@ __all__ = [
     "principal_angles",
     "private_histogram",
     "private_mean",
+    "private_scores",
     "private_variance",
     "sample_matrix_bingham",
     "second_moment",
@@ -95,7 +96,12 @@ if TYPE_CHECKING:  # static types only; at run time names are imported on first 
     )
     from dpcore.release import load_release
     from dpcore.spectra import captured_energy, leading_eigenpairs, principal_angles, second_moment
-    from dpcore.statistics import private_histogram, private_mean, private_variance
+    from dpcore.statistics import (
+        private_histogram,
+        private_mean,
+        private_scores,
+        private_variance,
+    )
 else:
 
     def __getattr__(name):

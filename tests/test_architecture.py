@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "data": set(),
     "mechanisms": FOUNDATIONS,
     "spectra": FOUNDATIONS,
-    "pca": TOOLS,
+    "pca": TOOLS | {"statistics"},
     "cca": TOOLS | {"pca"},
     "statistics": TOOLS,
     "classification": TOOLS | {"pca"},

@@ -160,7 +160,7 @@ def laplace_ratio(exact: FloatArray, exact_prime: FloatArray, scale: FloatArray)
 
     def score(releases: FloatArray) -> FloatArray:
         nearer = np.abs(releases - exact_prime) - np.abs(releases - exact)
-        return round_ratio(np.sum(nearer / scale, axis=1))
+        return round_ratio(np.sum((nearer / scale).reshape(len(releases), -1), axis=1))
 
     return score
 

@@ -48,9 +48,11 @@ from dpcore.privacy.audit import AuditCase, Sampler
 from dpcore.spectra import SiteMoments, site_moments
 from dpcore.statistics import (
     MECHANISMS,
+    PrivateScores,
     PrivateStatistic,
     private_histogram,
     private_mean,
+    private_scores,
     private_variance,
 )
 from dpcore.streams import Purpose, Repetition
@@ -142,11 +144,18 @@ def statistics_cases() -> tuple[AuditCase, ...]:
     mean = partial(private_mean, bounds=(0.0, 1.0))
     variance = partial(private_variance, bounds=(0.0, 1.0))
     histogram = partial(private_histogram, edges=[0.0, 0.25, 0.5, 1.0])
+    all_in_a_corner = np.full((_N, 2), -_OUT_OF_BOUNDS)
+    one_across = all_in_a_corner.copy()
+    one_across[0] = _OUT_OF_BOUNDS
+    # One of two groups, so that the attacked person also changes the group.
+    groups = np.repeat(["a", "b"], [_N - 1, 1])
+    scores = partial(private_scores, limits=(1.0, 1.0), bins=4, groups=groups, labels=("a", "b"))
     changes = (
         ("mean", mean, one_high, all_low),
         ("mean of three columns", mean, one_high_in_all, low_in_all),
         ("variance", variance, one_high, all_low),
         ("histogram", histogram, one_high, all_low),
+        ("score plot", scores, one_across, all_in_a_corner),
     )
     return tuple(
         statistic_case(f"{name}, {mechanism.capitalize()} noise", function, mechanism, one, other)
@@ -157,14 +166,16 @@ def statistics_cases() -> tuple[AuditCase, ...]:
 
 def statistic_case(
     name: str,
-    function: partial[PrivateStatistic],
+    function: partial[PrivateStatistic] | partial[PrivateScores],
     mechanism: str,
     values: FloatArray,
     values_prime: FloatArray,
 ) -> AuditCase:
     """Return a case of one statistic, released by the public function."""
 
-    def release(values: FloatArray, epsilon: float, rng: np.random.Generator) -> PrivateStatistic:
+    def release(
+        values: FloatArray, epsilon: float, rng: np.random.Generator
+    ) -> PrivateStatistic | PrivateScores:
         return function(values, epsilon=epsilon, delta=BUDGET.delta, mechanism=mechanism, rng=rng)
 
     def draws(values: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:

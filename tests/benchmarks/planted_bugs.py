@@ -343,7 +343,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "histograms-move-by-one",
         "a replaced person changes two bins",
-        "dpcore/statistics.py",
+        "dpcore/statistics/noisy_release.py",
         "TWO_BINS = (2.0, math.sqrt(2.0))",
         "TWO_BINS = (1.0, 1.0)",
         ("tests/statistics", _AUDIT),

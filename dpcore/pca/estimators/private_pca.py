@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound
+from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.assessment import Assessment
 from dpcore.pca.draw import Draw
@@ -22,7 +23,9 @@ from dpcore.pca.estimators.rows import bounded_rows, check_preparation
 from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of
 from dpcore.privacy import Guarantee
 from dpcore.spectra import PublicBasis, SiteMoments, SiteRows, site_moments
-from dpcore.streams import Repetition
+from dpcore.spectra.moments import directions
+from dpcore.statistics import PrivateScores, private_scores, score_limits
+from dpcore.streams import Purpose, Repetition, stream
 
 Denoising: TypeAlias = str | PublicBasis | Sequence[PublicBasis]
 
@@ -100,6 +103,76 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         check_is_fitted(self)
         rows: FloatArray = np.asarray(X)
         return rows @ self.components_ + self.mean_
+
+    def private_scores(
+        self,
+        X: ArrayLike,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        mechanism: str = "gaussian",
+        bins: int | None = None,
+        groups: ArrayLike | None = None,
+        labels: Sequence[Hashable] | None = None,
+        sites: ArrayLike | None = None,
+        combine: str = "noisy",
+        honest_sites: int | None = None,
+    ) -> PrivateScores:
+        """Release where people lie on the first two private components.
+
+        Rows are prepared as for the fit: no longer than the bound, on the sphere at length 1 around
+        `mean_`. The limits of the plot follow from `eigenvalues_` (`score_limits`). This is a query
+        of its own: its budget adds to that of the components. Every call draws new noise from
+        `random_state`, and an int gives the same noise again for the same arguments.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        epsilon, delta, mechanism, bins, groups, labels, sites, combine, honest_sites
+            See `dpcore.statistics.private_scores`.
+
+        Returns
+        -------
+        dpcore.statistics.PrivateScores
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer than two components, or an argument is outside its range.
+        """
+        check_is_fitted(self)
+        if len(self.components_) < 2:
+            raise ParameterError("n_components", "at least 2 for a score plot", 1)
+        rows = self._prepared_rows(X)
+        is_on_sphere = self.preparation == "sphere"
+        bound = 1.0 if is_on_sphere else self.row_norm_bound
+        root = self._root_of_release(
+            "scores", len(rows), epsilon, delta, mechanism, bins, groups is not None, combine
+        )
+        return private_scores(
+            rows @ self.components_[:2].T,
+            limits=score_limits(self.eigenvalues_, bound),
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            bins=bins,
+            groups=groups,
+            labels=labels,
+            sites=sites,
+            combine=combine,
+            honest_sites=honest_sites,
+            rng=stream(root, Purpose.STATISTIC),
+        )
+
+    def _prepared_rows(self, X: ArrayLike) -> FloatArray:
+        """Return rows around the released centre, as the fit prepares them; not private."""
+        rows = self._validate(X, reset=False).astype(np.float64)
+        if self.preparation != "sphere":
+            bounded, _ = bounded_rows(rows, self.row_norm_bound, on_long_rows="clip")
+            return bounded - self.mean_
+        out = np.empty_like(rows)
+        in_units_of_bound(rows, self.row_norm_bound, LONGEST_ON_SPHERE, out)
+        return directions(out, self.mean_ / self.row_norm_bound)
 
     @property
     def _n_features_out(self) -> int:
