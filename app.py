@@ -11,7 +11,7 @@ from pages import first_style, server_log, server_memory, streamlit_private
 
 def main() -> None:
     """Draw the page that the address names, with its sidebar."""
-    from pages import background, controls, navigation
+    from pages import background, links, navigation, sidebar
     from pages.components import notices
 
     st.set_page_config(
@@ -25,18 +25,17 @@ def main() -> None:
         notices.apply_style()
         current = st.navigation(navigation.menu(), position="top")
         entry = navigation.entry_of(current)
-        navigation.open_story_of_link(entry)
-        controls.read_link()
+        links.read_link(current)
         messages = st.container()
         # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control
         # for all pages.
-        controls.draw_sidebar(navigation.controls_of(entry))
+        sidebar.draw_sidebar(navigation.controls_of(entry))
         with messages:
             first_style.show_page()
         with notices.errors_as_messages():
             current.run()
         with messages:
-            controls.report_rejected_values()
+            links.report_rejected_values()
 
 
 if __name__ == "__main__":

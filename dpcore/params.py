@@ -8,7 +8,7 @@ read that declaration.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
@@ -92,7 +92,7 @@ class Param:
 
     title, help: Texts for pages. `note` is added on the command line and in the documentation.
     low, high: Limits of a number. `constraint` replaces the text "from low to high".
-    choices: All allowed values. `renamed` maps former names to present ones.
+    choices: All allowed values.
     place: Group of controls that contains the parameter; "" for none.
     address: Name in an address, if it differs from the field's name.
     control: Streamlit control, if choices, steps and limits do not determine it.
@@ -113,7 +113,6 @@ class Param:
     high: float | None = None
     constraint: str = ""
     choices: Sequence[str] = ()
-    renamed: Mapping[str, str] = field(default_factory=dict)
     place: str = ""
     address: str = ""
     control: str = ""
@@ -131,10 +130,6 @@ class Param:
     def full_help(self) -> str:
         """Return title, help and note in one line."""
         return ". ".join(each.rstrip(".") for each in (self.title, self.help, self.note) if each)
-
-    def present(self, choice: str) -> str:
-        """Return the present name of a choice."""
-        return self.renamed.get(choice, choice)
 
     def check(self, name: str, value: Any, kind: type) -> None:
         """Raise `ParameterError` if the parameter cannot have this value."""
@@ -182,7 +177,7 @@ def kind_of(spec: type, name: str) -> type:
 
 
 def check_params(spec: Any) -> None:
-    """Validate every declared field of a spec, and replace former names of choices.
+    """Validate every declared field of a spec.
 
     None is allowed where it is the default.
 
@@ -194,9 +189,6 @@ def check_params(spec: Any) -> None:
         if declared is None:
             continue
         value = getattr(spec, each.name)
-        if declared.renamed:
-            value = declared.present(value)
-            object.__setattr__(spec, each.name, value)
         if value is not None or each.default is not None:
             declared.check(each.name, value, kind_of(kinds, each.name))
 

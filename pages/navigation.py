@@ -5,7 +5,7 @@ To add a page, write one module with a function `show(selection)` and add one en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -13,20 +13,18 @@ from typing import NoReturn
 
 import streamlit as st
 
-from pages import controls
+from pages import sidebar
 
 
 @dataclass(frozen=True)
 class Entry:
     """One page of the dashboard.
 
-    name: Address below the server's own; also the name of the module in its folder. The first
-        entry is at the server's own address.
+    name: Name of the page's module in its folder.
     title: Title in the menu and on the page.
     folder: Folder below `pages`.
     menu: Menu that lists the page; empty for a link in the bar itself.
     part_of: Name of the entry that links to this page, if the menus do not list it.
-    former_names: Other addresses that lead here, such as those of earlier versions.
     """
 
     name: str
@@ -34,82 +32,58 @@ class Entry:
     folder: str
     menu: str = ""
     part_of: str = ""
-    former_names: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
         """Full name of the page's module."""
         return f"pages.{self.folder}.{self.name}"
 
+    @property
+    def address(self) -> str:
+        """Path of the page below the server's own address; "" for the start page."""
+        return "" if self.name == ENTRIES[0].name else self.name
+
 
 ENTRIES = (
-    Entry(
-        "explore",
-        "Explore",
-        "explore",
-        former_names=("explore", "play", "playground", "eigen_images", "bytes"),
-    ),
+    Entry("explore", "Explore", "explore"),
     Entry("tradeoffs", "Trade-offs", "explore", part_of="explore"),
     Entry("promise", "What ε promises", "learn", "Learn"),
     Entry("drawing", "Draw yourself in", "learn", part_of="promise"),
-    Entry("how_it_works", "How it works", "learn", "Learn", former_names=("algorithm",)),
+    Entry("how_it_works", "How it works", "learn", "Learn"),
     Entry("audit", "Break it", "learn", "Learn"),
-    Entry("stories", "Stories", "learn", "Learn", former_names=("start",)),
+    Entry("stories", "Stories", "learn", "Learn"),
     Entry("classroom", "Classroom", "learn", "Learn"),
-    Entry("decide", "Decide", "use", former_names=("deck", "best", "plan")),
-    Entry("own_table", "Your table", "use", former_names=("own_data", "study")),
+    Entry("decide", "Decide", "use"),
+    Entry("own_table", "Your table", "use"),
     Entry("release", "Release", "use", part_of="own_table"),
     Entry("ledger", "What was spent", "use", part_of="own_table"),
     Entry("statistics", "Other analyses", "explore", "More"),
     Entry("classification", "Classification", "explore", part_of="statistics"),
     Entry("cca", "Two views (CCA)", "explore", part_of="statistics"),
-    Entry(
-        "compare",
-        "Algorithms compared",
-        "explore",
-        part_of="statistics",
-        former_names=("central", "sample_complexity", "sampler"),
-    ),
-    Entry(
-        "papers",
-        "Papers and code",
-        "use",
-        "More",
-        former_names=("reproduce", "reproduce_2012"),
-    ),
+    Entry("compare", "Algorithms compared", "explore", part_of="statistics"),
+    Entry("papers", "Papers and code", "use", "More"),
     Entry("tutorials", "Tutorials", "learn", part_of="papers"),
 )
 # Streamlit opens the start page at the server's own address and needs a name that is free.
 _START = "home"
-# Former addresses that lead to one view of a page, and the control that selects this view.
-FORMER_VIEWS = {
-    "sampler": ("compare_tab", "Inside the sampler"),
-    "sample_complexity": ("compare_tab", "Samples needed"),
-    "reproduce_2012": ("papers_figure", "2012-fig2"),
-}
 # Pages of the menu Learn in the order of reading; each links to the next at its foot.
 LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
 PART_TITLES = {"statistics": "Statistics", "papers": "Papers", "own_table": "Table"}
 _BY_NAME = {entry.name: entry for entry in ENTRIES}
-_ENTRIES_BY_ADDRESS = {
-    name: entry for entry in ENTRIES for name in (entry.name, *entry.former_names)
-}
 
 
 def menu() -> dict[str, list[st.Page]]:
     """Return all pages by menu, as `st.navigation` takes them."""
     menus: dict[str, list[st.Page]] = {}
     for entry in ENTRIES:
-        pages = menus.setdefault(entry.menu, [])
-        pages.append(_main_page(entry))
-        pages += [_page(entry, address, is_visible=False) for address in entry.former_names]
+        menus.setdefault(entry.menu, []).append(_page(entry))
     return menus
 
 
 def entry_of(page: st.Page) -> Entry:
     """Return the entry of the page that `st.navigation` selected."""
-    return _ENTRIES_BY_ADDRESS[page.url_path or ENTRIES[0].name]
+    return _BY_NAME[page.url_path or ENTRIES[0].name]
 
 
 def controls_of(entry: Entry) -> Sequence[str]:
@@ -119,7 +93,7 @@ def controls_of(entry: Entry) -> Sequence[str]:
 
 def link(name: str) -> st.Page:
     """Return a page as `st.page_link` and `st.switch_page` take it."""
-    return _main_page(_BY_NAME[name])
+    return _page(_BY_NAME[name])
 
 
 def go_to(name: str, **query_params: str) -> NoReturn:
@@ -152,34 +126,16 @@ def link_to_next(name: str) -> None:
     st.page_link(link(following), label=f"Next: {_BY_NAME[following].title} →")
 
 
-def open_story_of_link(entry: Entry) -> None:
-    """Show the story that a link names; in earlier versions stories were told on the start page."""
-    if "story" in st.query_params and entry.name != "stories":
-        st.switch_page(link("stories"), query_params={"story": st.query_params["story"]})
-
-
-def _main_page(entry: Entry) -> st.Page:
-    address = _START if entry is ENTRIES[0] else entry.name
-    return _page(entry, address, is_visible=not entry.part_of)
-
-
-def _page(entry: Entry, address: str, *, is_visible: bool) -> st.Page:
+def _page(entry: Entry) -> st.Page:
     return st.Page(
-        _show(entry, address),
+        partial(_run, entry),
         title=entry.title,
-        url_path=address,
-        default=address == _START,
-        visibility="visible" if is_visible else "hidden",
+        url_path=entry.address or _START,
+        default=not entry.address,
+        visibility="hidden" if entry.part_of else "visible",
     )
 
 
-def _show(entry: Entry, address: str) -> Callable[[], None]:
-    return partial(_run, entry, address)
-
-
-def _run(entry: Entry, address: str) -> None:
-    if address in FORMER_VIEWS:
-        control, view = FORMER_VIEWS[address]
-        st.session_state.setdefault(control, view)
+def _run(entry: Entry) -> None:
     show = import_module(entry.module).show
-    show(controls.selection())
+    show(sidebar.selection())

@@ -30,7 +30,7 @@ from dpcore.pca.protocols.protocol import Kind, Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol, register
 from dpcore.privacy import Accountant, Adversary
 from dpcore.privacy.audit import audit
-from pages import controls
+from pages import sidebar
 
 APP = Path(__file__).parents[1] / "app.py"
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
@@ -122,7 +122,7 @@ def test_the_command_line_runs_it_and_names_it(entry, capsys):
 
 
 def test_the_sidebar_offers_it_where_rows_are_at_sites(entry):
-    assert (entry.key in controls.protocols()) == entry.has_sites
+    assert (entry.key in sidebar.protocols()) == entry.has_sites
 
 
 def test_the_estimator_takes_it_where_rows_are_at_sites(entry):
@@ -169,7 +169,7 @@ def test_a_new_protocol_is_attacked_by_every_adversary_and_keeps_its_claims(new)
 
 def test_a_protocol_that_is_removed_is_nowhere():
     assert NEW not in named_cases()
-    assert NEW not in controls.protocols()
+    assert NEW not in sidebar.protocols()
     with pytest.raises(ParameterError, match="protocol must be one of dpdis, full"):
         protocol(NEW)
 
@@ -183,7 +183,7 @@ def test_names_are_taken_once(taken):
 def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     at = AppTest.from_file(APP, default_timeout=180)
-    at.query_params["protocols"] = [new.title, "Full matrices"]
+    at.query_params["algorithm"], at.query_params["compare"] = new.key, ["full"]
     at.query_params["repetitions"] = "2"
     at.run()
     assert not at.exception and not at.error

@@ -26,7 +26,6 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.data.row_bounds import (
     LONGEST_ON_SPHERE,
     MODES,
-    RENAMED,
     check_norm_bound,
     in_units_of_bound,
     rounding,
@@ -135,7 +134,6 @@ def bound_views(
     if not 0 < x_share < 1:
         raise ParameterError("x_share", "in (0, 1)", x_share)
     weights = math.sqrt(x_share), math.sqrt(1 - x_share)
-    mode = RENAMED.get(mode, mode)
     n_x = X.shape[1]
     parts = (slice(n_x), weights[0]), (slice(n_x, None), weights[1])
     if mode == "published":

@@ -244,9 +244,8 @@ def add_param_options(
             continue
         if usual not in (None, ""):
             explanation = f"{explanation} (default: {otherwise.get(name, usual)})"
-        read = declared.present if declared.renamed else kind
         parser.add_argument(
-            flag, type=read, default=usual, choices=declared.choices or None, help=explanation
+            flag, type=kind, default=usual, choices=declared.choices or None, help=explanation
         )
 
 

@@ -90,8 +90,6 @@ def shorten(X: FloatArray, bound: float) -> tuple[FloatArray, int]:
 
 
 MODES = ("sphere", "bounded", "none", "published")
-# Former names of modes.
-RENAMED = {"private": "bounded"}
 # Limit of the length of a row on the sphere, in units of the bound, so that its square is finite.
 LONGEST_ON_SPHERE = 1e15
 
@@ -203,7 +201,6 @@ def prepare(
         entries are refused before anything is released; no other content of a row can make "sphere"
         or "bounded" fail.
     """
-    mode = RENAMED.get(mode, mode)
     require_one_of("mode", mode, MODES)
     X = dataset.X
     _refuse_non_finite(X)

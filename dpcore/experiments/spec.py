@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar
 
 from dpcore.data.loading import CATALOG
-from dpcore.data.row_bounds import MODES, RENAMED
+from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
@@ -212,7 +212,6 @@ class PrivateSpec(Prepares):
         "public bound and centres by a private mean. None only clips. Published centring and "
         "scaling read all rows and are not private.",
         choices=MODES,
-        renamed=RENAMED,
         place="advanced",
     )
     repetitions: int = param(10, "Runs", low=1, place="runs", up_to=MOST_REPETITIONS)

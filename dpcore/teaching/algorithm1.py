@@ -50,8 +50,6 @@ STEP_TITLES = {
     "average": "Sum",
     "components": "Components",
 }
-# Names of steps in addresses of earlier versions.
-FORMER_STEPS = {"local moment": "moment", "decomposition": "truncation"}
 _MOST_SITES_SHOWN = 2
 
 

@@ -46,10 +46,11 @@ from dpcore.figures.components import people_scatter
 from dpcore.figures.images import component_strip
 from dpcore.params import EPSILONS
 from dpcore.privacy import Guarantee
-from pages import controls, navigation, sweeps
+from pages import links, navigation, sidebar, sweeps
 from pages.cached import cached
 from pages.components import charts, downloads, guarantee, ledger, notices
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = (
     "epsilon", "delta", "sites", "repetitions", "seed", "calibration", "noise", "preparation",
@@ -121,8 +122,8 @@ def show(selection: Selection) -> None:
 def _choose_views() -> ViewSource:
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     names = ["digits", SYNTHETIC, *(name for name in CATALOG if name != "digits")]
-    names += [status.name for status in controls.numeric_datasets() if status.name not in CATALOG]
-    controls.accept_link("cca_data", names, _title_of_data, several=False)
+    names += [status.name for status in sidebar.numeric_datasets() if status.name not in CATALOG]
+    links.accept_option("cca_data", names, _title_of_data, several=False)
     name = left.selectbox(
         "Two views of", names, format_func=_title_of_data, key="cca_data", bind="query-params"
     )
@@ -139,7 +140,7 @@ def _choose_views() -> ViewSource:
     if status.n_features < 2:
         raise ParameterError("views", "made of at least two columns", status.n_features)
     offered = list(CUTS) if status.image_shape is not None else list(CUTS)[2:]
-    controls.accept_link("cca_cut", offered, str, several=False)
+    links.accept_option("cca_cut", offered, str, several=False)
     chosen = right.selectbox("Cut into", offered, key="cca_cut", bind="query-params")
     cut = CUTS[chosen]
     return CutViews(name, cut if cut is not None else _choose_columns(name))
@@ -191,7 +192,7 @@ def _choose_run(selection: Selection, source: ViewSource, views: TwoViewDataset)
         usual = min(CcaSpec.components, most)
         pairs = left.slider("Pairs K", 1, most, usual, key="cca_pairs", bind="query-params")
     keys = list(TITLES)
-    controls.accept_link("cca_protocols", keys, TITLES.__getitem__, several=True)
+    links.accept_option("cca_protocols", keys, TITLES.__getitem__, several=True)
     chosen = right.multiselect(
         "Protocols",
         keys,

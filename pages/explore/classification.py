@@ -56,10 +56,11 @@ from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee
 from dpcore.spectra import align_signs
-from pages import controls, navigation, sweeps
+from pages import links, navigation, sidebar, sweeps
 from pages.cached import cached
 from pages.components import charts, downloads, guarantee, ledger, notices
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ("dataset", "epsilon", "delta", "components", "seed")
 CURVE_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -90,7 +91,7 @@ def show(selection: Selection) -> None:
     with promise:
         _show_guarantee(spec)
     notices.mark_not_private("Test errors", "are counted on rows that were not used for training.")
-    st.button("New noise", on_click=controls.new_noise)
+    st.button("New noise", on_click=sidebar.new_noise)
     recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
     downloads.offer_downloads("classification", (), script=recipe.script, notebook=recipe.notebook)
     notices.explain_computation("classification")
@@ -113,14 +114,14 @@ def _choose_spec(selection: Selection, halves: Halves) -> ClassificationSpec:
     with first:
         classes = _choose_classes(halves.label_names)
     protocols = _subspace_protocols()
-    controls.accept_link("class_protocol", protocols, _title, several=False)
+    links.accept_option("class_protocol", protocols, _title, several=False)
     protocol = second.selectbox(
         "Private subspace by", protocols, format_func=_title, key="class_protocol",
         bind="query-params",
     )  # fmt: skip
     models = tuple(declared["model"].choices)
     label = declared["model"].label or str
-    controls.accept_link("class_model", models, label, several=False)
+    links.accept_option("class_model", models, label, several=False)
     model = third.selectbox(
         "Classifier", models, format_func=label, key="class_model", bind="query-params"
     )

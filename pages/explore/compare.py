@@ -41,9 +41,10 @@ from dpcore.params import EPSILONS, params
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
-from pages import cached, controls, navigation, sweeps
+from pages import cached, navigation, sweeps
 from pages.components import charts, downloads, ledger, notices
-from pages.controls import Selection
+from pages.number_format import plain
+from pages.sidebar import Selection
 from pages.sweeps import RowsOfSweeps
 
 CONTROLS = (
@@ -141,14 +142,13 @@ def summarize(rows: Sequence[Row], spec: CentralSpec) -> str:
         for key in dict.fromkeys(row["variant"] for row in rows)
     }
     best = max(means, key=means.__getitem__)
-    kind = f"pure ε = {controls.plain(spec.epsilon)}"
+    kind = f"pure ε = {plain(spec.epsilon)}"
     pure = [key for key in means if key in PURE]
     best_pure = max(pure, key=means.__getitem__)
     sentence = f"**{_title(best_pure)}** captures **{percent(means[best_pure])}** at {kind}"
     if best != best_pure:
         sentence += (
-            f"; **{_title(best)}** captures **{percent(means[best])}** with δ = "
-            f"{controls.plain(spec.delta)}"
+            f"; **{_title(best)}** captures **{percent(means[best])}** with δ = {plain(spec.delta)}"
         )
     centring = (
         "Rows are centred and scaled as published, as on Explore."
@@ -264,7 +264,7 @@ def _guarantee_row(key: str, subspace: Subspace) -> dict[str, str]:
         "Algorithm": VARIANTS[key].label,
         "Kind": str(PROTOCOLS[VARIANTS[key].protocol].kind),
         "Exact ε": say_number(guarantee.epsilon),
-        "δ": controls.plain(guarantee.delta) if guarantee.delta else "0",
+        "δ": plain(guarantee.delta) if guarantee.delta else "0",
         "Noise σ": f"{guarantee.sigma:.2g}" if guarantee.sigma else "–",
         "Assumptions": "; ".join(guarantee.assumptions),
     }

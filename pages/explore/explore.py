@@ -20,14 +20,15 @@ from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.streams import Repetition
-from pages import background, cached, controls, navigation
+from pages import background, cached, navigation, sidebar
 from pages.cached import ExactPictures, Measured
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
-from pages.controls import Selection
 from pages.explore.tradeoffs import TITLES
+from pages.number_format import plain
+from pages.sidebar import Selection
 
-CONTROLS = (*controls.MAIN, *controls.ADVANCED)
+CONTROLS = (*sidebar.MAIN, *sidebar.ADVANCED)
 TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Own estimate")
 # One protocol takes more than half a second a run from this size on.
 _LARGE_FEATURES = 256
@@ -53,9 +54,9 @@ def show(selection: Selection) -> None:
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
     ledger.charge_run(spec)
-    is_narrow = draw_explorer(spec, lambda epsilon: controls.set_controls(epsilon=epsilon))
+    is_narrow = draw_explorer(spec, lambda epsilon: sidebar.set_controls(epsilon=epsilon))
     if is_narrow:
-        controls.draw_compact(selection)
+        sidebar.draw_compact(selection)
     _draw_row_below(selection)
     _compute(selection)
     _draw_tabs(selection)
@@ -177,7 +178,7 @@ def _open_axis() -> None:
 
 
 def _switch_denoising() -> None:
-    controls.set_controls(denoise="auto" if st.session_state["explore_denoise"] else "none")
+    sidebar.set_controls(denoise="auto" if st.session_state["explore_denoise"] else "none")
 
 
 # ---- tabs
@@ -258,7 +259,7 @@ def _draw_spectrum(spec: RunSpec) -> None:
     # Denoising and the cut of each message move the edge, and how far depends on the rows.
     is_noisy = spec.denoise == "none" and not entry.wants_proxies
     edge = noise_edge(subspace.sigma, weights, n_features, noise=noise) if is_noisy else 0.0
-    requested = controls.plain(spec.epsilon)
+    requested = plain(spec.epsilon)
     figure = scree(
         problem.eigenvalues_before_noise()[:count],
         {f"ε = {requested}": subspace.eigenvalues},
@@ -319,7 +320,7 @@ def _with_interval(share: Estimate) -> str:
 
 def _draw_statements(selection: Selection) -> None:
     spec, dataset = selection.spec, selection.dataset
-    st.button("New noise", on_click=controls.new_noise)
+    st.button("New noise", on_click=sidebar.new_noise)
     st.caption(ledger.total_sentence(dataset.name, dataset.title, spec.delta))
     what = "Exact PCA, floors, original pictures and cosines"
     notices.mark_not_private(what, "are computed on raw data.")

@@ -29,10 +29,11 @@ from dpcore.experiments.summaries import counted
 from dpcore.figures.statistics import bounds_figure, error_law_figure, histogram_bars, people_figure
 from dpcore.params import params
 from dpcore.statistics import PrivateStatistic
-from pages import controls, navigation
+from pages import links, navigation, sidebar
 from pages.cached import cached
 from pages.components import charts, downloads, guarantee, ledger, notices
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ("epsilon", "delta", "seed")
 TYPED = "typed"
@@ -100,8 +101,8 @@ def show(selection: Selection) -> None:
 
 def _choose_column() -> Column:
     left, right = st.columns(2)
-    sources = ["diabetes", *(status.name for status in controls.numeric_datasets()), TYPED]
-    controls.accept_link("stat_source", sources, _source_title, several=False)
+    sources = ["diabetes", *(status.name for status in sidebar.numeric_datasets()), TYPED]
+    links.accept_option("stat_source", sources, _source_title, several=False)
     source = left.selectbox(
         "Data",
         sources,
@@ -204,7 +205,7 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
             f"### The private {spec.kind} of {name} is {plain(float(release.value), 4)} at "
             f"ε = {plain(spec.epsilon)}; the true one is {plain(float(exact), 4)}"
         )
-    answer.button("New noise", on_click=controls.new_noise)
+    answer.button("New noise", on_click=sidebar.new_noise)
     outside = statistics.n_outside(column.values, spec)
     st.caption(
         f"{rows}, one run, noise scale {plain(float(release.noise_scale), 3)}."

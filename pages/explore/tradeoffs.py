@@ -27,12 +27,13 @@ from dpcore.figures.energy import energy_panel
 from dpcore.figures.tradeoffs import energy_frontier, rows_needed, rows_needed_figure
 from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE, axes, params
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages import controls, navigation, sweeps
+from pages import links, navigation, sidebar, sweeps
 from pages.components import charts, ledger, notices
-from pages.controls import Selection
+from pages.number_format import plain
+from pages.sidebar import Selection
 from pages.sweeps import RowsOfSweeps
 
-CONTROLS = (*controls.MAIN, *controls.ADVANCED)
+CONTROLS = (*sidebar.MAIN, *sidebar.ADVANCED)
 AXES = axes(RunSpec)
 BYTES, NEEDED = "bytes", "needed"
 # Titles in the axis picker.
@@ -72,7 +73,7 @@ def show(selection: Selection) -> None:
     navigation.link_to_parts("tradeoffs")
     notices.show_notes(selection.notes)
     notices.require_dataset(selection.dataset)
-    controls.accept_link(
+    links.accept_option(
         "tradeoffs_field", list(_ALL_TITLES), _ALL_TITLES.__getitem__, several=False
     )
     field = st.selectbox(
@@ -107,7 +108,7 @@ def _show_sweep(selection: Selection, field: str) -> None:
             key=f"tradeoffs_values_{field}",
             bind="query-params",
         )
-        names = [each.name for each in controls.numeric_datasets()]
+        names = [each.name for each in sidebar.numeric_datasets()]
         also = st.multiselect(
             "Also on", names, key="tradeoffs_datasets", bind="query-params", persist_state="session"
         )
@@ -194,7 +195,7 @@ def parse_values(field: str, text: str) -> tuple[float, ...]:
 def _for_any_dataset(selection: Selection) -> RunSpec:
     """Return the selection with K and R left to each data set where they are the defaults."""
     spec, status = selection.spec, selection.dataset
-    usual = controls.defaults(status)
+    usual = sidebar.defaults(status)
     if spec.intermediate_dim == usual["intermediate"]:
         spec = replace(spec, intermediate_dim=None)
     if spec.components == status.default_components:
@@ -334,15 +335,15 @@ def set_controls_to(row: Row) -> None:
     status = dataset_status(row["dataset"])
     is_all = row["samples"] >= status.n_samples - row["sites"]
     people = min(PEOPLE_PER_SITE, key=lambda n: abs(n - row["people_per_site"]))
-    advanced = {name: row[name] for name in controls.ADVANCED if name in row}
-    controls.set_controls(
+    advanced = {name: row[name] for name in sidebar.ADVANCED if name in row}
+    sidebar.set_controls(
         **advanced
         | {
             "dataset": row["dataset"],
             "epsilon": _nearest(EPSILONS, row["epsilon"]),
             "delta": _nearest(DELTAS, row["delta"]),
             "sites": min(row["sites"], MOST_SITES),
-            "people": controls.ALL_SAMPLES if is_all else people,
+            "people": sidebar.ALL_SAMPLES if is_all else people,
             "components": min(row["components"], 100),
             "intermediate": row["intermediate_dim"],
         }
@@ -494,7 +495,7 @@ def _draw_needed(
             for size in (least[here], greatest[here])
         )
         st.markdown(
-            f"At ε = {controls.plain(here)} **{PROTOCOLS[key].title}** needs **{fewer}** "
+            f"At ε = {plain(here)} **{PROTOCOLS[key].title}** needs **{fewer}** "
             f"{unit.many} per site to capture 75 % of the energy, and **{more}** for 90 %."
         )
     with st.container(height=_FIGURE_HEIGHT, border=False):

@@ -30,7 +30,7 @@ from pages import navigation
 from pages.components.browser_parts import draw_svg
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import reserve_container, show_formulas
-from pages.controls import Selection
+from pages.sidebar import Selection
 
 CONTROLS = ()
 _ATTACK, _PAUSED = "_attack", "_attack_paused"

@@ -44,7 +44,8 @@ from dpcore.teaching.rooms import (
 from pages.background import session_name
 from pages.components import charts, guarantee, ledger, notices
 from pages.components.classroom import remember_token, show_countdown
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 # Keys of this session's tokens by room code, and of the last refusal.
 _SEATS, _KEYS, _REFUSAL = "_classroom_seats", "_classroom_keys", "_classroom_refusal"

@@ -35,7 +35,8 @@ from pages.components import guarantee as cards
 from pages.components import ledger
 from pages.components.browser_parts import draw_drawing
 from pages.components.notices import show_formulas
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ("epsilon", "delta")
 # The drawing of this session, the entropy of its noise, and the data of the browser. The noise

@@ -27,12 +27,12 @@ from dpcore.teaching.algorithm1 import (
     Walk,
     walk,
 )
-from pages import cached, controls, navigation
+from pages import cached, links, navigation
 from pages.components import guarantee as cards
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.picture_strip import strip_html
-from pages.controls import Selection
+from pages.sidebar import Selection
 
 CONTROLS = ("dataset", "epsilon", "sites", "intermediate", "components", "denoise", "preparation")
 # Steps whose picture of one row is at the top of the page.
@@ -184,7 +184,7 @@ def show(selection: Selection) -> None:
     ledger.charge_run(spec, what=("messages", "components"))
     finding, site = st.container(), 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        controls.accept_link("step", list(STEP_TITLES.values()), _key_of_step, several=False)
+        links.accept_option("step", list(STEP_TITLES.values()), _key_of_step, several=False)
         title = st.select_slider(
             "Step", list(STEP_TITLES.values()), "Noise", key="step", bind="query-params"
         )

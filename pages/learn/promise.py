@@ -34,7 +34,8 @@ from pages.components import guarantee as cards
 from pages.components.browser_parts import draw_circle, draw_game
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import explain_computation
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ("epsilon", "delta")
 # Rounds of the present game and the guarantee they were drawn for.

@@ -15,12 +15,12 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.figures.outcomes import Bar, outcome_bars
 from dpcore.figures.style import ink
 from dpcore.teaching.stories import FLOOR, STORIES, Outcome, Story, Verdict, judge
-from pages import cached, controls, navigation
+from pages import cached, navigation, sidebar
 from pages.components import ledger
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
 from pages.components.picture_strip import draw_strip
-from pages.controls import Selection
+from pages.sidebar import Selection
 
 CONTROLS = ()
 _STORY, _GUESSES = "story", "_story_guesses"
@@ -202,7 +202,7 @@ def _show_next_links(name: str, story: Story, spec: RunSpec, *, is_over: bool) -
             st.page_link(navigation.link(story.next_page))
         elif is_over and st.button(
             "Open these settings in Explore",
-            on_click=partial(controls.reset_controls, **_control_values(spec)),
+            on_click=partial(sidebar.reset_controls, **_control_values(spec)),
         ):
             navigation.go_to("explore")
         if is_over:
@@ -224,7 +224,7 @@ def _control_values(spec: RunSpec) -> dict[str, Any]:
         "epsilon": spec.epsilon,
         "delta": spec.delta,
         "sites": spec.sites,
-        "people": controls.ALL_SAMPLES if spec.samples is None else spec.samples // spec.sites,
+        "people": sidebar.ALL_SAMPLES if spec.samples is None else spec.samples // spec.sites,
         "components": spec.components,
         "intermediate": spec.intermediate_dim,
         "calibration": spec.calibration,

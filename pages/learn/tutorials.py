@@ -7,10 +7,11 @@ import streamlit as st
 
 from dpcore.params import EPSILONS
 from dpcore.teaching.tutorials import CODE, TUTORIALS, Output, run_tutorial, tutorial_notebook
-from pages import controls, navigation
+from pages import links, navigation
 from pages.cached import cached
 from pages.components import charts, guarantee, ledger
-from pages.controls import Selection, plain
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 
 def show(selection: Selection) -> None:  # noqa: ARG001  every page has this signature
@@ -18,7 +19,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
     st.title("Tutorials")
     navigation.link_to_parts("tutorials")
     left, middle, right = st.columns([3, 2, 1], vertical_alignment="bottom")
-    controls.accept_link("tutorial", list(TUTORIALS), _title, several=False)
+    links.accept_option("tutorial", list(TUTORIALS), _title, several=False)
     key = left.selectbox(
         "Tutorial",
         list(TUTORIALS),

@@ -47,7 +47,7 @@ from dpcore.privacy.guarantee_in_words import CARD_TYPE_ONE, say_delta, say_numb
 from dpcore.privacy.label import label_of
 from dpcore.spectra import align_signs
 from dpcore.streams import Purpose, stream
-from pages import background, cached, controls
+from pages import background, cached, links, sidebar
 from pages.components import downloads, guarantee, ledger, notices
 from pages.components.brief import (
     POWERPOINT,
@@ -58,7 +58,8 @@ from pages.components.brief import (
     render_memo,
 )
 from pages.components.charts import is_dark
-from pages.controls import Selection
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ("sites",)
 _PATIENTS = "breast-cancer"
@@ -141,8 +142,7 @@ def _draw_details(question: Question, options: tuple[Option, ...]) -> None:
 
 def choose(selection: Selection) -> Question:
     """Draw the controls of the page in the sidebar and return the question they ask."""
-    statuses = {each.name: each for each in controls.numeric_datasets()}
-    _accept_former_spellings(selection, statuses)
+    statuses = {each.name: each for each in sidebar.numeric_datasets()}
     side = st.sidebar
     common: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     if st.session_state.get("decide_data", _PATIENTS) not in statuses:
@@ -155,7 +155,7 @@ def choose(selection: Selection) -> Question:
         format_func=lambda each: each if each in CATALOG else "your-table",
         **common,
     )
-    controls.accept_link("decide_target", range(50, 100), str, several=False)
+    links.accept_option("decide_target", range(50, 100), str, several=False)
     target = side.slider(
         "Captured energy (%)",
         50,
@@ -165,11 +165,12 @@ def choose(selection: Selection) -> Question:
         help="Least share of the variance captured, relative to exact PCA, in nearly all runs.",
         **common,
     )
+    links.accept_option("decide_trust", list(_TRUST), _trust_label, several=False)
     trust = side.selectbox(
         "We trust",
         list(_TRUST),
         key="decide_trust",
-        format_func=lambda each: _TRUST_LABELS[_TRUST[each]],
+        format_func=_trust_label,
         **common,
     )
     dataset, trusted = statuses[name], _TRUST[trust]
@@ -185,15 +186,8 @@ def choose(selection: Selection) -> Question:
     return Question(spec, trusted, target / 100, dataset)
 
 
-def _accept_former_spellings(selection: Selection, statuses: dict[str, DatasetStatus]) -> None:
-    """Take `dataset` and the keys of `decide_trust` from links of earlier versions."""
-    trust = st.query_params.get("decide_trust")
-    if trust in _TRUST and "decide_trust" not in st.session_state:
-        st.session_state["decide_trust"] = trust
-    is_linked = "dataset" in st.query_params and "decide_data" not in st.query_params
-    if is_linked and "decide_data" not in st.session_state:
-        linked = st.query_params["dataset"]
-        st.session_state["decide_data"] = linked if linked in statuses else selection.dataset.name
+def _trust_label(name: str) -> str:
+    return _TRUST_LABELS[_TRUST[name]]
 
 
 def _search(spec: RunSpec, target: float) -> Iterator[TriedOption | Option]:
@@ -238,7 +232,7 @@ def reason_of(options: tuple[Option, ...], best: Option | None) -> str:
     if less_private:
         nearest = min(less_private, key=lambda each: each.spec.epsilon)
         times = nearest.spec.epsilon / best.spec.epsilon
-        parts.append(f"{nearest.name.capitalize()} costs {controls.plain(times, 3)} times the ε.")
+        parts.append(f"{nearest.name.capitalize()} costs {plain(times, 3)} times the ε.")
     return " ".join(parts)
 
 

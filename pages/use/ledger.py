@@ -24,8 +24,9 @@ from pages import cached
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
-from pages.controls import Selection, plain
 from pages.navigation import link_to_parts
+from pages.number_format import plain
+from pages.sidebar import Selection
 
 CONTROLS = ()
 Row = dict[str, Any]

@@ -35,12 +35,12 @@ from dpcore.release.simulation import simulation_data
 from dpcore.release.table_file import SEPARATORS, TEXT_ENDINGS, WORKBOOK
 from dpcore.release.uploads import LARGEST_UPLOAD, UPLOADS, Upload, make_upload, read_upload
 from dpcore.spectra import align_signs
-from pages import cached, controls
+from pages import cached, sidebar
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
-from pages.controls import Selection
 from pages.navigation import link_to_parts
+from pages.sidebar import Selection
 
 CONTROLS = ()
 # Folder whose tables every visitor may open, and where releases are kept; set by the owner of a
@@ -252,11 +252,11 @@ def _read_sentence(own: OwnTable) -> str:
 
 
 def _use_everywhere(status: DatasetStatus) -> None:
-    usual = controls.defaults(status)
+    usual = sidebar.defaults(status)
     values = {name: usual[name] for name in ("delta", "components", "intermediate")}
     if status.site_sizes:
         values |= {"split": GIVEN, "sites": len(status.site_sizes)}
-    controls.set_controls(dataset=status.name, decide_data=status.name, **values)
+    sidebar.set_controls(dataset=status.name, decide_data=status.name, **values)
 
 
 def _draw_unreadable(own: OwnTable) -> None:

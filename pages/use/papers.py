@@ -33,10 +33,10 @@ from dpcore.papers.dpdispca import (
 )
 from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages import controls, navigation, sweeps
+from pages import links, navigation, sweeps
 from pages.cached import cached
 from pages.components import charts, downloads, ledger, notices
-from pages.controls import Selection
+from pages.sidebar import Selection
 
 RUNS = {"quick": 3, "as published": 10}
 # Repetitions of a quick run of the 2012 paper's figures.
@@ -62,7 +62,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
     navigation.link_to_parts("papers")
     _show_overview()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    controls.accept_link("papers_figure", [*FIGURES, *FIGURES_2012], _figure_title, several=False)
+    links.accept_option("papers_figure", [*FIGURES, *FIGURES_2012], _figure_title, several=False)
     name = left.selectbox(
         "Figure",
         [*FIGURES, *FIGURES_2012],
@@ -70,7 +70,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         key="papers_figure",
         bind="query-params",
     )
-    controls.accept_link("papers_runs", list(RUNS), str, several=False)
+    links.accept_option("papers_runs", list(RUNS), str, several=False)
     runs = right.segmented_control(
         "Runs",
         list(RUNS),
@@ -152,7 +152,7 @@ def _points(difference: float) -> str:
 
 def _show_panel(figure: PaperFigure) -> None:
     notices.require_dataset(dataset_status(figure.base.dataset))
-    controls.accept_link("papers_repaired", (True, False), str, several=False)
+    links.accept_option("papers_repaired", (True, False), str, several=False)
     repaired = st.toggle(
         f"Also with {_REPAIRED_NAME}",
         key="papers_repaired",

@@ -37,8 +37,9 @@ from dpcore.release.verification import verify
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
-from pages.controls import Selection, plain
 from pages.navigation import link_to_parts
+from pages.number_format import plain
+from pages.sidebar import Selection
 from pages.use import own_table
 from pages.use.own_table import OwnTable
 

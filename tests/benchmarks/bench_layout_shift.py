@@ -80,7 +80,7 @@ def measured(browser: Browser, address: str) -> tuple[tuple[float, str], ...]:
 
 
 def main(names: list[str]) -> None:
-    chosen = names or [entry.name for entry in ENTRIES]
+    chosen = names or [entry.address for entry in ENTRIES]
     executable = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     with (
         running_app(ROOT / "app.py") as (address, _),

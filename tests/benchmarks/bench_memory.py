@@ -47,7 +47,7 @@ def random_addresses(n: int, seed: int) -> Iterator[tuple[str, str]]:
             "seed": rng.randint(0, 500),
         }
         query = "&".join(f"{name}={value}" for name, value in settings.items())
-        yield rng.choice(ENTRIES).name, query
+        yield rng.choice(ENTRIES).address, query
 
 
 async def visit(server: str, addresses: Iterable[tuple[str, str]], visitors: int) -> int:
@@ -85,7 +85,7 @@ async def measure(server: str, process: subprocess.Popen, n: int, visitors: int,
     """Visit the server and print its memory."""
     await visit(server, [("", _SMALLEST)], 1)
     print(f"after the first page: {resident_mb(process):.0f} MB", flush=True)
-    await visit(server, [(entry.name, _SMALLEST) for entry in ENTRIES], 1)
+    await visit(server, [(entry.address, _SMALLEST) for entry in ENTRIES], 1)
     await asyncio.sleep(_REST_SECONDS)
     idle = resident_mb(process)
     print(f"idle after one visit of each page: {idle:.0f} MB", flush=True)

@@ -10,7 +10,7 @@ from tests.browser.first_screen import LARGEST_SHIFT, words_and_controls
 
 MAX_WORDS, MAX_CONTROLS, MAX_SHIFT = 60, 10, 0.1
 # Few runs, so that the pages settle soon.
-PAGES = [f"{name}?repetitions=2" for name in ("", *(entry.name for entry in ENTRIES[1:]))]
+PAGES = [f"{name}?repetitions=2" for name in (entry.address for entry in ENTRIES)]
 PAGES.append("stories?story=people")
 
 

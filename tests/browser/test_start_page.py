@@ -231,7 +231,7 @@ def test_a_cold_deep_link_opens_its_view(fresh_server, open_page):
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("name", ["explore", "decide", "promise"])
+@pytest.mark.parametrize("name", ["", "decide", "promise"])
 def test_little_moves_while_a_page_loads(server, open_page, name, width):
     page, _ = open_page(f"{server}/{name}?repetitions=2&seed=97", width=width, height=900)
     assert page.evaluate(LARGEST_SHIFT) <= 0.1

@@ -99,7 +99,7 @@ def test_errors_in_the_tail():
 
 def test_a_cell_gives_the_same_numbers_alone_and_in_a_sweep():
     spec = CcaSpec.published(
-        repetitions=2, sites=4, protocols=("dpdis", "full"), preparation="private", seed=3
+        repetitions=2, sites=4, protocols=("dpdis", "full"), preparation="bounded", seed=3
     )
     swept = curve(synthetic(), spec, over="samples", values=(1000, 4000)).rows
     alone = curve(synthetic(), replace(spec, epsilon=1.0), values=(1.0,)).rows
@@ -116,7 +116,7 @@ def test_the_problem_measures_on_everybody_and_says_how_rows_were_bounded():
     views = two_views(load_dataset("digits"))
     published = build_cca_problem(views, CcaSpec.published(samples=500).problem_key())
     private = build_cca_problem(
-        views, CcaSpec.published(samples=500, preparation="private", sites=5).problem_key()
+        views, CcaSpec.published(samples=500, preparation="bounded", sites=5).problem_key()
     )
     Z = np.hstack([views.X, views.Y]).astype(float)
     exact = canonical_pairs(np.cov(Z.T, bias=True), 32, 3)[2]

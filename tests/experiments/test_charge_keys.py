@@ -30,7 +30,7 @@ from dpcore.streams import Repetition
 HOLDS = Guarantee(None, 1.0, 0.01, "gaussian", "")
 PURE = Guarantee(None, 1.0, 0.0, "laplace", "")
 
-RUN = RunSpec.published(preparation="private", split="dirichlet", norm_bound=2.0, samples=600)
+RUN = RunSpec.published(preparation="bounded", split="dirichlet", norm_bound=2.0, samples=600)
 RUN_NOISE = {
     "dataset": "mnist",
     "epsilon": 2.0,
@@ -180,7 +180,7 @@ def test_repetitions_are_draws():
 
 
 CCA = CcaSpec.published(
-    protocols=("dpdis",), preparation="private", split="dirichlet", sites=3, samples=600
+    protocols=("dpdis",), preparation="bounded", split="dirichlet", sites=3, samples=600
 )
 CCA_NOISE = {
     "epsilon": 2.0,
@@ -366,7 +366,7 @@ EVERY_PROTOCOL = RunSpec.published(
 
 
 @pytest.mark.parametrize("split", ["equal", "random"])
-@pytest.mark.parametrize("preparation", ["published", "private"])
+@pytest.mark.parametrize("preparation", ["published", "bounded"])
 def test_what_a_plan_says_is_what_its_rows_will_cost(split, preparation):
     spec = replace(EVERY_PROTOCOL, split=split, preparation=preparation)
     planned = {charge.release.identity: charge for charge in charges_of([spec])}

@@ -57,7 +57,7 @@ def keys(charges) -> set[str]:
     "change",
     [
         {},
-        {"preparation": "private"},
+        {"preparation": "bounded"},
         {"samples": 900, "split": "dirichlet"},
         {"split": "random", "calibration": "published"},
         {"epsilon": 0.01, "calibration": "published", "sites": 4},
@@ -65,7 +65,7 @@ def keys(charges) -> set[str]:
         {
             "epsilon": 0.01,
             "calibration": "published",
-            "preparation": "private",
+            "preparation": "bounded",
             "mean_share": 0.5,
         },
     ],

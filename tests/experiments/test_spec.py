@@ -138,10 +138,6 @@ def test_what_everybody_gets_is_private_and_what_the_paper_printed_is_not():
     assert RunSpec.published(preparation="none").preparation == "none"
 
 
-def test_the_former_name_of_a_preparation_is_understood():
-    assert RunSpec(preparation="private") == RunSpec(preparation="bounded")
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

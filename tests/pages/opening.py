@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages import background
+from pages.navigation import ENTRIES
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 Opener = Callable[..., AppTest]
@@ -37,7 +38,7 @@ def open_page_at(address: str, **query: str) -> AppTest:
 
 def visit(at: AppTest, address: str) -> AppTest:
     """Open another page in the same session. `AppTest.switch_page` knows files only."""
-    at._page_hash = calc_hash(address or "home")
+    at._page_hash = calc_hash("home" if address in ("", ENTRIES[0].name) else address)
     return at.run()
 
 

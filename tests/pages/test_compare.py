@@ -18,12 +18,6 @@ def test_every_view_opens(open_page, view):
     assert not at.exception
 
 
-@pytest.mark.parametrize("address", ["central", "sample_complexity", "sampler"])
-def test_former_addresses_lead_here(open_page, address):
-    at = open_page(address, **QUICK)
-    assert not at.exception and at.title[0].value == "Algorithms compared"
-
-
 def test_the_first_sentence_names_the_difference_to_explore(open_page):
     assert "Unlike Explore" in texts(open_page("compare", **QUICK))
     published = texts(open_page("compare", **QUICK, preparation="published"))

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pages import controls
+from pages import sidebar
 from tests.pages.opening import texts
 
 QUICK = {"dataset": "digits", "repetitions": "1", "components": "4"}
@@ -29,8 +29,8 @@ def test_an_invalid_value_is_one_sentence_and_the_default(open_page, name, value
     at = open_page("", **(QUICK | {name: value}))
     assert not at.exception
     assert len(at.warning) == 1 and name in at.warning[0].value
-    default = controls.DEFAULTS.get(name)
-    assert at.session_state[name] in (default, controls.DEFAULTS[name])
+    default = sidebar.DEFAULTS.get(name)
+    assert at.session_state[name] in (default, sidebar.DEFAULTS[name])
 
 
 def test_a_valid_link_shows_no_warning_and_sets_every_control(open_page):
@@ -66,7 +66,7 @@ def test_any_address_opens_the_page_with_at_most_sentences(open_page):
     rng = random.Random(4)
     values = ["", "0", "-1", "1e400", "nan", "ε", "<b>", "a" * 300, "dpdis", "all", "50", "none"]
     for _ in range(12):
-        link = QUICK | {name: rng.choice(values) for name in rng.sample(controls.ALL, 4)}
+        link = QUICK | {name: rng.choice(values) for name in rng.sample(sidebar.ALL, 4)}
         link["repetitions"] = "1"
         at = open_page("", **link)
         assert not at.exception, link

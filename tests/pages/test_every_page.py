@@ -8,13 +8,11 @@ import pytest
 
 from dpcore.experiments.charge_keys import compute_charges
 from dpcore.experiments.spec import IMPROVED
-from pages import cached, controls
+from pages import cached, sidebar
 from pages.navigation import ENTRIES
 from tests.pages.opening import texts, visit
 
-START_PAGE = (ENTRIES[0].name, *ENTRIES[0].former_names)
 NAMES = [entry.name for entry in ENTRIES]
-ADDRESSES = [address for entry in ENTRIES for address in (entry.name, *entry.former_names)]
 # Quick settings for pages that run the experiments of the sidebar.
 QUICK = {"dataset": "digits", "repetitions": "1", "components": "5"}
 WITH_CONTROLS = ("explore", "tradeoffs", "compare", "how_it_works", "decide")
@@ -37,13 +35,13 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", NAMES)
 def test_every_address_opens_a_whole_page(open_page, address):
     at = open_page(address, **QUICK)
     assert not at.exception, [each.value for each in at.exception]
     assert not at.error, [each.value for each in at.error]
     # The start page's heading is in its figure.
-    assert len(at.title) == (address not in START_PAGE)
+    assert len(at.title) == (address != NAMES[0])
     assert texts(at)
 
 
@@ -59,7 +57,7 @@ def test_moving_between_pages_keeps_the_shared_controls(open_page):
     assert at.selectbox(key="dataset").value == "digits"
 
 
-@pytest.mark.parametrize("name", controls.ALL)
+@pytest.mark.parametrize("name", sidebar.ALL)
 @pytest.mark.parametrize("value", HOSTILE)
 def test_a_hostile_value_gives_a_sentence_and_the_default(open_page, name, value):
     at = open_page("explore", **(QUICK | {name: value}))
@@ -116,7 +114,7 @@ def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatc
 
 
 def test_the_improved_settings_are_the_defaults():
-    assert {name: controls.DEFAULTS[name] for name in IMPROVED} == IMPROVED
+    assert {name: sidebar.DEFAULTS[name] for name in IMPROVED} == IMPROVED
 
 
 @pytest.mark.parametrize("name", ["own_table", "release", "classroom"])

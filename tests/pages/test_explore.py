@@ -88,8 +88,8 @@ def test_the_edge_of_noise_is_drawn_where_it_holds(open_page, algorithm, denoise
     assert ("Shaded" in texts(at)) is has_edge
 
 
-def test_a_link_of_an_earlier_version_opens_the_same_view(open_page):
-    at = open_page("", epsilon="0.5", protocols=["pooled", "full"], repetitions="2")
+def test_a_link_selects_the_algorithms(open_page):
+    at = open_page("", epsilon="0.5", algorithm="pooled", compare=["full"], repetitions="2")
     assert at.session_state["algorithm"] == "pooled"
     assert at.session_state["compare"] == ["full"]
     assert [look["key"] for look in delivered(at, "explorer_numbers")["looks"]] == [

@@ -66,10 +66,6 @@ def test_another_site_can_be_viewed_and_one_site_has_no_choice(open_page):
     assert not [each for each in single.number_input if each.key == "step_site"]
 
 
-def test_the_former_address_leads_here(open_page):
-    assert open_page("algorithm").title[0].value.startswith("One noisy site captures")
-
-
 def test_settings_that_cannot_run_give_one_sentence(open_page):
     at = open_page("how_it_works", epsilon="10", calibration="classic")
     assert not at.exception and len(at.error) == 1

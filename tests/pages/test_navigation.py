@@ -17,7 +17,7 @@ def test_the_menus_have_at_most_ten_entries():
 
 
 def test_addresses_are_unique_and_parts_belong_to_listed_entries():
-    addresses = [each for entry in ENTRIES for each in {entry.name, *entry.former_names}]
+    addresses = [entry.address for entry in ENTRIES]
     assert max(Counter(addresses).values()) == 1
     listed = {entry.name for entry in ENTRIES if not entry.part_of}
     assert {entry.part_of for entry in ENTRIES if entry.part_of} <= listed

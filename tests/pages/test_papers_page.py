@@ -42,12 +42,6 @@ def test_absent_data_are_explained_and_the_overview_stays(open_page):
     assert charts_of(at)
 
 
-@pytest.mark.parametrize("former", ["reproduce", "reproduce_2012"])
-def test_former_addresses_lead_here(open_page, former):
-    at = open_page(former)
-    assert not at.exception and at.title[0].value == "Papers and code"
-
-
 def test_a_panel_runs_and_its_claims_are_checked(open_page, monkeypatch):
     monkeypatch.setitem(FIGURES, "fig1-a", SMALL)
     at = open_page("papers", papers_runs="as published")

@@ -17,7 +17,7 @@ from pptx import Presentation
 
 from dpcore.data import dataset_status
 from dpcore.privacy import PrivacyBudget, gaussian_mu
-from pages import controls
+from pages import sidebar
 from pages.explore import tradeoffs
 from pages.use import own_table, release
 from tests.pages.opening import texts, visit, wait_for_jobs
@@ -28,7 +28,7 @@ from tests.pages.use.test_own_table import brought, own_of, submit, upload
 def test_samples_per_site_end_at_all_rows(open_page):
     """Earlier the axis ended at 350 of 2,000 samples, below the result that Explore shows."""
     at = open_page("tradeoffs", dataset="mnist-small", repetitions="1")
-    selection = at.session_state[controls._SELECTION]
+    selection = at.session_state[sidebar._SELECTION]
     for name in ("mnist-small", "digits"):
         (sweep,) = tradeoffs.make_sweeps(selection, "people_per_site", tradeoffs._SAMPLES, (name,))
         most = dataset_status(name).n_samples // selection.spec.sites
@@ -41,7 +41,7 @@ def test_no_more_samples_are_offered_than_there_are(open_page, dataset):
     offered = at.sidebar.select_slider(key="people").options
     most = dataset_status(dataset).n_samples // at.slider(key="sites").value
     assert (
-        max(int(each.replace(",", "")) for each in offered if each != controls.ALL_SAMPLES) <= most
+        max(int(each.replace(",", "")) for each in offered if each != sidebar.ALL_SAMPLES) <= most
     )
 
 

@@ -15,7 +15,7 @@ from dpcore.experiments.pca import RunSpec, run_repetitions
 from dpcore.experiments.problem import local_problem
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
 from dpcore.teaching.stories import STORIES, EnergyDifference, Finding, judge
-from pages import cached, controls
+from pages import cached, sidebar
 from pages.learn import stories
 from tests.pages.opening import texts, visit
 
@@ -80,10 +80,10 @@ def test_a_guess_is_remembered_when_the_visitor_returns(open_page):
 def test_the_controls_of_a_story_select_its_specification(name, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
     spec = STORIES[name].spec(seed=3)
-    status = controls._status(spec.dataset)
-    values = controls.defaults(status) | stories._control_values(spec)
+    status = sidebar._status(spec.dataset)
+    values = sidebar.defaults(status) | stories._control_values(spec)
     del values["dataset"]
-    assert controls.select(status, values).spec == spec
+    assert sidebar.select(status, values).spec == spec
 
 
 @each_story

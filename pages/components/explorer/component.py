@@ -27,7 +27,7 @@ from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.cached import ExactPictures, Measured, encode
-from pages.controls import plain
+from pages.number_format import plain
 
 _KEY = "explorer"
 _EPSILONS = [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS]

@@ -56,13 +56,6 @@ def test_the_default_is_a_table_of_patients_and_sites_and_target_change_the_answ
     assert not at.exception and grid_of(at) != before and "Reach 60" in grid_of(at)
 
 
-def test_former_addresses_and_spellings_lead_here(open_page):
-    at = open_page("deck", dataset=PICTURES, decide_trust="holder")
-    assert not at.exception
-    assert at.selectbox(key="decide_data").value == PICTURES
-    assert at.selectbox(key="decide_trust").value == "holder"
-
-
 # ---- memo and slides
 
 SPEC = asked_spec(RunSpec(dataset=TABLE), Trusted.HOLDER, 569)

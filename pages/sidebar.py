@@ -7,7 +7,6 @@ session.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -32,9 +31,8 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.teaching.algorithm1 import FORMER_STEPS
-from pages import cached
-from pages.components import notices
+from pages import cached, links
+from pages.number_format import plain
 
 # The six controls of every analysis, in the order of the sidebar.
 MAIN = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
@@ -55,45 +53,9 @@ _LABELS = {
     "intermediate": "Directions R",
     "components": "Components K",
 }
-_GROUPS_OF_PANELS = {
-    "Captured energy against ε": "fig1-a",
-    "Captured energy against people": "fig1-d",
-    "Captured energy against number of sites": "fig1-g",
-    "Captured energy against directions each site sends": "fig1-j",
-    "Captured energy against δ": "fig2-synthetic",
-}
-
-
-def _figure_2012(title: str) -> str:
-    from dpcore.papers.nips2012 import FIGURES_2012
-
-    return next((name for name, each in FIGURES_2012.items() if each.title.endswith(title)), title)
-
-
-# Controls of earlier versions that a link may set: the present control, and its value for a value
-# of the former one. Later entries override earlier ones. Controls of views without a successor
-# (decks, studies, presenter mode, Eigen-images' ε list and sample) have no entry; such links open
-# the page that replaces theirs.
-FORMER_CONTROLS: dict[str, tuple[str, Callable[[str], str]]] = {
-    "step": ("step", lambda step: FORMER_STEPS.get(step.casefold(), step)),
-    "plan_target": ("decide_target", str),
-    "reproduce_group": ("papers_figure", lambda group: _GROUPS_OF_PANELS.get(group, group)),
-    # The value was "fig1-a: Synthetic".
-    **{
-        f"reproduce_panel_{number}": ("papers_figure", lambda panel: panel.partition(":")[0])
-        for number in range(len(_GROUPS_OF_PANELS))
-    },
-    "reproduce_2012_figure": ("papers_figure", _figure_2012),
-    # The value was "3, quick".
-    "reproduce_draws": ("papers_runs", lambda runs: runs.rpartition(", ")[2]),
-    "reproduce_2012_draws": ("papers_runs", str),
-    "reproduce_repaired": ("papers_repaired", str),
-}
 # Streamlit has no public name for the type of its containers.
 _Container = AbstractContextManager[object]
-_LONGEST_SENTENCE = 400
-_LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
-_SELECTION, _UNBOUND = "_selection", "_unbound"
+_SELECTION = "_selection"
 
 
 @dataclass(frozen=True)
@@ -108,124 +70,6 @@ class Selection:
     spec: RunSpec
     dataset: DatasetStatus
     notes: tuple[str, ...] = ()
-
-
-# ---- links
-
-
-def read_link() -> None:
-    """Read the address of a new session before any widget is drawn.
-
-    Streamlit drops bound values that it cannot use. The raw values are needed to report them and
-    to accept spellings of earlier versions.
-    """
-    if _LINK in st.session_state:
-        # Streamlit writes a value that it did not read from the address itself into the address
-        # when it is assigned to a widget that exists.
-        for name, value in st.session_state[_TRANSLATED].items():
-            if st.session_state.get(name) == value:
-                st.session_state[name] = value
-        st.session_state[_TRANSLATED] = {}
-        return
-    link = {name: st.query_params.get_all(name) for name in st.query_params}
-    if "protocols" in link:  # earlier versions had one list of protocols
-        first, *others = link.pop("protocols")
-        link |= {"algorithm": [first], "compare": others}
-        del st.query_params["protocols"]
-    for former, (name, translate) in FORMER_CONTROLS.items():
-        if former not in link:
-            continue
-        values = link.pop(former)
-        link[name] = [translate(value) for value in values]
-        if former != name:
-            del st.query_params[former]
-    infinite = {name for name in ALL if any(map(_is_infinite, link.get(name, ())))}
-    rejected = {
-        name: f"{name} must be finite, got {', '.join(link.pop(name))}" for name in infinite
-    }
-    for name in infinite:
-        del st.query_params[name]
-    st.session_state[_LINK] = link
-    st.session_state[_TRANSLATED] = {}
-    st.session_state[_REJECTED] = rejected
-    st.session_state[_UNBOUND] = infinite
-
-
-def report_rejected_values() -> None:
-    """Write one sentence for each value of the link that no control could take."""
-    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
-    rejected: dict[str, str] = st.session_state.get(_REJECTED, {})
-    for name, values in list(link.items()):
-        # Streamlit removes a bound parameter whose value it rejects from the address.
-        value = st.session_state.get(name)
-        is_dropped = name in st.session_state and name not in st.query_params
-        if is_dropped and ", ".join(values).casefold() not in _spellings(value):
-            rejected[name] = f"{name} cannot be {', '.join(values)}"
-        del link[name]
-    for name, sentence in list(rejected.items()):
-        plain_sentence = notices.escape_markdown(sentence, _LONGEST_SENTENCE)
-        st.warning(f"The link asks for an unknown value: {plain_sentence}. {_state_value(name)}")
-    st.session_state[_REJECTED] = {}
-
-
-def _spellings(value: Any) -> set[str]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return {str(value).casefold(), ", ".join(map(str, values)).casefold(), f"{value!r}".casefold()}
-
-
-def _state_value(name: str) -> str:
-    value = st.session_state.get(name)
-    if value is None:
-        return "The default is shown."
-    values = value if isinstance(value, list | tuple) else [value]
-    return f"The default {', '.join(map(str, values))} is shown."
-
-
-def accept_link(
-    name: str, options: Sequence[Any], label: Callable[[Any], str], several: bool
-) -> None:
-    """Set a control of options from the link, by value or by label, in any case.
-
-    Call it before the widget is drawn. Streamlit itself accepts labels only.
-    """
-    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
-    if name not in link:
-        return
-    written = link.pop(name)
-    found = [option for text in written if (option := _option(text, options, label)) is not None]
-    is_empty_list = several and not written
-    if len(found) < len(written) or not (found or is_empty_list):
-        offered = ", ".join(label(option) for option in options[:8])
-        texts = ", ".join(written)
-        st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
-    if found or is_empty_list:
-        st.session_state[name] = found if several else found[-1]
-        if is_empty_list or written != [label(each) for each in found]:
-            st.session_state[_TRANSLATED][name] = st.session_state[name]
-
-
-def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> Any:
-    for option in options:
-        if text.casefold() in (str(option).casefold(), label(option).casefold()):
-            return option
-        if isinstance(option, int | float) and _number(text) == option:
-            return option
-    return None
-
-
-def _is_infinite(text: str) -> bool:
-    number = _number(text)
-    return number is not None and not math.isfinite(number)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-# ---- the sidebar
 
 
 def draw_sidebar(names: Sequence[str]) -> None:
@@ -296,8 +140,8 @@ def _dataset(place: _Container | None) -> DatasetStatus:
     name = st.session_state.get("dataset", DEFAULTS["dataset"])
     if name not in statuses:
         st.session_state["dataset"] = name = DEFAULTS["dataset"]
+    links.accept_option("dataset", tuple(statuses), _dataset_label, several=False)
     if place is not None:
-        accept_link("dataset", tuple(statuses), _dataset_label, several=False)
         with place:
             name = st.selectbox(
                 "Data set",
@@ -327,19 +171,19 @@ def _draw(
 ) -> Any:
     """Draw one control, or return its value if the page does not show it."""
     usual = defaults(dataset)[name]
-    if place is None:
-        _accept_hidden(name, usual)
-        return st.session_state.get(name, usual)
     widget = _widget(name, dataset, values)
     if widget.options:
         label = widget.arguments["format_func"]
-        accept_link(name, widget.options, label, isinstance(usual, list))
+        links.accept_option(name, widget.options, label, isinstance(usual, list))
+    elif place is None:
+        low, high = widget.arguments["min_value"], widget.arguments["max_value"]
+        links.accept_number(name, low, high, type(low))
     _bring_into_range(name, widget, usual)
-    bound = {"bind": "query-params", "persist_state": "session"}
-    if name in st.session_state[_UNBOUND]:  # Streamlit raises OverflowError for these
-        bound = {}
+    if place is None:
+        return st.session_state.get(name, usual)
+    draw = getattr(st, widget.kind)
     with place:
-        return getattr(st, widget.kind)(key=name, **widget.arguments, **bound)
+        return draw(key=name, **widget.arguments, bind="query-params", persist_state="session")
 
 
 @dataclass(frozen=True)
@@ -448,23 +292,6 @@ def _copy_compact(name: str) -> None:
         _follow_dataset()
 
 
-def _accept_hidden(name: str, usual: Any) -> None:
-    """Take a control's value from the link although the page does not show the control."""
-    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
-    if name not in link:
-        return
-    if name in ("algorithm", "compare"):
-        accept_link(name, protocols(), _title, isinstance(usual, list))
-        return
-    declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else None
-    if declared is not None and (options := declared.steps or declared.offered or declared.choices):
-        accept_link(name, tuple(options), declared.label or plain_or_text, several=False)
-        return
-    value = _number(link.pop(name)[-1])
-    if value is not None:
-        st.session_state[name] = int(value) if float(value).is_integer() else value
-
-
 # ---- from values to a specification
 
 
@@ -522,17 +349,6 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
 def protocols() -> tuple[str, ...]:
     """Return the keys of the protocols that start from rows at sites."""
     return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
-
-
-def plain(number: float, digits: int = 12) -> str:
-    """Format a number to some significant digits, without exponent and trailing zeros."""
-    rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.10f}".rstrip("0").rstrip(".").replace("-", "−")
-
-
-def plain_or_text(value: Any) -> str:
-    """Format an option of a control."""
-    return plain(value) if isinstance(value, float) else str(value)
 
 
 def _title(key: str) -> str:

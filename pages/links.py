@@ -1,0 +1,129 @@
+"""Read values of controls from the address of a new session, and report those that do not fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.components import notices
+
+_LONGEST_SENTENCE = 400
+_LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
+
+
+def read_link(current: st.Page) -> None:
+    """Read the address of a new session before any widget is drawn.
+
+    Streamlit drops bound values that it cannot use; the raw values are needed to report them.
+    """
+    if _LINK in st.session_state:
+        # Streamlit writes a value that it did not read from the address itself into the address
+        # when it is assigned to a widget that exists.
+        for name, value in st.session_state[_TRANSLATED].items():
+            if st.session_state.get(name) == value:
+                st.session_state[name] = value
+        st.session_state[_TRANSLATED] = {}
+        return
+    link = {name: st.query_params.get_all(name) for name in st.query_params}
+    infinite = {name: link.pop(name) for name in tuple(link) if any(map(_is_infinite, link[name]))}
+    st.session_state[_LINK] = dict(link)
+    st.session_state[_TRANSLATED] = {}
+    st.session_state[_REJECTED] = {
+        name: f"{name} must be finite, got {', '.join(values)}" for name, values in infinite.items()
+    }
+    if infinite:
+        # Widgets of whole numbers raise OverflowError for these. They take their values from the
+        # address that the page was opened with, so it is opened again without them.
+        st.switch_page(current, query_params=link)
+
+
+def report_rejected_values() -> None:
+    """Write one sentence for each value of the link that no control could take."""
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    rejected: dict[str, str] = st.session_state.get(_REJECTED, {})
+    for name, values in list(link.items()):
+        # Streamlit removes a bound parameter whose value it rejects from the address.
+        value = st.session_state.get(name)
+        is_dropped = name in st.session_state and name not in st.query_params
+        if is_dropped and ", ".join(values).casefold() not in _spellings(value):
+            rejected[name] = f"{name} cannot be {', '.join(values)}"
+        del link[name]
+    for name, sentence in list(rejected.items()):
+        plain_sentence = notices.escape_markdown(sentence, _LONGEST_SENTENCE)
+        st.warning(f"The link asks for an unknown value: {plain_sentence}. {_state_value(name)}")
+    st.session_state[_REJECTED] = {}
+
+
+def accept_option(
+    name: str, options: Sequence[Any], label: Callable[[Any], str], several: bool
+) -> None:
+    """Set a control of options from the link, by value or by label, in any case.
+
+    Call it before the widget is drawn. Streamlit itself accepts labels only.
+    """
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    if name not in link:
+        return
+    written = link.pop(name)
+    found = [option for text in written if (option := _option(text, options, label)) is not None]
+    is_empty_list = several and not written
+    if len(found) < len(written) or not (found or is_empty_list):
+        offered = ", ".join(label(option) for option in options[:8])
+        texts = ", ".join(written)
+        st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
+    if found or is_empty_list:
+        st.session_state[name] = found if several else found[-1]
+        if is_empty_list or written != [label(option) for option in found]:
+            st.session_state[_TRANSLATED][name] = st.session_state[name]
+
+
+def accept_number(name: str, low: float, high: float, kind: type) -> None:
+    """Set a control of numbers that the page does not show from the link."""
+    link: dict[str, list[str]] = st.session_state.get(_LINK, {})
+    if name not in link:
+        return
+    text = link.pop(name)[-1]
+    number = _number(text)
+    if number is None or not low <= number <= high or kind(number) != number:
+        whole = "a whole number " if kind is int else ""
+        sentence = f"{name} must be {whole}from {low:,} to {high:,}, got {text}"
+        st.session_state[_REJECTED][name] = sentence
+    else:
+        st.session_state[name] = kind(number)
+
+
+def _spellings(value: Any) -> set[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return {str(value).casefold(), ", ".join(map(str, values)).casefold(), f"{value!r}".casefold()}
+
+
+def _state_value(name: str) -> str:
+    value = st.session_state.get(name)
+    if value is None:
+        return "The default is shown."
+    values = value if isinstance(value, list | tuple) else [value]
+    return f"The default {', '.join(map(str, values))} is shown."
+
+
+def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> Any:
+    for option in options:
+        if text.casefold() in (str(option).casefold(), label(option).casefold()):
+            return option
+        if isinstance(option, int | float) and _number(text) == option:
+            return option
+    return None
+
+
+def _is_infinite(text: str) -> bool:
+    number = _number(text)
+    return number is not None and not math.isfinite(number)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
