@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from dpcore.experiments.rebuilt_rows import INK, rebuild_rows_about
 from dpcore.experiments.summaries import bytes_in_words, percent
 from dpcore.figures.components import spectrum
 from dpcore.figures.images import matrix_png
+from dpcore.papers import algorithm1
 from dpcore.teaching.algorithm1 import (
     AT_AGGREGATOR,
     AT_SITE,
@@ -77,7 +81,7 @@ WORDS = {
         "the matrix",
     ),
     "noise": Words(
-        "The noise has σ = {sigma:.3g}, {noise_share} of the matrix.",
+        "The noise is {noise_share} as strong as the data: σ\u00a0=\u00a0{sigma:.3g}.",
         r"\hat A_s = A_s + E_s",
         "–",
         "σ, which is public",
@@ -150,6 +154,12 @@ _SIGNS = {
     "average": ("+", "→"),
     "components": ("→",),
 }
+# Source of Algorithm 1, and the numbers of the paper's steps that belong to a step of the page.
+_PAPER = inspect.getsource(algorithm1.dpdispca)
+_PAPER_STEPS = {
+    "moment": (2,), "noise": (3, 4), "truncation": (5, 6), "message": (7,), "average": (9,),
+    "components": (10, 11),
+}  # fmt: skip
 _STYLE = """<style>
 .walk { display: flex; align-items: center; gap: .6rem; }
 .walk figure { margin: 0; min-width: 0; flex: 0 1 13rem; }
@@ -196,14 +206,20 @@ def show(selection: Selection) -> None:
     found, pictures = _steps(spec, site), _pictures(spec, site)
     captured = {step.key: step.energy_ratio for step in found.steps}
     with finding:
-        st.title(
-            f"One noisy site captures {percent(captured['noise'])}, "
-            f"{spec.sites} sites together {percent(captured['components'])}"
-        )
+        st.title(say_finding(captured, spec.sites, is_denoised=spec.denoise != "none"))
         st.html(_STYLE + _film(dataset, pictures, found))
     key = _key_of_step(title)
     _show_step(key, spec, dataset, found, pictures, site)
-    notices.mark_not_private("Exact matrices, energies", "")
+    notices.mark_not_private("Matrices and percentages here", "are computed on raw data.")
+    with st.expander("Algorithm 1 in NumPy"):
+        st.code(_PAPER, language="python", wrap_lines=True)
+        st.download_button(
+            "Download",
+            Path(algorithm1.__file__).read_text(encoding="utf-8"),
+            "algorithm1.py",
+            "text/x-python",
+            on_click="ignore",
+        )
     with st.expander("Knowledge and guarantee"):
         _show_knowledge()
         released = cached.subspaces(spec)["dpdis"]
@@ -212,11 +228,27 @@ def show(selection: Selection) -> None:
     navigation.link_to_next("how_it_works")
 
 
-@cached.cached(3, megabytes=128)
 def _key_of_step(title: str) -> str:
     return next(key for key, text in STEP_TITLES.items() if text == title)
 
 
+def say_finding(captured: Mapping[str, float], n_sites: int, *, is_denoised: bool) -> str:
+    """Return what denoising and other sites change, each compared with the step before.
+
+    captured: Captured energy after each step.
+    """
+    noisy, denoised, together = (
+        percent(captured[key]) for key in ("noise", "denoising", "components")
+    )
+    who = "a site" if n_sites > 1 else "the site"
+    finding = f"Noise leaves {who} {noisy} of the energy"
+    if is_denoised:
+        verb = "lifts" if captured["denoising"] > captured["noise"] else "takes"
+        finding = f"Denoising {verb} {who} from {noisy} to {denoised}"
+    return f"{finding}, {n_sites} sites reach {together}" if n_sites > 1 else finding
+
+
+@cached.cached(3, megabytes=128)
 def _steps(spec: RunSpec, site: int) -> Walk:
     return walk(spec, cached.problem_of(spec.problem_key()), site)
 
@@ -328,6 +360,9 @@ def _show_step(
         st.subheader(f"{STEP_TITLES[key]} {_PLACES[place]}")
         st.markdown(_unbroken(texts.text.format(**_in_words(facts))))
         st.latex(texts.formula)
+        if lines := _lines_of(key):
+            st.caption("As published, in NumPy:")
+            st.code(lines, language="python", wrap_lines=True)
         if key == "moment" and found.centre is not None:
             st.caption("Before this step each site sent a noisy mean of its rows, covered by ε.")
     with figure, st.container(key="step_figure"):
@@ -345,12 +380,23 @@ def _show_step(
             st.code(f"{start}  … and {rest:,} more", language=None, wrap_lines=True)
 
 
+def _lines_of(key: str) -> str:
+    """Return the lines of Algorithm 1 that compute a step; empty if the paper has no such step."""
+    number, found = 0, []
+    for line in _PAPER.splitlines():
+        if starts := re.search(r"# (\d+)", line):
+            number = int(starts[1])
+        if number in _PAPER_STEPS.get(key, ()):
+            found.append(line.strip())
+    return "\n".join(found)
+
+
 def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     in_words: dict[str, Callable[[Any], str]] = {
         "bytes": bytes_in_words,
         "raw_bytes": bytes_in_words,
         "noise_share": lambda share: (
-            f"{share:.1f} times the size" if share >= 1 else f"{percent(share)} of the size"
+            f"{share:.1f} times" if share >= 1 else f"only {percent(share)}"
         ),
         "removed": percent,
         "captured": percent,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
 
+from dpcore.papers.algorithm1 import dpdispca
 from dpcore.teaching.algorithm1 import STEP_TITLES, STEPS
 from pages.learn.how_it_works import WORDS
 from tests.pages.opening import texts
@@ -35,6 +37,34 @@ def test_noise_loses_energy_and_denoising_regains_some(open_page):
     shares = [float(share) for share in re.findall(r"<br>([\d.]+)\u00a0%", bodies(at))]
     assert shares[0] == 100 and len(shares) == 6
     assert shares[1] > shares[3] > shares[2]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({}, ("Denoising lifts a site from ", " to ", ", 5 sites reach ")),
+        ({"denoise": "none"}, ("Noise leaves a site ", " of the energy, 5 sites reach ")),
+        ({"sites": "1"}, ("Denoising lifts the site from ", " to ")),
+    ],
+)
+def test_the_title_compares_equal_processing(open_page, query, words):
+    """One site without denoising was compared with five sites with denoising."""
+    at = open_page("how_it_works", **query)
+    shares = re.findall(r"<br>([\d.]+\u00a0%)", bodies(at))
+    noise, denoised, together = (shares[n].replace("\u00a0", " ") for n in (2, 3, 5))
+    expected = [noise, denoised, together] if "denoise" not in query else [noise, together]
+    parts = (part for pair in zip(words, expected, strict=False) for part in pair)
+    assert at.title[0].value == "".join(parts)
+
+
+def test_algorithm_1_is_shown_beside_its_step_and_can_be_saved(open_page):
+    at = open_page("how_it_works", step="Cut")
+    codes = [each.value for each in at.code]
+    source = inspect.getsource(dpdispca)
+    assert "np.linalg.svd(A_hat)" in codes[0]
+    assert all(line in source for line in codes[0].splitlines())
+    assert source.strip() in [code.strip() for code in codes]
+    assert [each.label for each in at.get("download_button")] == ["Download"]
 
 
 def test_numbers_of_the_steps_come_from_the_settings(open_page):
