@@ -21,18 +21,18 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.data.loading import CATALOG, entry_of
-from dpcore.experiments.assessments import AssessedRelease, assess_releases
-from dpcore.experiments.engine import one_blas_thread
-from dpcore.experiments.kept_moments import load_or_compute
-from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.engine.cache import OnceCache
+from dpcore.experiments.engine.fields import ProblemKey
+from dpcore.experiments.engine.spec import one_blas_thread
 from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, floor_of, run_repetitions
-from dpcore.experiments.problem import Problem, Problems, load_prepared
-from dpcore.experiments.rebuilt_rows import (
+from dpcore.experiments.pca.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
+from dpcore.experiments.pca.rebuilt_rows import (
     ExampleRows,
     rebuild_rows,
     select_example_rows,
 )
-from dpcore.experiments.spec import ProblemKey
+from dpcore.experiments.pca.stored_moments import load_or_compute
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS

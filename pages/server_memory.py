@@ -33,7 +33,7 @@ def start_dropping_unused() -> None:
 
 
 def _drop_repeatedly() -> None:
-    from dpcore.experiments.once_cache import drop_unused
+    from dpcore.experiments.engine.cache import drop_unused
 
     trim = _c_function("malloc_trim")
     while True:

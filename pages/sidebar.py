@@ -20,7 +20,8 @@ from dpcore.data.dataset import read_limits, written_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.knowledge import (
+from dpcore.experiments.engine.fields import GIVEN, SPLITS
+from dpcore.experiments.engine.knowledge import (
     FREQUENCIES,
     NO_KNOWLEDGE,
     Knowledge,
@@ -28,7 +29,6 @@ from dpcore.experiments.knowledge import (
     count_directions,
 )
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import GIVEN, SPLITS
 from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages import cached, links

@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.store import Store, cache_folder
+from dpcore.experiments.engine.sweep import Grid, SweepEvent, cost_of_sweeps, in_order, run_sweep
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.store import Store, cache_folder
-from dpcore.experiments.sweep import Grid, SweepEvent, cost_of_sweeps, in_order, run_sweep
 from pages import background, cached
 
 SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"

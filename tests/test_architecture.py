@@ -69,61 +69,19 @@ WALLS: dict[str, set[str]] = {
     "release": {"__init__", "command_line", "federated"},
     "federated": {"command_line"},
 }
-# The same within experiments: an engine that knows no family, families that import only PCA's,
-# and above them what asks questions of all families.
-ENGINE = {"engine", "once_cache", "store", "sweep"}
-# PCA, in the order of its imports; the other families use its specs, data side and keys.
-PCA = (
-    "knowledge",
-    "spec",
-    "charge_keys",
-    "problem",
-    "kept_moments",
-    "rebuilt_rows",
-    "draws",
-    "pca",
-    "assessments",
-)
-# Parts of the other families, in the order of their imports.
-CCA = ("cca_views", "cca_problem", "cca", "cca_evaluation", "cca_summaries")
-CENTRAL = ("central", "chain_traces")
-SAMPLE_SIZES = ("sample_bounds", "sample_sizes")
-CLASSIFICATION = (
-    "classification_problem",
-    "classification_spec",
-    "classification_stages",
-    "classification",
-    "budget_split",
-)
-FAMILIES = {*PCA, *CCA, *CENTRAL, *SAMPLE_SIZES, *CLASSIFICATION, "statistics"}
-
-
-def in_order(parts: tuple[str, ...], base: set[str]) -> dict[str, set[str]]:
-    """Allow each part to import the base and the parts before it."""
-    return {part: base | set(parts[:number]) for number, part in enumerate(parts)}
-
-
+# The same within experiments: an engine that knows no family, families that do not know each other
+# except for PCA, and above them what asks questions of all families.
+FAMILIES = {"pca", "central", "cca", "classification", "statistics"}
 EXPERIMENT_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
     "engine": set(),
-    "once_cache": set(),
-    "store": {"engine"},
-    "sweep": {"engine", "store"},
-    **in_order(PCA, ENGINE),
-    "summaries": ENGINE | set(PCA),
-    "export": ENGINE | set(PCA),
-    **in_order(CENTRAL, ENGINE | set(PCA)),
-    **in_order(SAMPLE_SIZES, ENGINE),
-    **in_order(CCA, ENGINE | {*PCA, "summaries", "export"}),
-    **in_order(CLASSIFICATION, ENGINE | {*PCA, "export"}),
-    "statistics": ENGINE | {*PCA, "export"},
-    "run_statistics": set(),
-    "ranking": ENGINE | set(PCA),
-    "equal_noise": ENGINE | set(PCA),
-    "message_bytes": ENGINE | set(PCA),
-    "targets": ENGINE | {*PCA, "ranking", "run_statistics", "summaries"},
-    "decision": ENGINE | FAMILIES | {"ranking", "run_statistics", "targets"},
-    "published_folder": ENGINE | FAMILIES | {"summaries"},
+    "pca": {"engine"},
+    "central": {"engine", "pca"},
+    "publish": {"engine", "pca"},
+    "cca": {"engine", "publish"},
+    "classification": {"engine", "publish"},
+    "statistics": {"engine", "publish"},
+    "decide": {"engine", *FAMILIES},
 }
 # Files whose folder says what they are.
 SAME_PART = {"ledger", "__init__", "page"}
@@ -139,7 +97,7 @@ LIGHT_ROOMS = (
     "dpcore.spectra",
     "dpcore.pca",
     "dpcore.release",
-    "dpcore.experiments.pca",
+    "dpcore.experiments.pca.runs",
     "dpcore.command_line",
 )
 
@@ -436,8 +394,8 @@ def every_module_says_what_it_is() -> Breaches:
 BREAKING = {
     "arrows_point_one_way": ("dpcore/privacy/x.py", "from dpcore.pca import Draw"),
     "families_do_not_know_each_other": (
-        "dpcore/experiments/cca.py",
-        "from dpcore.experiments.central import CentralSpec",
+        "dpcore/experiments/cca/runs.py",
+        "from dpcore.experiments.central.runs import CentralSpec",
     ),
     "walls_stand": ("dpcore/pca/x.py", "from dpcore.release import project"),
     "imports_are_absolute": ("dpcore/pca/x.py", "from . import site"),

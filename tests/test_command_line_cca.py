@@ -8,8 +8,8 @@ import pytest
 
 from dpcore.command_line import main
 from dpcore.experiments.cca import CcaSpec
-from dpcore.experiments.cca_views import SyntheticViews
-from dpcore.experiments.sweep import Sweep, collect
+from dpcore.experiments.cca.views import SyntheticViews
+from dpcore.experiments.engine.sweep import Sweep, collect
 
 SMALL = ["--repetitions", "2", "--noise", "isometric"]
 

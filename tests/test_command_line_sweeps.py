@@ -11,8 +11,8 @@ from dpcore.command_line import evidence_command, main
 from dpcore.command_line.sweep_command import parse_vary
 from dpcore.data import loading
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.sweep import Sweep, collect
 
 SWEEP = ["sweep", "--vary", "epsilon=0.5,2", "--repetitions", "2", "--protocol", "dpdis,local"]
 

@@ -32,12 +32,12 @@ RECORD = f"dp_pca_lab-{dpcore.__version__}.dist-info/RECORD"
 DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "pptx": "python-pptx"}
 # Extras, and the files that may import the libraries that only these extras install.
 BROUGHT_BY = {
-    "dashboard": ("dpcore/figures/", "dpcore/experiments/export.py", "pages/", "app.py"),
+    "dashboard": ("dpcore/figures/", "dpcore/experiments/publish/export.py", "pages/", "app.py"),
     "federated": ("dpcore/federated/",),
     "excel": ("dpcore/release/workbook.py",),
     "cluster": (
         "dpcore/cluster.py",
-        "dpcore/experiments/sweep.py",
+        "dpcore/experiments/engine/sweep.py",
         "dpcore/release/cluster_sums.py",
     ),
 }

@@ -17,12 +17,12 @@ from dpcore.audit_cases.attack import audit_cases, named_cases
 from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
-from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.engine import charges_of
+from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.spec import charges_of
+from dpcore.experiments.engine.store import Store
+from dpcore.experiments.engine.sweep import Sweep, collect, cost_of_spec
 from dpcore.experiments.pca import RunSpec, check_feasible, draw_subspaces, run
-from dpcore.experiments.problem import local_problem
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import Sweep, collect, cost_of_spec
+from dpcore.experiments.pca.problem import local_problem
 from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import look_of
 from dpcore.pca import DistributedPCA

@@ -31,9 +31,9 @@ from dpcore.command_line.sweep_command import add_best_command, add_cca_command
 from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.store import Store
 from dpcore.experiments.pca import check_feasible, run
-from dpcore.experiments.published_folder import PublishedGrid, publish
-from dpcore.experiments.store import Store
+from dpcore.experiments.publish.folder import PublishedGrid, publish
 from dpcore.privacy import BeyondCap
 from dpcore.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
 

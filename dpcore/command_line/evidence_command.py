@@ -24,7 +24,7 @@ from dpcore.command_line.options import (
     write_csv,
 )
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine.spec import Row
 from dpcore.papers.dpdispca import (
     FIGURES,
     ClaimVerdict,

@@ -22,11 +22,11 @@ from tqdm import tqdm
 from dpcore.data import dataset_status
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Finished, Row, group_by_key
+from dpcore.experiments.engine.fields import PUBLISHED_DELTA, VERSIONS, ReleaseSpec, version_fields
+from dpcore.experiments.engine.spec import Finished, Row, group_by_key
+from dpcore.experiments.engine.store import Store
+from dpcore.experiments.engine.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import PUBLISHED_DELTA, VERSIONS, ReleaseSpec, version_fields
-from dpcore.experiments.store import Store
-from dpcore.experiments.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
 from dpcore.params import USUAL_DELTA, kind_of, params
 from dpcore.pca.protocols.register import PROTOCOLS, protocol
 

@@ -31,8 +31,8 @@ from dpcore.command_line.options import (
 from dpcore.data.dataset import is_held
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca import CcaSpec
-from dpcore.experiments.cca_summaries import epsilon_reaching
-from dpcore.experiments.cca_views import (
+from dpcore.experiments.cca.summaries import epsilon_reaching
+from dpcore.experiments.cca.views import (
     COLUMN_HALVES,
     SYNTHETIC,
     CutViews,
@@ -40,15 +40,21 @@ from dpcore.experiments.cca_views import (
     ViewSource,
     cut_from_text,
 )
-from dpcore.experiments.engine import Row, group_by_key
+from dpcore.experiments.decide.ranking import (
+    Ranked,
+    rank_ways,
+    ranking_points,
+    reasons_left_out,
+    ways_for,
+)
+from dpcore.experiments.decide.run_statistics import chance_of_mean_above, count_hits, least_share
+from dpcore.experiments.decide.targets import Found, Recommendation, recommend
+from dpcore.experiments.engine.fields import VERSIONS
+from dpcore.experiments.engine.spec import Row, group_by_key
+from dpcore.experiments.engine.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
+from dpcore.experiments.engine.summaries import bytes_in_words
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
-from dpcore.experiments.ranking import Ranked, rank_ways, ranking_points, reasons_left_out, ways_for
-from dpcore.experiments.run_statistics import chance_of_mean_above, count_hits, least_share
-from dpcore.experiments.spec import VERSIONS
-from dpcore.experiments.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
-from dpcore.experiments.summaries import bytes_in_words
-from dpcore.experiments.sweep import Sweep
-from dpcore.experiments.targets import Found, Recommendation, recommend
 from dpcore.params import axes, kind_of
 
 STANDARD_OUTPUT = "-"

@@ -25,11 +25,11 @@ from typing import Any
 
 from dpcore.data import dataset_status
 from dpcore.errors import DataUnavailable, require_one_of
-from dpcore.experiments.engine import Finished, Row, Unit, group_by_key, units_of
+from dpcore.experiments.engine.spec import Finished, Row, Unit, group_by_key, units_of
+from dpcore.experiments.engine.store import Store
+from dpcore.experiments.engine.summaries import Curves, crossing, percent
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.store import Store
-from dpcore.experiments.summaries import Curves, crossing, percent
-from dpcore.experiments.sweep import Sweep
 
 # A curve has levelled off if the remaining change is below this share of the whole change.
 _LEVEL_PART = 0.1

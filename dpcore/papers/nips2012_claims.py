@@ -11,8 +11,8 @@ from statistics import fmean, stdev, variance
 
 from scipy.special import stdtrit
 
-from dpcore.experiments.engine import Row, group_by_key
-from dpcore.experiments.summaries import Difference, percent
+from dpcore.experiments.engine.spec import Row, group_by_key
+from dpcore.experiments.engine.summaries import Difference, percent
 from dpcore.papers.dpdispca import ClaimVerdict
 from dpcore.papers.nips2012_draws import PROTOCOLS
 

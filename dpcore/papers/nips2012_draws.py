@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcore.experiments.central import central_problem, count_chains, raw_second_moment, run_batch
-from dpcore.experiments.charge_keys import make_charge
-from dpcore.experiments.engine import PlannedSpec, Row
-from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.engine.cache import OnceCache
+from dpcore.experiments.engine.charge_keys import make_charge
+from dpcore.experiments.engine.spec import PlannedSpec, Row
 from dpcore.experiments.pca import PcaRow, RunSpec, check_feasible
-from dpcore.experiments.problem import Problem, local_problem
+from dpcore.experiments.pca.problem import Problem, local_problem
 
 # The paper scales rows to length 1 and does not say how. Its curves are reproduced with these
 # norms, which are close to the longest row, so they may have been read from the data. The

@@ -19,7 +19,7 @@ from scipy.special import ndtr, softmax
 from dpcore.arrays import BoolArray, FloatArray
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine.spec import Row
 from dpcore.mechanisms.noise import symmetric_gaussian_noise
 from dpcore.pca.protocols.protocol import HOLDER, gaussian_guarantee
 from dpcore.privacy import (

@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.data import load_dataset
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.problem import Problem, local_problem
+from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, site_message
 from dpcore.pca.aggregator import Inbox, add_up, leading_directions
 from dpcore.pca.messages import transmit

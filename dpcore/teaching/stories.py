@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
-from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.engine import Row
+from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.summaries import percent
 from dpcore.privacy import Accountant
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from dpcore.experiments.summaries import percent
+from dpcore.experiments.engine.summaries import percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
 from dpcore.privacy.label import Label, Sight

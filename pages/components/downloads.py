@@ -7,8 +7,8 @@ from functools import partial
 
 import streamlit as st
 
-from dpcore.experiments.engine import Row
-from dpcore.experiments.export import csv_of
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.publish.export import csv_of
 
 
 def offer_downloads(

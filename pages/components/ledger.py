@@ -13,10 +13,10 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.charge_keys import COMPONENTS, compute_charges, reads_rows_first
-from dpcore.experiments.engine import PlannedSpec, Row, charges_of
+from dpcore.experiments.engine.charge_keys import COMPONENTS, compute_charges, reads_rows_first
+from dpcore.experiments.engine.spec import PlannedSpec, Row, charges_of
+from dpcore.experiments.engine.summaries import counted
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.summaries import counted
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Accountant, BeyondCap, Cap, Charge

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus, load_dataset
 from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, truncate_text
-from dpcore.experiments.summaries import bytes_in_words
+from dpcore.experiments.engine.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
 from pages.components.browser_parts import redraw_on_theme_switch
 

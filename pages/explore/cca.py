@@ -15,22 +15,22 @@ from dpcore.data.pictures import VIEWS
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca import MOST_PAIRS, TITLES, CcaRow, CcaSpec
-from dpcore.experiments.cca_evaluation import (
+from dpcore.experiments.cca.evaluation import (
     FoundPairs,
     ProjectedPeople,
     exact_found,
     find_pairs,
     project_people,
 )
-from dpcore.experiments.cca_problem import CcaProblem, ViewsKey, build_cca_problem
-from dpcore.experiments.cca_summaries import (
+from dpcore.experiments.cca.problem import CcaProblem, ViewsKey, build_cca_problem
+from dpcore.experiments.cca.summaries import (
     cca_comparison,
     cca_headline,
     cca_recipe,
     epsilon_by_rows,
     half_in_words,
 )
-from dpcore.experiments.cca_views import (
+from dpcore.experiments.cca.views import (
     COLUMN_HALVES,
     SYNTHETIC,
     Cut,
@@ -38,9 +38,9 @@ from dpcore.experiments.cca_views import (
     SyntheticViews,
     ViewSource,
 )
-from dpcore.experiments.spec import GIVEN, same_fields
-from dpcore.experiments.summaries import mean_in_words
-from dpcore.experiments.sweep import Points, cost_of_sweeps
+from dpcore.experiments.engine.fields import GIVEN, same_fields
+from dpcore.experiments.engine.summaries import mean_in_words
+from dpcore.experiments.engine.sweep import Points, cost_of_sweeps
 from dpcore.figures.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.components import people_scatter
 from dpcore.figures.images import component_strip

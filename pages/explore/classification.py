@@ -14,7 +14,6 @@ import streamlit as st
 from dpcore.data import unit_of
 from dpcore.data.splits import Halves
 from dpcore.errors import ParameterError
-from dpcore.experiments.budget_split import best_split, specs_by_share
 from dpcore.experiments.classification import (
     ClassificationSpec,
     Outcome,
@@ -23,7 +22,8 @@ from dpcore.experiments.classification import (
     mistakes,
     run_pipeline,
 )
-from dpcore.experiments.classification_problem import (
+from dpcore.experiments.classification.budget_split import best_split, specs_by_share
+from dpcore.experiments.classification.problem import (
     LearningKey,
     LearningProblem,
     local_halves,
@@ -31,7 +31,7 @@ from dpcore.experiments.classification_problem import (
     people_steps,
     rows_of_classes,
 )
-from dpcore.experiments.classification_spec import (
+from dpcore.experiments.classification.spec import (
     EXACT,
     PIPELINES,
     PRIVATE,
@@ -39,16 +39,16 @@ from dpcore.experiments.classification_spec import (
     SUBSPACE,
     canonical,
 )
-from dpcore.experiments.classification_stages import (
+from dpcore.experiments.classification.stages import (
     CENTRING,
     promised_stages,
     total_guarantee,
     with_centring_share,
 )
-from dpcore.experiments.engine import Row
-from dpcore.experiments.spec import PUBLISHED
-from dpcore.experiments.summaries import mean_in_words, percent
-from dpcore.experiments.sweep import Points
+from dpcore.experiments.engine.fields import PUBLISHED
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.summaries import mean_in_words, percent
+from dpcore.experiments.engine.sweep import Points
 from dpcore.figures.classification import confusion_chart, error_curves, share_curve
 from dpcore.figures.images import component_strip, picture_strip
 from dpcore.params import EPSILONS, params

@@ -21,19 +21,25 @@ from dpcore.experiments.central import (
     central_spec,
     nearest_basis,
 )
-from dpcore.experiments.chain_traces import (
+from dpcore.experiments.central.chain_traces import (
     MAX_R_HAT,
     MIN_ESS,
     WatchedChains,
     running_diagnostics,
     watch,
 )
-from dpcore.experiments.engine import Row
-from dpcore.experiments.problem import Problem
-from dpcore.experiments.sample_sizes import DIMENSIONS, MECHANISMS, ComplexitySpec, bounds, growth
-from dpcore.experiments.spec import ProblemKey
-from dpcore.experiments.summaries import percent
-from dpcore.experiments.sweep import Points
+from dpcore.experiments.central.sample_sizes import (
+    DIMENSIONS,
+    MECHANISMS,
+    ComplexitySpec,
+    bounds,
+    growth,
+)
+from dpcore.experiments.engine.fields import ProblemKey
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.summaries import percent
+from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.pca.problem import Problem
 from dpcore.figures.central import energy_traces, people_needed, running_diagnostic, variant_dots
 from dpcore.figures.energy import energy_curves
 from dpcore.figures.images import component_strip

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data.loading import CATALOG
-from dpcore.experiments.export import recipe_of
+from dpcore.experiments.engine.summaries import bytes_in_words, percent
 from dpcore.experiments.pca import RunSpec, reference_bytes
-from dpcore.experiments.summaries import bytes_in_words, percent
+from dpcore.experiments.publish.export import recipe_of
 from dpcore.figures.components import released_variances, scree
 from dpcore.params import EPSILONS
 from dpcore.pca.assessment import Estimate, noise_edge

@@ -13,7 +13,8 @@ from dpcore.data import dataset_status, load_dataset, unit_of
 from dpcore.data.dataset import PEOPLE, RowUnit, limits_of
 from dpcore.data.loading import CATALOG
 from dpcore.experiments import statistics
-from dpcore.experiments.engine import Row, run_unit, units_of
+from dpcore.experiments.engine.spec import Row, run_unit, units_of
+from dpcore.experiments.engine.summaries import counted
 from dpcore.experiments.statistics import (
     HISTOGRAM,
     MEAN,
@@ -25,7 +26,6 @@ from dpcore.experiments.statistics import (
     statistic_recipe,
     usual_bounds,
 )
-from dpcore.experiments.summaries import counted
 from dpcore.figures.statistics import bounds_figure, error_law_figure, histogram_bars, people_figure
 from dpcore.params import params
 from dpcore.statistics import PrivateStatistic

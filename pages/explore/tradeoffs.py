@@ -16,13 +16,13 @@ from dpcore.data import DatasetStatus, dataset_status, unit_of
 from dpcore.data.dataset import RowUnit
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine import Row
-from dpcore.experiments.equal_noise import iso_energy_sweep
-from dpcore.experiments.message_bytes import RatePoint, rate_points, rate_sweeps
+from dpcore.experiments.engine.fields import as_published
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.summaries import Curves, bytes_in_words, crossing, percent
+from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import as_published
-from dpcore.experiments.summaries import Curves, bytes_in_words, crossing, percent
-from dpcore.experiments.sweep import Sweep
+from dpcore.experiments.pca.equal_noise import iso_energy_sweep
+from dpcore.experiments.pca.message_bytes import RatePoint, rate_points, rate_sweeps
 from dpcore.figures.energy import energy_panel
 from dpcore.figures.tradeoffs import energy_frontier, rows_needed, rows_needed_figure
 from dpcore.params import DELTAS, EPSILONS, LARGEST_COUNT, PEOPLE_PER_SITE, axes, params

@@ -17,7 +17,7 @@ import segno
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.summaries import bytes_in_words, counted, percent
+from dpcore.experiments.engine.summaries import bytes_in_words, counted, percent
 from dpcore.figures.images import ink_strip
 from dpcore.figures.messages import messages_curve
 from dpcore.figures.style import look_of

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.summaries import percent
+from dpcore.experiments.engine.summaries import percent
 from dpcore.privacy import (
     Guarantee,
     PrivacyBudget,

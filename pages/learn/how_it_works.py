@@ -15,10 +15,10 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.experiments.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE
+from dpcore.experiments.engine.summaries import bytes_in_words, percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.rebuilt_rows import INK, rebuild_rows_about
-from dpcore.experiments.summaries import bytes_in_words, percent
+from dpcore.experiments.pca.rebuilt_rows import INK, rebuild_rows_about
 from dpcore.figures.components import spectrum
 from dpcore.figures.images import matrix_png
 from dpcore.papers import algorithm1

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.summaries import percent
+from dpcore.experiments.engine.summaries import percent
 from dpcore.figures.privacy import accused_svg, beliefs, trade_off_plot, two_densities
 from dpcore.privacy import (
     ASSUMED,

@@ -17,7 +17,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.data.loading import CATALOG
-from dpcore.experiments.decision import (
+from dpcore.experiments.decide.decision import (
     NAMES,
     Option,
     TriedOption,
@@ -29,15 +29,20 @@ from dpcore.experiments.decision import (
     recommended,
     share_recognised,
 )
-from dpcore.experiments.engine import Row
+from dpcore.experiments.decide.ranking import Trusted
+from dpcore.experiments.decide.run_statistics import (
+    ENOUGH_RUNS,
+    FRESH_RUNS,
+    SEARCH_RUNS,
+    reaches_target,
+)
+from dpcore.experiments.decide.targets import Recommendation, SearchRound, recommend
+from dpcore.experiments.engine.fields import GIVEN
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.store import Store
+from dpcore.experiments.engine.summaries import bytes_in_words, percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.ranking import Trusted
-from dpcore.experiments.rebuilt_rows import INK, rebuild_rows, rebuild_rows_about
-from dpcore.experiments.run_statistics import ENOUGH_RUNS, FRESH_RUNS, SEARCH_RUNS, reaches_target
-from dpcore.experiments.spec import GIVEN
-from dpcore.experiments.store import Store
-from dpcore.experiments.summaries import bytes_in_words, percent
-from dpcore.experiments.targets import Recommendation, SearchRound, recommend
+from dpcore.experiments.pca.rebuilt_rows import INK, rebuild_rows, rebuild_rows_about
 from dpcore.figures.images import ink_strip, picture_strip
 from dpcore.figures.privacy import accused_svg
 from dpcore.figures.style import ink, look_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.experiments.summaries import counted, percent
+from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.figures.privacy import running_total
 from dpcore.params import DELTAS, EPSILONS
 from dpcore.privacy import (

@@ -15,9 +15,9 @@ import streamlit as st
 from dpcore.data import DatasetStatus, dataset_status
 from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.fields import GIVEN, VERSIONS
+from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.spec import GIVEN, VERSIONS
-from dpcore.experiments.summaries import counted, percent
 from dpcore.figures.components import loading_bars
 from dpcore.params import largest_delta
 from dpcore.pca.protocols.register import PROTOCOLS

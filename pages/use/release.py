@@ -18,7 +18,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.summaries import counted, percent
+from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
 from dpcore.figures.energy import energy_curves
 from dpcore.figures.images import component_strip

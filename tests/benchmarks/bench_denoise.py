@@ -37,10 +37,10 @@ from dpcore.data import Dataset, DatasetStatus, list_datasets
 from dpcore.data.dataset import HeldTable
 from dpcore.data.two_views import HALVES
 from dpcore.experiments.cca import CcaSpec
-from dpcore.experiments.cca_problem import local_cca_problem
-from dpcore.experiments.cca_views import CutViews
+from dpcore.experiments.cca.problem import local_cca_problem
+from dpcore.experiments.cca.views import CutViews
 from dpcore.experiments.pca import RunSpec, draw_subspaces, floor_of
-from dpcore.experiments.problem import Problem, local_problem
+from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.spectra import captured_energy
 from tests.benchmarks.bench_assessment import rows_of
 

@@ -32,7 +32,7 @@ from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
 from dpcore.experiments.pca import RunSpec, run, run_repetitions
-from dpcore.experiments.problem import Problem, load_prepared, local_problem, sites_of
+from dpcore.experiments.pca.problem import Problem, load_prepared, local_problem, sites_of
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.papers.dpdispca import paper_figure
 from dpcore.pca import Draw

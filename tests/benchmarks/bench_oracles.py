@@ -40,7 +40,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca import RunSpec, draw_subspaces
-from dpcore.experiments.problem import Problem, local_problem
+from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.pca import Draw
 from dpcore.spectra import COLUMNS, PublicBasis, Spectrum, denoising
 from dpcore.streams import Repetition

@@ -27,10 +27,9 @@ from scipy.stats import binom
 
 from dpcore.arrays import FloatArray
 from dpcore.data import list_datasets
-from dpcore.experiments import assessments
-from dpcore.experiments.assessments import AssessedRelease, assess_releases
-from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.problem import local_problem
+from dpcore.experiments.pca import RunSpec, assessments
+from dpcore.experiments.pca.assessments import AssessedRelease, assess_releases
+from dpcore.experiments.pca.problem import local_problem
 from dpcore.pca.assessment import Estimate
 from dpcore.spectra import SiteRows
 from dpcore.streams import Purpose, Repetition, stream

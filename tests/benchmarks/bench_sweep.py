@@ -23,10 +23,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from dpcore.experiments.engine import Unit, run_unit, units_of
+from dpcore.experiments.engine.spec import Unit, run_unit, units_of
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.problem import Problem, local_problem
-from dpcore.experiments.sweep import collect
+from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.papers.dpdispca import PaperFigure, paper_figure
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +110,7 @@ def workers(figure: PaperFigure) -> None:
 
 def _in_process(unit: Unit) -> tuple:
     # Imported there: what this script holds would be sent along, locks and all.
-    from dpcore.experiments.problem import local_problem as problems_there
+    from dpcore.experiments.pca.problem import local_problem as problems_there
 
     return run_unit(unit, problems_there)
 

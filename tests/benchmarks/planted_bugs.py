@@ -20,7 +20,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Longer than any of the guards takes on two idle cores.
 _PATIENCE_SECONDS = 900
-_AUDIT = "tests/experiments/test_audit_cases.py"
+_AUDIT = "tests/audit_cases/test_audit_cases.py"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,10 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/privacy/charges.py",
         "return self.dataset, self.key",
         'return "", self.key',
-        ("tests/experiments/test_spending.py", "tests/experiments/test_charge_keys.py"),
+        (
+            "tests/experiments/pca/test_charges_of_runs.py",
+            "tests/experiments/engine/test_charge_keys.py",
+        ),
     ),
     PlantedBug(
         "explore-forgets-to-charge",
@@ -136,7 +139,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/protocol.py",
         "    Assumption.ROW_OF_ONE_PERSON,\n",
         "",
-        ("tests/experiments/test_assumptions.py",),
+        ("tests/audit_cases/test_assumptions.py",),
     ),
     PlantedBug(
         "an-exact-attribute",
@@ -208,7 +211,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/ppca.py",
         "_CHAIN_ASSUMPTIONS = (Assumption.EXACT_DRAWS, Assumption.VERDICT_WITH_HOLDER)",
         "_CHAIN_ASSUMPTIONS = (Assumption.EXACT_DRAWS,)",
-        ("tests/experiments/test_assumptions.py", "tests/pca"),
+        ("tests/audit_cases/test_assumptions.py", "tests/pca"),
     ),
     PlantedBug(
         "nominal-bounds-prove",
@@ -370,7 +373,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/privacy/cap.py",
         "return self.share(spent) <= _ROUNDING and",
         "return self.share(spent) <= 2 and",
-        ("tests/privacy/test_filter.py", "tests/experiments/test_spending.py"),
+        ("tests/privacy/test_filter.py", "tests/experiments/pca/test_charges_of_runs.py"),
     ),
     PlantedBug(
         "pure-releases-enter-too-cheap",
@@ -383,10 +386,10 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "statistics-share-a-stream",
         "each column has noise of its own",
-        "dpcore/experiments/statistics.py",
+        "dpcore/experiments/statistics/runs.py",
         "        spec.column,\n",
         "",
-        ("tests/experiments/test_statistic_runs.py",),
+        ("tests/experiments/statistics/test_statistic_runs.py",),
     ),
     PlantedBug(
         "honest-sites-out-of-the-key",
@@ -394,15 +397,15 @@ BUGS: tuple[PlantedBug, ...] = (
         "dpcore/pca/protocols/cape.py",
         '(*GAUSSIAN, "masks", "honest_sites")',
         '(*GAUSSIAN, "masks")',
-        ("tests/experiments/test_charge_keys.py",),
+        ("tests/experiments/engine/test_charge_keys.py",),
     ),
     PlantedBug(
         "interrupts-cross-visitors",
         "only results and ordinary errors cross visitors",
-        "dpcore/experiments/once_cache.py",
+        "dpcore/experiments/engine/cache.py",
         "if isinstance(error, Exception) and not isinstance(error, MemoryError):",
         "if isinstance(error, BaseException):",
-        ("tests/experiments/test_once_cache.py",),
+        ("tests/experiments/engine/test_cache.py",),
     ),
     PlantedBug(
         "links-come-alive",

@@ -20,14 +20,14 @@ import numpy as np
 import dpcore
 from dpcore.data import load_dataset
 from dpcore.experiments.cca import CcaSpec
-from dpcore.experiments.cca_views import SyntheticViews
+from dpcore.experiments.cca.views import SyntheticViews
 from dpcore.experiments.central import VARIANTS, central_spec
+from dpcore.experiments.central.sample_sizes import ComplexitySpec
 from dpcore.experiments.classification import ClassificationSpec
-from dpcore.experiments.engine import Row, Spec
+from dpcore.experiments.engine.spec import Row, Spec
+from dpcore.experiments.engine.sweep import Points, collect
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.sample_sizes import ComplexitySpec
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
-from dpcore.experiments.sweep import Points, collect
 from dpcore.papers.nips2012_draws import DrawsSpec
 
 EVERY = ("dpdis", "full", "local", "pooled", "cape", "securesum", "sequential", "wishart")

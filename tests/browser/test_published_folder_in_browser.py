@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from dpcore.experiments.published_folder import PublishedGrid, publish
+from dpcore.experiments.publish.folder import PublishedGrid, publish
 
 
 @pytest.fixture(scope="module")

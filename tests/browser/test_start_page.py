@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dpcore.experiments.summaries import percent
+from dpcore.experiments.engine.summaries import percent
 from tests.browser.conftest import ROOT, pages_of, settle
 from tests.browser.first_screen import LARGEST_SHIFT
 

@@ -15,7 +15,7 @@ def test_it_opens_with_the_captured_correlation(open_page):
 
 @pytest.mark.parametrize("data", ["synthetic", "digits", "mnist-small", "breast-cancer"])
 def test_every_kind_of_views_runs(open_page, data):
-    from dpcore.experiments.cca_views import SYNTHETIC
+    from dpcore.experiments.cca.views import SYNTHETIC
 
     at = open_page("cca", cca_data=SYNTHETIC if data == "synthetic" else data, repetitions="1")
     assert not at.exception and not at.error

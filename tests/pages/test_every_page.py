@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from dpcore.experiments.charge_keys import compute_charges
-from dpcore.experiments.spec import IMPROVED
+from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.fields import IMPROVED
 from pages import cached, sidebar
 from pages.navigation import ENTRIES
 from tests.pages.opening import texts, visit

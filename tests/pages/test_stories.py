@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.experiments.pca import RunSpec, run_repetitions
-from dpcore.experiments.problem import local_problem
+from dpcore.experiments.pca.problem import local_problem
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_sigma
 from dpcore.teaching.stories import STORIES, EnergyDifference, Finding, judge
 from pages import cached, sidebar

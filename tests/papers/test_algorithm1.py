@@ -11,7 +11,7 @@ import pytest
 
 from dpcore.data import Prepared
 from dpcore.experiments.pca import RunSpec, run
-from dpcore.experiments.problem import load_prepared, sites_of
+from dpcore.experiments.pca.problem import load_prepared, sites_of
 from dpcore.mechanisms.noise import symmetric_gaussian_noise
 from dpcore.papers.algorithm1 import dpdispca
 from dpcore.spectra import captured_energy

@@ -11,14 +11,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from dpcore.errors import ParameterError
-from dpcore.experiments.sample_bounds import (
+from dpcore.experiments.central.sample_bounds import (
     gapped_spectrum,
     lower_bound_least_correlation,
     modsulq_necessary_shape,
     ppca_sufficient_samples,
     pure_dp_necessary_samples,
 )
-from dpcore.experiments.sample_sizes import measured_sample_size
+from dpcore.experiments.central.sample_sizes import measured_sample_size
 from dpcore.mechanisms import sample_vector_bingham
 
 

@@ -15,7 +15,7 @@ from dpcore.data.dataset import HeldTable
 from dpcore.data.splits import load_halves
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.problem import sites_of
+from dpcore.experiments.pca.problem import sites_of
 from dpcore.release import Column, Dictionary, Reading, simulation, uploads
 from dpcore.release.simulation import simulation_data
 from dpcore.release.uploads import read_upload

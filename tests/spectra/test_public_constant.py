@@ -10,7 +10,7 @@ import pytest
 from dpcore.data.loading import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, floor_of, random_ratio, run
-from dpcore.experiments.problem import local_problem
+from dpcore.experiments.pca.problem import local_problem
 from dpcore.spectra import public_components, public_kernel
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus, dataset_status
+from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.rebuilt_rows import INK
-from dpcore.experiments.summaries import counted, percent
+from dpcore.experiments.pca.rebuilt_rows import INK
 from dpcore.figures.style import look_of
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS

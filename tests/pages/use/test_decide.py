@@ -13,11 +13,11 @@ from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
 from dpcore.data import dataset_status
-from dpcore.experiments.decision import Option, asked_spec, decide
+from dpcore.experiments.decide.decision import Option, asked_spec, decide
+from dpcore.experiments.decide.ranking import Trusted
+from dpcore.experiments.decide.run_statistics import ENOUGH_RUNS
+from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.ranking import Trusted
-from dpcore.experiments.run_statistics import ENOUGH_RUNS
-from dpcore.experiments.summaries import percent
 from pages.components.brief import Brief, make_presentation, render_memo, slides_of
 from pages.use.decide import Question, answer_of, brief_of, reason_of
 from tests.pages.opening import texts, wait_for_jobs
@@ -129,7 +129,7 @@ def test_the_memo_marks_no_option_if_none_reaches_the_target(options):
 
 
 def test_all_options_lists_the_smallest_epsilon_of_each_algorithm(open_page, monkeypatch):
-    from dpcore.experiments import ranking
+    from dpcore.experiments.decide import ranking
 
     few = {key: ranking.PROTOCOLS[key] for key in ("dpdis", "securesum", "pooled")}
     monkeypatch.setattr(ranking, "PROTOCOLS", few)

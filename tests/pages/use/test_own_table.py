@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from dpcore.data.dataset import held_name
-from dpcore.experiments.once_cache import OnceCache
+from dpcore.experiments.engine.cache import OnceCache
 from dpcore.release.common_limits import find_common_limits
 from pages.use import own_table
 from tests.pages.opening import texts, visit

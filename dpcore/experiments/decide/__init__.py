@@ -1,0 +1,1 @@
+"""Ranking of configurations, search for the smallest epsilon, and decisions."""

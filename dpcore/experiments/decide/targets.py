@@ -1,0 +1,317 @@
+"""Search for the smallest epsilon that reaches a target, over every private way.
+
+Of several ways at the smallest epsilon, the search returns the one that trusts least, and then the
+one that sends fewest bytes. A way reaches the target if at least nine of ten runs do, first in the
+runs of the search and then in ten fresh runs, as in `dpcore.experiments.decide.decision`. All ways
+are tried at the same values. A way that fails at a value is not tried at smaller ones, since
+captured energy grows with epsilon at the same draws of the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from typing import Unpack
+
+from dpcore.data import dataset_status
+from dpcore.errors import ParameterError
+from dpcore.experiments.decide.ranking import (
+    FEW_DRAWS,
+    Ranked,
+    Trusted,
+    Way,
+    cost_key,
+    rank_ways,
+    ways_for,
+)
+from dpcore.experiments.decide.run_statistics import FRESH_RUNS, count_hits, reaches_target
+from dpcore.experiments.engine.spec import Row
+from dpcore.experiments.engine.summaries import counted, percent
+from dpcore.experiments.engine.sweep import (
+    Cell,
+    Grid,
+    Points,
+    RunOptions,
+    Sweep,
+    SweepResult,
+    collect,
+)
+from dpcore.experiments.pca import RunSpec
+from dpcore.params import EPSILONS
+
+# A way whose first draws are this far below the target on average is not drawn again: draws of one
+# setting differ by a few hundredths.
+_LARGEST_GAP = 0.1
+
+
+class Stopped(Exception):
+    """Signal that the caller no longer needs the answer."""
+
+
+def collect_all(grid: Grid, should_stop: Callable[[], bool], options: RunOptions) -> SweepResult:
+    """Return all rows of a grid.
+
+    Raises `Stopped` if `should_stop` ended the sweep.
+    """
+    result = collect(grid, should_stop=should_stop, **options)
+    if should_stop():
+        raise Stopped
+    return result
+
+
+@dataclass(frozen=True)
+class SearchRound:
+    """Ways that were run at one epsilon."""
+
+    value: float
+    ranked: tuple[Ranked, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows of all ways."""
+        return tuple(row for each in self.ranked for row in each.rows)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A way that reaches the target, with the smallest epsilon at which it does.
+
+    spec: Spec of the way at this epsilon.
+    ranked: Draws of the search.
+    fresh: Rows of the fresh runs, with noise that the search has not used.
+    """
+
+    value: float
+    spec: RunSpec
+    ranked: Ranked
+    fresh: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Answer of a search.
+
+    base: Settings that are the same for all ways.
+    best, runner_up: The cheapest way, and the cheapest of the others; None if no way reaches the
+        target.
+    without_trust: The cheapest way that needs no other party trusted.
+    most: Round of the way that comes closest to the target, or exceeds it most.
+    skipped: Settings that could not be run, with reasons.
+    """
+
+    base: RunSpec
+    target: float
+    best: Found | None
+    runner_up: Found | None
+    without_trust: Found | None
+    most: SearchRound
+    skipped: tuple[Row, ...]
+
+    @property
+    def fresh(self) -> tuple[Row, ...]:
+        """Rows of the fresh runs of the best way."""
+        return () if self.best is None else self.best.fresh
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows that no `SearchRound` contains."""
+        found = (self.best, self.runner_up, self.without_trust)
+        return tuple(row for each in found if each is not None for row in each.fresh)
+
+    @property
+    def sentence(self) -> str:
+        """Answer as a sentence."""
+        question = f"{percent(self.target)} of the optimum"
+        setting = f"Setting: {_describe_base(self.base)}."
+        if self.best is None:
+            (most,) = self.most.ranked
+            return (
+                f"{question} is out of reach: the most is {percent(most.mean)}, "
+                f"with {most.way.label} at ε = {self.most.value:.3g}. {setting}"
+            )
+        hits = count_hits([row["energy_ratio"] for row in self.fresh], self.target)
+        second = ""
+        if self.runner_up is not None:
+            other = self.runner_up
+            second = f" Next is {other.ranked.way.label} at ε = {other.value:.3g}."
+        return (
+            f"{question} takes ε = {self.best.value:.3g} with {self.best.ranked.way.label}: "
+            f"{hits} of {len(self.fresh)} fresh runs reach it.{second} {setting}"
+        )
+
+
+def _describe_base(spec: RunSpec) -> str:
+    status = dataset_status(spec.dataset)
+    rows = status.n_samples if spec.samples is None else spec.samples
+    sites = f"{counted(spec.sites, 'site')} of {status.unit.of(rows // spec.sites)}"
+    return f"{sites}, δ = {spec.delta:g}"
+
+
+def recommend(
+    base: RunSpec,
+    target: float,
+    *,
+    protocols: Collection[str] | None = None,
+    values: Sequence[float] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **options: Unpack[RunOptions],
+) -> Iterator[SearchRound | Recommendation]:
+    """Find the way that reaches a target with the smallest epsilon, and the runner-up.
+
+    base: Settings that are the same for all ways. Its repetitions are the draws of each way in the
+        search; its protocols, preparation, knowledge and calibration are replaced.
+    target: Share of the optimum, in (0, 1).
+    protocols: Protocols that may be recommended; all by default.
+    values: Epsilons to try, in any order; by default the steps of the controls.
+    should_stop: Ends the search without an answer.
+    **options: Passed on to `run_sweep`.
+    Yields `SearchRound`: After each epsilon that was tried.
+    Yields `Recommendation`: Last, unless stopped.
+    Raises `ParameterError` if the target is out of range, no protocol remains, or no epsilon can
+        run.
+    """
+    if not 0 < target < 1:
+        raise ParameterError("target", "between 0 and 1", target)
+    ways = ways_for(base.dataset, protocols)
+    if not ways:
+        raise ParameterError("protocol", "one that has noise of its own", protocols)
+    search = _Search(base, target, tuple(sorted(values or EPSILONS)), should_stop, options)
+    try:
+        yield from search.run(ways)
+    except Stopped:
+        return
+
+
+@dataclass(frozen=True)
+class _Search:
+    """State of a search: the draws of each way at each epsilon, None for one that cannot run."""
+
+    base: RunSpec
+    target: float
+    epsilons: tuple[float, ...]
+    should_stop: Callable[[], bool]
+    options: RunOptions
+    results: dict[tuple[float, Way], Ranked | None] = dataclass_field(default_factory=dict)
+    skipped: list[Row] = dataclass_field(default_factory=list)
+
+    def run(self, ways: Sequence[Way]) -> Generator[SearchRound | Recommendation, None, None]:
+        best = yield from self.confirm(ways, self.epsilons[0])
+        runner_up = without_trust = None
+        if best is not None:
+            others = [way for way in ways if way != best.ranked.way]
+            runner_up = yield from self.confirm(others, best.value)
+            without_trust = yield from self.find_without_trust(ways, (best, runner_up))
+        elif not any(self.results.values()):
+            reason = self.skipped[0]["skipped"] if self.skipped else None
+            raise ParameterError("epsilon", "possible to run", reason)
+        yield Recommendation(
+            self.base, self.target, best, runner_up, without_trust, self.find_most(),
+            tuple(self.skipped),
+        )  # fmt: skip
+
+    def find_without_trust(
+        self, ways: Sequence[Way], found: tuple[Found | None, ...]
+    ) -> Generator[SearchRound, None, Found | None]:
+        """Find the cheapest way that needs no other party trusted, often one of `found`."""
+        for each in found:
+            if each is not None and each.ranked.trusted is Trusted.NOBODY:
+                return each
+        own = [way for way in ways if Ranked(way, ()).trusted is Trusted.NOBODY]
+        start = next(each.value for each in found if each is not None)
+        return (yield from self.confirm(own, start))
+
+    def confirm(
+        self, ways: Sequence[Way], lowest: float
+    ) -> Generator[SearchRound, None, Found | None]:
+        """Find the cheapest way, from an epsilon on, that reaches the target in fresh runs too.
+
+        A search returns the luckiest of many draws. A way that fails in its fresh runs is replaced
+        by the next way at the same epsilon, or at the next one.
+        """
+        start: float | None = lowest
+        while start is not None:
+            candidates = yield from self.find_cheapest(ways, lowest=start)
+            for each in candidates:
+                fresh = self.run_fresh(each.spec)
+                if reaches_target([row["energy_ratio"] for row in fresh], self.target):
+                    return replace(each, fresh=fresh)
+            start = self.next_epsilon(candidates[0].value) if candidates else None
+        return None
+
+    def next_epsilon(self, value: float) -> float | None:
+        larger = self.epsilons[self.epsilons.index(value) + 1 :]
+        return larger[0] if larger else None
+
+    def find_cheapest(
+        self, ways: Sequence[Way], *, lowest: float
+    ) -> Generator[SearchRound, None, list[Found]]:
+        """Find the ways that reach the target at the smallest epsilon, cheapest first."""
+        low = self.epsilons.index(lowest) - 1
+        high, reaching = len(self.epsilons), list[Ranked]()
+        while ways and high - low > 1:
+            middle = (low + high) // 2
+            yield from self.try_ways(self.epsilons[middle], ways)
+            here = {way: self.results[self.epsilons[middle], way] for way in ways}
+            reached = [
+                each
+                for each in here.values()
+                if each is not None and reaches_target(each.energies, self.target)
+            ]
+            if not reached:
+                low = middle
+                continue
+            high, reaching = middle, reached
+            # A way that cannot run here may run at another epsilon.
+            ways = [way for way, each in here.items() if each is None or each in reached]
+        return [
+            Found(self.epsilons[high], self.make_spec(each.way, self.epsilons[high]), each)
+            for each in sorted(reaching, key=cost_key)
+        ]
+
+    def try_ways(self, value: float, ways: Sequence[Way]) -> Generator[SearchRound, None, None]:
+        """Run the ways that have not been run at this epsilon."""
+        specs: dict[Way, RunSpec] = {}
+        for way in ways:
+            if (value, way) not in self.results:
+                self.results[value, way] = None
+                cell = self.make_cell(way, value)
+                if cell.spec is None:
+                    self.skipped.append({"way": way.label, **cell.as_row()})
+                else:
+                    specs[way] = cell.spec
+        few = min(FEW_DRAWS, self.base.repetitions)
+        first = self.rank(replace(spec, repetitions=few) for spec in specs.values())
+        close = [each.way for each in first if each.mean >= self.target - _LARGEST_GAP]
+        found = [*(each for each in first if each.way not in close)]
+        found += self.rank(specs[way] for way in close)
+        self.results.update({(value, each.way): each for each in found})
+        if found:
+            yield SearchRound(value, tuple(found))
+
+    def rank(self, specs: Iterable[RunSpec]) -> tuple[Ranked, ...]:
+        return rank_ways(self.run_specs(tuple(specs)))
+
+    def run_specs(self, specs: tuple[RunSpec, ...]) -> tuple[Row, ...]:
+        result = collect_all(Points(specs), self.should_stop, self.options)
+        self.skipped.extend(result.skipped)
+        return result.rows
+
+    def run_fresh(self, spec: RunSpec) -> tuple[Row, ...]:
+        """Run a spec with noise that the search has not used."""
+        used = self.base.repetitions
+        rows = self.run_specs((replace(spec, repetitions=used + FRESH_RUNS),))
+        return tuple(row for row in rows if row["repetition"] >= used)
+
+    def make_cell(self, way: Way, value: float) -> Cell:
+        (cell,) = Sweep(way.spec(self.base), (("epsilon", (value,)),)).cells()
+        return cell
+
+    def make_spec(self, way: Way, value: float) -> RunSpec:
+        return replace(way.spec(self.base), epsilon=value)
+
+    def find_most(self) -> SearchRound:
+        """Return the way and the epsilon with the largest captured energy."""
+        runs = [(each.mean, value, each) for (value, _), each in self.results.items() if each]
+        _, value, each = max(runs, key=lambda run: run[:2])
+        return SearchRound(value, (each,))

@@ -1,0 +1,1 @@
+"""Engine of all families: specs, sweeps, the store of finished rows, caches and charges."""

@@ -1,0 +1,61 @@
+"""Subspaces that protocols release from one draw of the noise on a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dpcore.arrays import executor
+from dpcore.experiments.pca.problem import Problem
+from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca.draw import THREADED_FROM_FEATURES
+from dpcore.pca.protocols.protocol import Protocol
+from dpcore.pca.site import SiteAtWork
+from dpcore.streams import Repetition
+
+
+def draw_releases(
+    protocols: Sequence[Protocol],
+    settings: Sequence[ReleaseSettings],
+    problem: Problem,
+    repetition: Repetition,
+    *,
+    threads: int | None = None,
+    checkpoint: Callable[[], None] = lambda: None,
+    each_site: Callable[[SiteAtWork], None] = lambda _: None,
+) -> list[dict[str, Subspace]]:
+    """Return the subspaces of several protocols and settings on one draw of the noise.
+
+    Sharing the draw changes no digit of any subspace.
+
+    settings: Equal except for K, R, truncation, encoding and denoising.
+    threads: Sites, and protocols, computed in parallel; one per processor by default.
+    checkpoint: Called before each site and each block of pooled rows; an exception that it raises
+        ends the draw.
+    each_site: Called after each site is finished, by the thread that computed it.
+    Returns: One mapping of protocol keys to subspaces per element of `settings`.
+    """
+    draws = Draw(
+        problem.moments,
+        settings[0],
+        repetition,
+        proxies=any(each.wants_proxies for each in protocols),
+        average=any(each.wants_average for each in protocols),
+        threads=threads,
+        checkpoint=checkpoint,
+        watch=each_site,
+    ).draws_with(settings)
+    if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
+        found: list[dict[str, Subspace]] = [{} for _ in draws]
+        for draw, subspaces in zip(draws, found, strict=True):
+            for each in protocols:
+                subspaces[each.key] = problem.lift(each.release(draw))
+        return found
+    # One thread per protocol: most protocols wait for the sites, and the others run meanwhile.
+    with executor(len(protocols)) as pool:
+        pending = [
+            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
+        ]
+        return [
+            {key: problem.lift(future.result()) for key, future in futures.items()}
+            for futures in pending
+        ]

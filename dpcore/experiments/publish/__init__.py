@@ -1,0 +1,1 @@
+"""Scripts, notebooks and web pages that show or repeat rows outside of the dashboard."""
