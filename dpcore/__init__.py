@@ -7,7 +7,7 @@ Each row is one person, neighbours differ in one row (replace-one), and each res
 >>> import dpcore
 >>> X = dpcore.prepare(dpcore.load_dataset("digits"), mode="bounded").X
 >>> pca = dpcore.DistributedPCA(10, epsilon=1.0, delta=0.01).fit(X, sites=[0, 1, 2] * 599)
->>> pca.components_.shape, pca.guarantee_.keeps_asked
+>>> pca.components_.shape, pca.guarantee_.keeps_requested
 ((10, 64), True)
 """
 

@@ -69,8 +69,8 @@ def test_parameters_have_one_name_and_one_default(kind):
 def test_a_default_keeps_its_promise_and_says_how_much_noise_that_took(kind):
     model = fitted(kind)
     assert isinstance(model.guarantee_, Guarantee)
-    assert model.guarantee_.asked == PrivacyBudget(1.0, model.get_params().get("delta", 0.0))
-    assert model.guarantee_.keeps_asked and model.guarantee_.is_private
+    assert model.guarantee_.requested == PrivacyBudget(1.0, model.get_params().get("delta", 0.0))
+    assert model.guarantee_.keeps_requested and model.guarantee_.is_private
     # A delta is a parameter where the promise has one, and nowhere else.
     assert (model.guarantee_.delta > 0) == ("delta" in model.get_params())
     assert isinstance(model.noise_scale_, np.ndarray)
@@ -97,7 +97,7 @@ def test_sites_that_add_noise_each_have_a_scale(protocol):
 def test_long_rows_are_clipped_or_refused(kind):
     long = ROWS.copy()
     long[7] *= 1e6
-    assert fitted(kind, long).guarantee_.keeps_asked
+    assert fitted(kind, long).guarantee_.keeps_requested
     with pytest.raises(ParameterError, match=r"^X must be .* row_norm_bound=.*, got '1 longer"):
         fitted(kind, long, on_long_rows="refuse")
     with pytest.raises(ParameterError, match="on_long_rows must be one of clip, refuse"):
@@ -122,7 +122,7 @@ def test_what_is_not_refused_is_what_would_have_been_released(kind):
 )
 def test_what_was_published_is_asked_for_by_name(kind):
     published = fitted(kind, epsilon=10.0, calibration="published")
-    assert not published.guarantee_.keeps_asked
+    assert not published.guarantee_.keeps_requested
 
 
 @pytest.mark.parametrize("release", [private_mean, private_variance, private_histogram])
@@ -135,5 +135,5 @@ def test_statistics_use_the_same_words(release):
     public = {"edges": [-1, 0, 1]} if release is private_histogram else {"bounds": (-1, 1)}
     for values, shape in ((ROWS[:, 0], ()), (ROWS, (5,))):
         found = release(values, epsilon=1.0, rng=np.random.default_rng(0), **public)
-        assert found.guarantee.keeps_asked
+        assert found.guarantee.keeps_requested
         assert np.shape(found.noise_scale) == shape and np.all(found.noise_scale > 0)

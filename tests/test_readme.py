@@ -18,7 +18,7 @@ def test_the_python_example_is_private_throughout(capsys):
     pca, X = namespace["pca"], namespace["X"]
     assert capsys.readouterr().out.startswith("(10, 64) ")
     assert pca.random_state is None
-    assert pca.guarantee_.keeps_asked and pca.guarantee_.epsilon <= 1.0
+    assert pca.guarantee_.keeps_requested and pca.guarantee_.epsilon <= 1.0
     # The preparation of a row does not depend on other rows: pixels lie between 0 and 16, so a row
     # is at most 64 from the middle.
     own = (namespace["load_dataset"]("digits").X - 8) / 64

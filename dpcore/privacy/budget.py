@@ -175,7 +175,7 @@ class Guarantee:
 
     Parameters
     ----------
-    asked : PrivacyBudget or None
+    requested : PrivacyBudget or None
         Requested budget; None without a request (exact PCA, a random subspace).
     epsilon : float
         Exact epsilon at `delta`: infinite without a guarantee, 0 if the release does not depend
@@ -202,7 +202,7 @@ class Guarantee:
         sigma, unless the adversary knows some of the noise or some of it cancels.
     """
 
-    asked: PrivacyBudget | None
+    requested: PrivacyBudget | None
     epsilon: float
     delta: float
     mechanism: str
@@ -219,11 +219,12 @@ class Guarantee:
         return math.isfinite(self.epsilon)
 
     @property
-    def keeps_asked(self) -> bool:
+    def keeps_requested(self) -> bool:
         """Return whether the exact guarantee is at least as strong as the requested budget."""
-        if self.asked is None:
+        if self.requested is None:
             return True
-        return self.epsilon <= self.asked.epsilon * (1 + 1e-9) and self.delta <= self.asked.delta
+        has_epsilon = self.epsilon <= self.requested.epsilon * (1 + 1e-9)
+        return has_epsilon and self.delta <= self.requested.delta
 
 
 class Adversary(StrEnum):

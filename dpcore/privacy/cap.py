@@ -25,8 +25,8 @@ from dpcore.privacy.charges import Bound
 from dpcore.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 
-# Tolerance as in `Guarantee.keeps_asked`: mu is a root, and a release that exactly fills the cap
-# must be admitted.
+# Tolerance as in `Guarantee.keeps_requested`: mu is a root, and a release that exactly fills the
+# cap must be admitted.
 _ROUNDING = 1 + 1e-9
 
 

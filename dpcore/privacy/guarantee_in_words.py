@@ -92,7 +92,7 @@ def _headline(guarantee: Guarantee) -> str:
 
 
 def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
-    if (requested := guarantee.asked) is not None:
+    if (requested := guarantee.requested) is not None:
         text = f"ε = {say_number(requested.epsilon)}, δ = {say_delta(requested.delta)}"
         yield CardRow("Requested", text, "asked")
     yield CardRow("Delivered", _exact_guarantee(guarantee), "exact")
@@ -161,10 +161,10 @@ def _badges(guarantee: Guarantee) -> Iterator[Badge]:
         yield Badge("weak guarantee", "bad") if is_weak else Badge("private", "good")
         if guarantee.delta == 0:
             yield Badge("pure: δ = 0", "neutral" if is_weak else "good")
-    if guarantee.asked is not None:
-        if not guarantee.keeps_asked:
+    if guarantee.requested is not None:
+        if not guarantee.keeps_requested:
             yield Badge("weaker than requested", "bad")
-        elif guarantee.epsilon < 0.99 * guarantee.asked.epsilon:
+        elif guarantee.epsilon < 0.99 * guarantee.requested.epsilon:
             yield Badge("stronger than requested", "neutral")
 
 

@@ -214,7 +214,7 @@ def label_of(
     """
     right_with, right_without = icon_counts(guarantee, OUT_OF)
     caught = math.ceil(OUT_OF * float(guarantee_power(guarantee, CARD_TYPE_ONE)) - 1e-6)
-    asked = guarantee.asked
+    requested = guarantee.requested
     return Label(
         title=title,
         is_simulation=is_simulation,
@@ -225,7 +225,7 @@ def label_of(
         neighbours=unit[1],
         epsilon=_number(guarantee.epsilon),
         delta=guarantee.delta,
-        asked=None if asked is None else (asked.epsilon, asked.delta),
+        asked=None if requested is None else (requested.epsilon, requested.delta),
         right_with=right_with,
         right_without=right_without,
         caught=caught,

@@ -123,9 +123,9 @@ def belief_columns(guarantee: Guarantee) -> dict[str, FloatArray]:
 
 def _requested_and_mu(guarantee: Guarantee) -> tuple[PrivacyBudget, float]:
     mu = guarantee_mu(guarantee)
-    if guarantee.asked is None or mu is None:
+    if guarantee.requested is None or mu is None:
         raise ParameterError("guarantee", "one of Gaussian noise", guarantee.mechanism)
-    return guarantee.asked, mu
+    return guarantee.requested, mu
 
 
 def _normal_density(z: FloatArray) -> FloatArray:

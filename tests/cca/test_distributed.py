@@ -170,7 +170,7 @@ def test_guarantees_are_what_the_noise_gives(protocol, mean_share, calibration):
     delta = gaussian_delta(guarantee.epsilon, 1.0, guarantee.mu)
     assert delta <= 0.01 * (1 + 1e-9)
     if calibration == "analytic":
-        assert guarantee.keeps_asked and guarantee.epsilon > 1 - 1e-6
+        assert guarantee.keeps_requested and guarantee.epsilon > 1 - 1e-6
     if protocol == "cape" and calibration == "published":
         # 2 S / (S + 1) times a local release's mu^2 if all three kept their masks; of two it is
         # S / 2 + S / (2 (S + 1)).

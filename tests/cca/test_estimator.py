@@ -85,7 +85,7 @@ def test_on_the_sphere_the_length_of_a_view_does_not_count():
 def test_too_few_people_for_a_mean_buy_none():
     X, Y = some_views(10)
     few = PrivateCCA(1, epsilon=0.1, row_norm_bound=40.0, random_state=0).fit(X, Y)
-    assert not few.x_mean_.any() and not few.y_mean_.any() and few.guarantee_.keeps_asked
+    assert not few.x_mean_.any() and not few.y_mean_.any() and few.guarantee_.keeps_requested
 
 
 @pytest.mark.parametrize("preparation", ["sphere", "bounded", "none"])
@@ -105,7 +105,7 @@ def test_a_private_fit_captures_most_of_the_correlation():
     )
     measured = measured_correlations(ours.x_rotations_, ours.y_rotations_, joint)
     assert measured.total > 0.8 * exact.sum()
-    assert ours.guarantee_.keeps_asked and ours.guarantee_.epsilon == pytest.approx(1.0)
+    assert ours.guarantee_.keeps_requested and ours.guarantee_.epsilon == pytest.approx(1.0)
     assert (ours.correlations_ < 1).all()
 
 

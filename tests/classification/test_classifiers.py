@@ -135,7 +135,7 @@ def test_guarantee(estimator, method):
     X, y = unit_rows(load_digits)
     ten = estimator(epsilon=2.0, method=method).fit(X, y)
     assert (ten.guarantee_.epsilon, ten.guarantee_.delta) == (2.0, 0.0)
-    assert ten.guarantee_.keeps_asked
+    assert ten.guarantee_.keeps_requested
     assert ten.perturbation_.epsilon == pytest.approx(0.2)
     assert "10 one-against-the-rest" in ten.guarantee_.noise_added_by
     two = estimator(epsilon=2.0, method=method).fit(X, y == 0)

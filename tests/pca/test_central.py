@@ -48,7 +48,7 @@ def test_the_sources_claims_are_true(n_features, epsilon, log_delta):
 def test_the_guarantee_is_the_exact_profile(release):
     noisy = release(np.eye(6) / 6, 400, BUDGET, rng=np.random.default_rng(1))
     guarantee = noisy.guarantee
-    assert guarantee.asked == BUDGET and guarantee.keeps_asked
+    assert guarantee.requested == BUDGET and guarantee.keeps_requested
     assert guarantee.l2_sensitivity == pytest.approx(math.sqrt(2) / 400)
     exact = gaussian_delta(guarantee.epsilon, noisy.sigma, guarantee.l2_sensitivity)
     if guarantee.epsilon > 0:

@@ -108,8 +108,8 @@ def test_default_noise_keeps_the_default_promise(rows, labels):
     budget = PrivacyBudget(1.0, 1e-5)
     expected = [second_moment_sigma(budget, n, calibration="analytic") for n in (120, 80, 200)]
     np.testing.assert_allclose(pca.noise_scale_, expected, rtol=1e-12)
-    assert pca.guarantee_.keeps_asked
-    assert pca.guarantee_.asked == budget
+    assert pca.guarantee_.keeps_requested
+    assert pca.guarantee_.requested == budget
 
 
 @pytest.mark.parametrize("estimator", NOISY)
@@ -173,7 +173,7 @@ def test_every_preparation_is_fully_private(rows, labels, estimator, preparation
     sites = {"sites": labels} if estimator is DistributedPCA else {}
     # A mean that is all noise would be drawn back to the middle: this one is not.
     found = estimator(2, epsilon=50.0, preparation=preparation).fit(rows + 0.5, **sites)
-    assert found.guarantee_.keeps_asked
+    assert found.guarantee_.keeps_requested
     assert found.mean_.shape == (12,)
     releases_no_mean = preparation == "none" or estimator in (SulqPCA, ModSulqPCA, ExponentialPCA)
     assert (found.mean_ == 0).all() == releases_no_mean
@@ -210,7 +210,7 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
     projected = fitted.transform(rows)
     assert list(fitted.get_feature_names_out()) == [f"{name}{i}" for i in range(3)]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(rows), projected)
-    assert fitted[-1].guarantee_.keeps_asked
+    assert fitted[-1].guarantee_.keeps_requested
     rebuilt = fitted[-1].inverse_transform(projected)
     np.testing.assert_allclose(fitted[-1].transform(rebuilt), projected, atol=1e-12)
 

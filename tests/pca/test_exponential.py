@@ -82,7 +82,7 @@ def test_one_component_is_promised_without_a_markov_chain():
 def test_several_components_name_the_assumption():
     release = draw_ppca(np.diag([0.5, 0.3, 0.1, 0.1]), 100, 2.0, 2, rng=np.random.default_rng(2))
     assert release.draw.method == "rotation" and release.draw.converged
-    assert release.guarantee.keeps_asked
+    assert release.guarantee.keeps_requested
     assert any("Markov" in sentence for sentence in release.guarantee.assumptions)
 
 
@@ -90,7 +90,7 @@ def test_nothing_is_promised_without_convergence():
     spectrum = np.concatenate([np.full(20, 0.05), np.zeros(80)])
     release = draw_ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
     assert not release.draw.converged
-    assert math.isinf(release.guarantee.epsilon) and not release.guarantee.keeps_asked
+    assert math.isinf(release.guarantee.epsilon) and not release.guarantee.keeps_requested
     assert describe(release.guarantee).headline.endswith("so only the data holder may see it.)")
 
 

@@ -50,8 +50,8 @@ def test_published_noise_holds_another_epsilon(moments, settings_with, protocol,
     """Known values at delta = 0.01, to the digits of their source."""
     guarantee = protocol(Draw(moments, settings_with(asked), Repetition(0))).guarantee
     assert guarantee.epsilon == pytest.approx(holds, rel=5e-3, abs=5e-4)
-    assert guarantee.asked.epsilon == asked
-    assert guarantee.keeps_asked == (holds <= asked)
+    assert guarantee.requested.epsilon == asked
+    assert guarantee.keeps_requested == (holds <= asked)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 20.0])

@@ -52,7 +52,7 @@ def test_gaussian_columns_compose_exactly(release, rng):
     # Worst case: every column moves by its sensitivity at once.
     joint = np.linalg.norm(out.sensitivity / out.noise_scale)
     assert gaussian_epsilon(1e-6, 1.0, joint) == pytest.approx(3, rel=1e-9)
-    assert out.guarantee.keeps_asked
+    assert out.guarantee.keeps_requested
     assert out.guarantee.epsilon == pytest.approx(3, rel=1e-9)
     assert out.guarantee.l2_sensitivity / out.guarantee.sigma == pytest.approx(joint)
 

@@ -47,7 +47,7 @@ def test_the_noise_stays_above_its_promise_and_below_the_blind_guess(budget):
 
 def test_published_noise_dips_below_its_promise_at_large_epsilon():
     guarantee = guarantee_of_noise(PrivacyBudget(10.0, 0.01), "published")
-    assert not guarantee.keeps_asked
+    assert not guarantee.keeps_requested
     assert guarantee.epsilon == pytest.approx(20.1, abs=0.05)
     curves = {row["curve"]: row["type_two"] for row in trade_off_rows(guarantee)}
     assert (curves["gaussian"] < curves["approximate"]).any()

@@ -88,7 +88,7 @@ def mean_guarantee(spec: PipelineSpec, problem: LearningProblem) -> Guarantee:
     distributed = PROTOCOLS[spec.protocol].is_distributed
     trust = EVERY_SITE if distributed else HOLDER
     return Guarantee(
-        asked=budget,
+        requested=budget,
         epsilon=budget.epsilon,
         delta=budget.delta,
         mechanism="gaussian",

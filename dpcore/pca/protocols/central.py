@@ -51,7 +51,7 @@ class NoisyMoment:
 
     matrix: shape (n_features, n_features). Not symmetric for SuLQ, and in general indefinite.
     sigma: Standard deviation of the noise, in units of the second moment.
-    guarantee: `asked` is the epsilon that the source claims for this noise, `epsilon` the exact
+    guarantee: `requested` is the epsilon that the source claims for this noise, `epsilon` the exact
         one.
     """
 

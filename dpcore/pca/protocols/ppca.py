@@ -100,7 +100,7 @@ def ppca_guarantee(budget: PrivacyBudget, *, is_chain: bool, converged: bool = T
     """Return pure epsilon for an exact draw or converged chains, and infinite epsilon otherwise."""
     epsilon = budget.epsilon if converged else math.inf
     return Guarantee(
-        asked=budget,
+        requested=budget,
         epsilon=epsilon,
         delta=0.0,
         mechanism="exponential",

@@ -164,7 +164,7 @@ def gaussian_guarantee(
         hidden_by = {who: l2_sensitivity / each for who, each in mu.items()}
     weakest = min(hidden_by.values())
     return Guarantee(
-        asked=budget,
+        requested=budget,
         epsilon=epsilon_at(weakest),
         delta=budget.delta,
         mechanism="gaussian" if weakest > 0 else "none",

@@ -59,7 +59,7 @@ def guarantee_of_wishart(
     people = int(sum(n_samples))
     settings = with_pure_share(settings, people, n_features)
     return Guarantee(
-        asked=budget,
+        requested=budget,
         epsilon=budget.epsilon,
         delta=0.0,
         mechanism="laplace" if is_private else "none",

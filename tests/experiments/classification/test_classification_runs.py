@@ -108,7 +108,7 @@ class TestBudget:
         spec = replace(ZERO_OR_ONE, epsilon=epsilon, centring_share=centring, classes=classes)
         outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         total = total_guarantee(spec, outcome.guarantees)
-        assert total.keeps_asked
+        assert total.keeps_requested
         assert total.epsilon > 0.5 * epsilon
         assert outcome.guarantees[TRAINING].epsilon == pytest.approx(spec.training_share * epsilon)
         assert (CENTRING in outcome.guarantees) == (centring > 0)
@@ -128,7 +128,7 @@ class TestBudget:
         assert settled.training_share == pytest.approx(spec.training_share)
         outcome = run_pipeline(spec, problem)
         assert (CENTRING in outcome.guarantees) == outcome.origin.any() == (bought > 0)
-        assert total_guarantee(spec, outcome.guarantees).keeps_asked
+        assert total_guarantee(spec, outcome.guarantees).keeps_requested
         rows = centre_rows(
             problem.X, outcome.origin, outcome.row_norm_bound, on_sphere=spec.on_sphere
         )
