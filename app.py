@@ -29,10 +29,10 @@ def main() -> None:
         messages = st.container()
         # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control
         # for all pages.
-        sidebar.draw_sidebar(navigation.controls_of(entry))
-        with messages:
-            first_style.show_page()
         with notices.errors_as_messages():
+            sidebar.draw_sidebar(navigation.controls_of(entry))
+            with messages:
+                first_style.show_page()
             current.run()
         with messages:
             links.report_rejected_values()

@@ -48,7 +48,8 @@ def report_rejected_values() -> None:
         # Streamlit removes a bound parameter whose value it rejects from the address.
         value = st.session_state.get(name)
         is_dropped = name in st.session_state and name not in st.query_params
-        if is_dropped and ", ".join(values).casefold() not in _spellings(value):
+        is_other_text = is_dropped and ", ".join(values).casefold() not in _spellings(value)
+        if is_other_text or _is_other_number(value, values[-1]):
             rejected[name] = f"{name} cannot be {', '.join(values)}"
         del link[name]
     for name, sentence in list(rejected.items()):
@@ -80,8 +81,11 @@ def accept_option(
             st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 
-def accept_number(name: str, low: float, high: float, kind: type) -> None:
-    """Set a control of numbers that the page does not show from the link."""
+def accept_number(name: str, low: float, high: float, kind: type, usual: float) -> None:
+    """Set a control of numbers from the link, or to its usual value if it cannot take the link's.
+
+    Call it before the widget is drawn. Streamlit itself truncates 1.5 to 1.
+    """
     link: dict[str, list[str]] = st.session_state.get(_LINK, {})
     if name not in link:
         return
@@ -91,8 +95,14 @@ def accept_number(name: str, low: float, high: float, kind: type) -> None:
         whole = "a whole number " if kind is int else ""
         sentence = f"{name} must be {whole}from {low:,} to {high:,}, got {text}"
         st.session_state[_REJECTED][name] = sentence
-    else:
-        st.session_state[name] = kind(number)
+        number = usual
+    st.session_state[name] = kind(number)
+
+
+def _is_other_number(value: Any, text: str) -> bool:
+    # Streamlit truncates 1.5 to 1.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and _number(text) not in (None, value)
 
 
 def _spellings(value: Any) -> set[str]:
@@ -103,9 +113,9 @@ def _spellings(value: Any) -> set[str]:
 def _state_value(name: str) -> str:
     value = st.session_state.get(name)
     if value is None:
-        return "The default is shown."
+        return "The page uses the default."
     values = value if isinstance(value, list | tuple) else [value]
-    return f"The default {', '.join(map(str, values))} is shown."
+    return f"The page uses {', '.join(map(str, values))}."
 
 
 def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> Any:

@@ -175,9 +175,9 @@ def _draw(
     if widget.options:
         label = widget.arguments["format_func"]
         links.accept_option(name, widget.options, label, isinstance(usual, list))
-    elif place is None:
+    else:
         low, high = widget.arguments["min_value"], widget.arguments["max_value"]
-        links.accept_number(name, low, high, type(low))
+        links.accept_number(name, low, high, type(low), usual)
     _bring_into_range(name, widget, usual)
     if place is None:
         return st.session_state.get(name, usual)
