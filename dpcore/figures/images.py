@@ -9,32 +9,9 @@ from PIL import Image
 
 from dpcore.arrays import FloatArray, IntArray
 
-# ColorBrewer's RdBu, readable with red-green colour blindness, from blue to red.
-_RDBU = np.array(
-    [
-        (5, 48, 97),
-        (67, 147, 195),
-        (209, 229, 240),
-        (247, 247, 247),
-        (253, 219, 199),
-        (214, 96, 77),
-        (103, 0, 31),
-    ],
-    dtype=float,
-)
-# The same hues on a dark page: zero has nearly the colour of the page.
-_RDBU_DARK = np.array(
-    [
-        (146, 197, 222),
-        (67, 147, 195),
-        (30, 72, 105),
-        (24, 28, 34),
-        (112, 45, 40),
-        (214, 96, 77),
-        (244, 165, 130),
-    ],
-    dtype=float,
-)
+# Okabe and Ito's blue and vermilion with a light or dark zero, as the start page draws components.
+_NEGATIVE, _POSITIVE = (0, 114, 178), (213, 94, 0)
+_ZERO, _ZERO_DARK = (255, 255, 255), (24, 28, 34)
 _GAP = 2
 # Most rows and columns of a matrix, so that three matrices fit side by side on a screen.
 _MOST_ENTRIES = 280
@@ -43,19 +20,17 @@ _LEVELS = 127
 
 
 def diverging_colours(values: FloatArray, limit: float, *, dark: bool = False) -> IntArray:
-    """Return the RGB colours of values in [-limit, limit], blue below zero and red above.
+    """Return the RGB colours of values in [-limit, limit], blue below zero and orange above.
 
     dark: Zero is dark instead of light.
 
     Returns: ndarray of uint8 with one more axis of length 3
     """
-    ramp = _RDBU_DARK if dark else _RDBU
-    position = (np.clip(values / limit, -1, 1) + 1) / 2 * (len(ramp) - 1)
-    lower = np.minimum(position.astype(int), len(ramp) - 2)
-    share = (position - lower)[..., None]
-    colours: IntArray = np.rint(ramp[lower] * (1 - share) + ramp[lower + 1] * share).astype(
-        np.uint8
-    )
+    share = np.clip(values / limit, -1, 1)[..., None]
+    zero = np.array(_ZERO_DARK if dark else _ZERO, dtype=float)
+    colours: IntArray = np.rint(
+        zero + np.abs(share) * (np.where(share < 0, _NEGATIVE, _POSITIVE) - zero)
+    ).astype(np.uint8)
     return colours
 
 

@@ -319,7 +319,7 @@ def _matrices_html(step: Step, pictures: StepPictures) -> str:
     for number, (panel, png) in enumerate(zip(step.panels, pictures.matrices, strict=True)):
         n_rows, n_columns = panel.matrix.shape
         name = escape(_PANELS[panel.name])
-        alt = f"{name}: {n_rows} × {n_columns} numbers, blue below zero, red above."
+        alt = f"{name}: {n_rows} × {n_columns} numbers, blue below zero, orange above."
         if number:
             parts.append(f'<b class="sign">{signs[number]}</b>')
         wide = " class=wide" * (n_columns > 1.5 * n_rows)

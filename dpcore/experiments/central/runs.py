@@ -233,7 +233,15 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
 def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
     """Return the rows of a batch with their variant."""
     variant = next(each for each in VARIANTS.values() if each.of(spec) == spec)
-    return [CentralRow(**row, variant=variant.key, label=variant.label) for row in batch.rows]
+    label = f"{variant.label}, denoised" if _is_denoised(spec, batch) else variant.label
+    return [CentralRow(**row, variant=variant.key, label=label) for row in batch.rows]
+
+
+def _is_denoised(spec: CentralSpec, batch: Batch) -> bool:
+    """Return whether the algorithm decomposes a denoised matrix; those with pure epsilon do not."""
+    n_components, n_features = batch.subspaces[0].components.shape
+    bases = spec.settings(n_features, n_components).bases
+    return bool(bases) and spec.protocols[0] not in PURE
 
 
 def count_chains(n_draws: int) -> int:

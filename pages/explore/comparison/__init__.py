@@ -1,0 +1,1 @@
+"""Views of the page *Algorithms compared*, one file per subject."""

@@ -1,0 +1,72 @@
+"""First components of each algorithm, with the signs of the exact ones."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from dpcore.arrays import FloatArray
+from dpcore.data import DatasetStatus
+from dpcore.experiments.central import CentralSpec, nearest_basis
+from dpcore.figures.images import component_strip
+from dpcore.spectra import align_signs
+from pages.components import charts
+from pages.explore.comparison.runs import batch_of, problem_of, title_of
+
+_N_PICTURED = 5
+
+
+def draw_components(
+    spec: CentralSpec, dataset: DatasetStatus, variants: Mapping[str, CentralSpec]
+) -> None:
+    """Draw the components of exact PCA and of the first run of each algorithm."""
+    count = min(spec.components or dataset.default_components or 1, _N_PICTURED)
+    drawn = {
+        title: components[:count] for title, components in comparable_components(spec, variants)
+    }
+    if dataset.image_shape is None:
+        names = problem_of(spec.problem_key()).about.feature_names
+        st.dataframe(
+            [
+                {"Algorithm": title, "Component 1": _strongest(found[0], names)}
+                for title, found in drawn.items()
+            ],
+            hide_index=True,
+        )
+    else:
+        for title, found in drawn.items():
+            _draw_strip(title, found, dataset.image_shape)
+    if "ppca" in variants:
+        st.caption("PPCA releases a subspace; its basis is rotated towards the exact components.")
+
+
+def comparable_components(
+    spec: CentralSpec, variants: Mapping[str, CentralSpec]
+) -> list[tuple[str, FloatArray]]:
+    """Return titles with components: the exact ones, then those of each algorithm's first run."""
+    exact = problem_of(spec.problem_key()).exact_components
+    found = [("Exact PCA", exact)]
+    for key, each in variants.items():
+        components = batch_of(each).subspaces[0].components
+        own_exact = exact[: len(components)]
+        # PPCA's components are arbitrary within their span.
+        aligned = nearest_basis(components, own_exact) if key == "ppca" else components
+        found.append((title_of(key), align_signs(aligned, own_exact)))
+    return found
+
+
+def _draw_strip(title: str, components: FloatArray, shape: tuple[int, int]) -> None:
+    png = component_strip(components, shape, tile_pixels=56, dark=charts.is_dark())
+    st.html(
+        '<div style="display:flex;gap:1rem;align-items:center">'
+        f'<span style="width:9rem">{title}</span>'
+        f'<img alt="First {len(components)} components of {title}" '
+        f'src="data:image/png;base64,{b64encode(png).decode()}"></div>'
+    )
+
+
+def _strongest(component: Sequence[float], names: Sequence[str]) -> str:
+    order = sorted(range(len(names)), key=lambda column: -abs(component[column]))
+    return ", ".join(f"{names[column]} {component[column]:+.2f}" for column in order[:4])
