@@ -292,7 +292,7 @@ def _release(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(certificate)
     else:
-        print(f"{folder}: {certificate['promise']}")
+        print(f"{folder}: {certificate['guarantee']}")
     return 0
 
 

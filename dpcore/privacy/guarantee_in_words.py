@@ -94,7 +94,7 @@ def _headline(guarantee: Guarantee) -> str:
 def _rows(guarantee: Guarantee) -> Iterator[CardRow]:
     if (requested := guarantee.requested) is not None:
         text = f"ε = {say_number(requested.epsilon)}, δ = {say_delta(requested.delta)}"
-        yield CardRow("Requested", text, "asked")
+        yield CardRow("Requested", text, "requested")
     yield CardRow("Delivered", _exact_guarantee(guarantee), "exact")
     if guarantee.mechanism == "data-independent" or not guarantee.is_private:
         return

@@ -95,7 +95,7 @@ class Label:
     epsilon : float or None
         None without a guarantee.
     delta : float
-    asked : tuple of (float, float) or None
+    requested : tuple of (float, float) or None
         Requested epsilon and delta.
     right_with, right_without : int
         Largest number of right guesses out of 100 whether a person's row was used, both answers
@@ -122,7 +122,7 @@ class Label:
     neighbours: str
     epsilon: float | None
     delta: float
-    asked: tuple[float, float] | None
+    requested: tuple[float, float] | None
     right_with: int
     right_without: int
     caught: int
@@ -146,7 +146,8 @@ class Label:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "delta_in_words": delta_in_words(self.delta),
-            "asked": self.asked and {"epsilon": _number(self.asked[0]), "delta": self.asked[1]},
+            "requested": self.requested
+            and {"epsilon": _number(self.requested[0]), "delta": self.requested[1]},
             "odds": {
                 "of": OUT_OF,
                 "right_with": self.right_with,
@@ -225,7 +226,7 @@ def label_of(
         neighbours=unit[1],
         epsilon=_number(guarantee.epsilon),
         delta=guarantee.delta,
-        asked=None if requested is None else (requested.epsilon, requested.delta),
+        requested=None if requested is None else (requested.epsilon, requested.delta),
         right_with=right_with,
         right_without=right_without,
         caught=caught,

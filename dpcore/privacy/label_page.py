@@ -89,9 +89,9 @@ def _say_epsilon(label: Label) -> str:
 
 
 def _say_asked(label: Label) -> str:
-    if label.asked is None or label.epsilon is None:
+    if label.requested is None or label.epsilon is None:
         return ""
-    epsilon, delta = label.asked
+    epsilon, delta = label.requested
     same = say_number(epsilon) == say_number(label.epsilon) and delta == label.delta
     return "" if same else f" Requested: ε = {say_number(epsilon)} at δ = {say_delta(delta)}."
 

@@ -23,13 +23,7 @@ from dpcore.release.scales import Scales
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.software import software
 
-FORM = "dp-pca-lab/certificate/3"
-# Earlier form: the deployment entry states mu of all releases so far, and the notebook imports
-# `dpcore.releases`.
-FORM_OF_TOTALS = "dp-pca-lab/certificate/2"
-# Earlier form: the total states an epsilon of all releases so far, which holds only for a plan
-# fixed in advance.
-FORM_OF_PLANS = "dp-pca-lab/certificate/1"
+FORM = "dp-pca-lab/certificate/1"
 READER_ALONE = (
     "The reader sees the release, and neither the memory of the computer that made it nor how long "
     "it took. Refusals and what the command says of the table are for the holder alone."
@@ -72,10 +66,10 @@ def certificate_of(
         "name": name,
         "title": dictionary.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "promise": promise(epsilon, settings.delta, scales.rows_per_person),
+        "guarantee": say_guarantee(epsilon, settings.delta, scales.rows_per_person),
         "epsilon": epsilon,
         "delta": settings.delta,
-        "asked": {"epsilon": settings.epsilon, "delta": settings.delta},
+        "requested": {"epsilon": settings.epsilon, "delta": settings.delta},
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
         **preparation_entry(settings),
@@ -167,8 +161,7 @@ def _json(numbers: FloatArray) -> list[float] | None:
 
 def post_processing(certificate: dict[str, Any]) -> str:
     """Describe the post-processing of the noisy second moment, which reads no exact values."""
-    # Earlier versions did not denoise.
-    bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
+    bases = certificate["post_processing"]["denoised_in"]
     if not bases:
         return "Eigendecomposition of the noisy second moment."
     return (
@@ -195,7 +188,7 @@ def describe_person(person: str | None) -> str:
     return "each row is another" if person is None else f"whoever “{person}” names"
 
 
-def promise(epsilon: float, delta: float, rows_per_person: int) -> str:
+def say_guarantee(epsilon: float, delta: float, rows_per_person: int) -> str:
     """Return the guarantee as one sentence, with numbers rounded up."""
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
     return (

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.privacy.guarantee_in_words import say_delta, say_number
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.privacy.label import Label, Sight, label_of
-from dpcore.release.certificate import FORM_OF_PLANS, describe_person
+from dpcore.release.certificate import describe_person
 
 NOT_ATTACKED = (
     "No attack was run on this release; python -m dpcore audit attacks mechanisms of its kind."
@@ -17,7 +17,7 @@ NOT_ATTACKED = (
 
 def label_of_certificate(certificate: dict[str, Any]) -> Label:
     """Return the privacy label of a release, made from its certificate."""
-    requested, total, mechanism = (certificate[key] for key in ("asked", "total", "mechanism"))
+    requested, total, mechanism = (certificate[key] for key in ("requested", "total", "mechanism"))
     m = mechanism["rows_per_person"]
     guarantee = Guarantee(
         PrivacyBudget(requested["epsilon"], requested["delta"]),
@@ -40,7 +40,7 @@ def label_of_certificate(certificate: dict[str, Any]) -> Label:
             ),
         ),
         assumptions=certificate["assumptions"],
-        total="; ".join(f"{k}: {v}" for k, v in say_total(certificate["form"], total).items())
+        total="; ".join(f"{k}: {v}" for k, v in say_total(total).items())
         + ".",
         checked=(
             "Computed again, without the rows, by: python -m dpcore verify FOLDER.",
@@ -55,14 +55,8 @@ def name_person(certificate: dict[str, Any]) -> str:
     return describe_person(certificate["dictionary"]["rows"].get("person"))
 
 
-def say_total(form: str, total: dict[str, Any]) -> dict[str, Any]:
+def say_total(total: dict[str, Any]) -> dict[str, Any]:
     cap = f"ε = {say_delta(total['cap_epsilon'])} at δ = {say_delta(total['cap_delta'])}"
-    if form == FORM_OF_PLANS:
-        return {
-            "All releases of the project so far": f"ε = {say_number(total['epsilon'])} at "
-            f"δ = {say_delta(total['delta'])}",
-            "Most that the project may ever spend": cap,
-        }
     return {
         "All releases of the project together": f"{cap}: its cap, fixed before the first, which "
         "holds whatever is chosen after seeing some of them",

@@ -14,7 +14,7 @@ _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; }
-.promise { font-size: 1.15rem; border-left: 4px solid #2a78d6; padding-left: 1rem; }
+.guarantee { font-size: 1.15rem; border-left: 4px solid #2a78d6; padding-left: 1rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
          border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
@@ -32,9 +32,10 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Certificate: {title}</title><style>{_STYLE}</style>
 <h1>{title}</h1><p>Release “{escape(certificate["name"])}”, {escape(certificate["made"])}</p>
-<p class="promise">{escape(certificate["promise"])}</p>
+<p class="guarantee">{escape(certificate["guarantee"])}</p>
 <p>{escape(certificate["relation"])}</p>
-{_label(certificate)}<h2>Privacy</h2>{_table(_privacy(certificate))}
+{label_card(label_of_certificate(certificate))}
+<h2>Privacy</h2>{_table(_privacy(certificate))}
 <h2>It holds if</h2><ol>{assumptions}</ol>
 <h2>What was released</h2>{_table(_result(certificate))}
 <h2>Mechanism</h2>{_table(certificate["mechanism"])}
@@ -45,21 +46,15 @@ def certificate_page(certificate: dict[str, Any]) -> str:
 """
 
 
-def _label(certificate: dict[str, Any]) -> str:
-    """Return the label, "" for earlier versions without labels, whose pages must stay the same."""
-    if "label" not in certificate:
-        return ""
-    return f"{label_card(label_of_certificate(certificate))}\n"
-
-
 def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
-    total, requested = certificate["total"], certificate["asked"]
+    total, requested = certificate["total"], certificate["requested"]
     return {
         "Holds": f"ε = {say_number(certificate['epsilon'])} at "
         f"δ = {say_delta(certificate['delta'])}",
-        "Asked": f"ε = {say_delta(requested['epsilon'])} at δ = {say_delta(requested['delta'])}",
+        "Requested": f"ε = {say_delta(requested['epsilon'])} at "
+        f"δ = {say_delta(requested['delta'])}",
         "A person": name_person(certificate),
-        **say_total(certificate["form"], total),
+        **say_total(total),
     }
 
 
@@ -72,19 +67,12 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
         "Of columns": ", ".join(dictionary["columns"]),
         "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
         "Preparation": certificate["preparation"]["name"],
-        **_denoising(certificate),
+        "After the noise": post_processing(certificate),
         "Variance that each explains, with its 90 % interval": shares,
         "All together": _share(result["captured"]),
         "Of what the best subspace explains": _share(result["of_best"]),
         "Components that noise alone would not give": "not told" if above is None else above,
     }
-
-
-def _denoising(certificate: dict[str, Any]) -> dict[str, str]:
-    """Return the entry on denoising, which pages of earlier versions do not have."""
-    if "post_processing" not in certificate:
-        return {}
-    return {"After the noise": post_processing(certificate)}
 
 
 def _share(estimate: list[float] | None) -> str:

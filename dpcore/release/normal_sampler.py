@@ -32,8 +32,6 @@ from dpcore.errors import ParameterError
 
 # Total variation of one draw from its law, proven. A cap counts it e^epsilon times a draw.
 DISTANCE = 2.0**-110
-# Distance of the sampler in versions up to 0.2.
-EARLIER_DISTANCE = 2.0**-60
 # Sums of a moment and its noise stay within 63 bits.
 MOST_SIGMA_BITS = 57
 # A cell is at most 2^-_CELL_BITS sigma wide, and |Z| counted in units of at most 2^-_FINE_BITS.

@@ -47,17 +47,15 @@ _SECONDS_TO_WAIT = 60
 _PRIVATE = 0o700
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cap (
-    only INTEGER PRIMARY KEY CHECK (only = 1), epsilon REAL NOT NULL, delta REAL NOT NULL);
+    only INTEGER PRIMARY KEY CHECK (only = 1), epsilon REAL NOT NULL, delta REAL NOT NULL,
+    reserve REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS releases (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE, charged TEXT NOT NULL,
     mu REAL NOT NULL, distance REAL NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS place (
     only INTEGER PRIMARY KEY CHECK (only = 1), project TEXT NOT NULL, folder TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS reserve (only INTEGER PRIMARY KEY CHECK (only = 1), delta REAL NOT NULL);
 """
-# Share of the cap's delta that ledgers without a reserve (up to version 0.2) keep.
-EARLIER_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -156,25 +154,21 @@ class Project:
             )
         with self._transaction() as ledger:
             if cap is not None:
-                begun = ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?)", cap)
-                if begun.rowcount:
-                    of_cap = cap_of_project(*cap).reserve
-                    ledger.execute("INSERT INTO reserve VALUES (1, ?)", (of_cap,))
+                numbers = (*cap, cap_of_project(*cap).reserve)
+                ledger.execute("INSERT OR IGNORE INTO cap VALUES (1, ?, ?, ?)", numbers)
                 sync_folder(self.folder)
                 sync_folder(self.folder.parent)
-            stored = ledger.execute("SELECT epsilon, delta FROM cap").fetchone()
-            reserve = ledger.execute("SELECT delta FROM reserve").fetchone()
+            stored = ledger.execute("SELECT epsilon, delta, reserve FROM cap").fetchone()
             here = (secrets.token_hex(16), str(self.folder.resolve()))
             ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", here)
             self._begun = ledger.execute("SELECT project, folder FROM place").fetchone()
             self._require_all_releases(ledger, self._read(ledger))
         if stored is None:
             raise ParameterError("project", "a folder whose ledger has a cap", str(folder))
-        self._require_numbers("the numbers of its cap", [*stored, *(reserve or ())])
-        if cap is not None and stored != tuple(map(float, cap)):
-            raise ParameterError("cap", f"as it was set for this project, {stored}", cap)
-        epsilon, delta = stored
-        self.cap = Cap(epsilon, delta, reserve[0] if reserve else EARLIER_SHARE * delta)
+        self._require_numbers("the numbers of its cap", stored)
+        if cap is not None and stored[:2] != tuple(map(float, cap)):
+            raise ParameterError("cap", f"as it was set for this project, {stored[:2]}", cap)
+        self.cap = Cap(*stored)
 
     @property
     def origin(self) -> str:
@@ -208,9 +202,8 @@ class Project:
         answers = {str(name) for (name,) in ledger.execute("SELECT name FROM answers")}
         for folder in _folders_of(self.folder):
             is_release = (folder / "certificate.json").exists()
-            # Earlier versions did not store the names of the answers to an aggregator.
             is_counted = folder.name.lower() in counted or (
-                not is_release and (folder.name in answers or bool(charged))
+                not is_release and folder.name in answers
             )
             if not is_counted:
                 raise ParameterError(

@@ -62,6 +62,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
     certificate: Its hashes are not read.
     arrays: Arrays of the NPZ file.
     """
+    label = label_of_certificate(certificate)
     return {
         "components.csv": _csv(_components(arrays)),
         "variance.csv": _csv(_variance(arrays)),
@@ -71,15 +72,9 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
         "use.py": SCRIPT.encode(),
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
-        **_label_files(certificate),
+        "label.json": as_json(label.as_dict()),
+        "label.html": label_page(label).encode(),
     }
-
-
-def _label_files(certificate: dict[str, Any]) -> dict[str, bytes]:
-    if "label" not in certificate:  # an earlier version
-        return {}
-    label = label_of_certificate(certificate)
-    return {"label.json": as_json(label.as_dict()), "label.html": label_page(label).encode()}
 
 
 def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:

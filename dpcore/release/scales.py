@@ -88,7 +88,7 @@ class Scales:
         """Total variation tau between the sampler and the ideal."""
         return self.n_draws * DISTANCE
 
-    def epsilon(self, delta: float, at_most: float, *, distance: float | None = None) -> float:
+    def epsilon(self, delta: float, at_most: float) -> float:
         """Return the epsilon that holds at this delta, including the sampler's distance.
 
         Parameters
@@ -96,11 +96,8 @@ class Scales:
         delta : float
         at_most : float
             Upper bound of the result, at which the distance is counted.
-        distance : float, optional
-            Distance of an earlier version's sampler.
         """
-        distance = self.distance if distance is None else distance
-        ideal_delta = delta - delta_of_distance(distance, at_most)
+        ideal_delta = delta - delta_of_distance(self.distance, at_most)
         return gaussian_epsilon(ideal_delta, 1.0, self.mu) if ideal_delta > 0 else math.inf
 
 

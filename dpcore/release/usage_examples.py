@@ -9,7 +9,7 @@ from dpcore.release.certificate import FORM
 
 # These texts are part of every release folder, which `verify` compares byte by byte.
 _SUMMARY = """\
-print(released.certificate_["promise"])
+print(released.certificate_["guarantee"])
 for number, component in enumerate(released.components_, 1):
     share = released.explained_variance_ratio_[number - 1]
     low, high = released.explained_variance_ratio_interval_[:, number - 1]
@@ -58,7 +58,7 @@ def notebook(certificate: dict[str, Any]) -> dict[str, Any]:
     # Up to version 0.2 this package had another name.
     package = "release" if certificate["form"] == FORM else "releases"
     cells = (
-        ("title", "markdown", f"# {title}\n\n{escape(certificate['promise'])}"),
+        ("title", "markdown", f"# {title}\n\n{escape(certificate['guarantee'])}"),
         ("released", "code", _LOAD),
         ("warning", "markdown", "Rows that are projected stay **as private as the rows**."),
         ("projected", "code", _PROJECT.format(package=package)),

@@ -24,25 +24,21 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, truncate_text
 from dpcore.privacy import Cap, delta_of_distance
-from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.release.certificate import (
     ASSUMPTIONS,
     FORM,
-    FORM_OF_PLANS,
-    FORM_OF_TOTALS,
     as_json,
     estimates_entry,
     mean_share_of,
     mechanism_of,
     noise_of,
-    promise,
     relation,
+    say_guarantee,
 )
 from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import ESTIMATES, bases_of
-from dpcore.release.normal_sampler import EARLIER_DISTANCE
-from dpcore.release.project import EARLIER_SHARE, folder_name
+from dpcore.release.project import folder_name
 from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
 from dpcore.release.released_pca import load_release, read_certificate
 from dpcore.release.scales import Scales, squared_norm_bound
@@ -52,7 +48,7 @@ SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_byt
 # Numbers of a certificate that follow from private rows or from noise, and from no other number.
 UNCHECKED = ("noisy_rows", "trace", "of_best", "above_noise", "the intervals' widths")
 _ROUNDING = 1 + 1e-9
-# Earlier versions reserved a hundredth of delta for the sampler, so that epsilon was smaller.
+# Noise scales are integers, and the sampler takes a share of delta, so epsilon is slightly smaller.
 _REQUESTED = 1.02
 # Versions of SciPy differ in the results of bisection.
 _CLOSE = 1e-6
@@ -90,21 +86,8 @@ def verify(folder: Path | str) -> CertificateVerdict:
         return CertificateVerdict(
             False, f"{folder}: {error.filename} cannot be read ({error.strerror})."
         )
-    holds = f"{certificate['promise'].removesuffix('.')}, if its assumptions hold."
-    return CertificateVerdict(True, f"{holds}{_plan_warning(certificate)}")
-
-
-def _plan_warning(certificate: dict[str, Any]) -> str:
-    """Return a warning about the total epsilon that certificates of form 1 state, or ""."""
-    if certificate["form"] != FORM_OF_PLANS:
-        return ""
-    total = certificate["total"]
-    return (
-        f" It was made by an earlier version, whose ε = {say_number(total['epsilon'])} for all "
-        "releases of the project so far holds only if they were all planned before the first was "
-        "seen. Whatever was chosen after seeing some, the project's cap holds: "
-        f"ε = {say_delta(total['cap_epsilon'])} at δ = {say_delta(total['cap_delta'])}."
-    )
+    holds = f"{certificate['guarantee'].removesuffix('.')}, if its assumptions hold."
+    return CertificateVerdict(True, holds)
 
 
 def _other_version(certificate: dict[str, Any]) -> str:
@@ -117,7 +100,7 @@ def _other_version(certificate: dict[str, Any]) -> str:
 
 
 def _faults(folder: Path, certificate: dict[str, Any]) -> Iterator[str]:
-    if certificate.get("form") not in (FORM, FORM_OF_TOTALS, FORM_OF_PLANS):
+    if certificate.get("form") != FORM:
         yield f"{CERTIFICATE} is not of the form {FORM}"
     from jsonschema import Draft202012Validator
 
@@ -164,7 +147,7 @@ def _wrong_files(folder: Path, certified: dict[str, str]) -> Iterator[str]:
             yield f"{name} is not the file that was certified"
     for path in sorted(folder.iterdir()):
         if path.name != CERTIFICATE and path.name not in certified:
-            yield f"{path.name!r} lies in the folder and is no file of the release: take it out"
+            yield f"{path.name!r} is not part of the release; remove it"
 
 
 def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
@@ -184,12 +167,10 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
     for what, (stated, found) in follows.items():
         if stated != found:
             yield f"the {what} is stated as {stated}, and follows as {found}"
-    earlier = scales.n_draws * EARLIER_DISTANCE
-    distance = earlier if mechanism["distance"] == earlier else scales.distance
-    yield from _wrong_promise(certificate, scales, distance)
-    if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < distance:
+    yield from _wrong_guarantee(certificate, scales)
+    if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < scales.distance:
         yield "mu or the sampler's distance is stated as less than it is"
-    for name, expected in (mechanism_of(scales) | {"distance": distance}).items():
+    for name, expected in mechanism_of(scales).items():
         if mechanism[name] != expected:
             yield f"{name} is stated as {mechanism[name]}, and follows as {expected}"
     for name, reach in noise_of(scales).items():
@@ -201,40 +182,32 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         yield f"mean_share is stated as {share}, and follows as {of_sum / scales.mu**2}"
 
 
-def _wrong_promise(certificate: dict[str, Any], scales: Scales, distance: float) -> Iterator[str]:
+def _wrong_guarantee(certificate: dict[str, Any], scales: Scales) -> Iterator[str]:
     epsilon, delta, total = certificate["epsilon"], certificate["delta"], certificate["total"]
-    requested = certificate["asked"]
+    requested = certificate["requested"]
     if epsilon > requested["epsilon"] * _ROUNDING or delta != requested["delta"]:
         yield "it spends more than was requested"
-    found = scales.epsilon(delta, epsilon, distance=distance)
+    found = scales.epsilon(delta, epsilon)
     if found > epsilon * _ROUNDING:
         yield f"ε is stated as {epsilon}, and follows as {found}"
     if requested["epsilon"] > epsilon * _REQUESTED:
         yield f"the requested ε is stated as {requested['epsilon']}, and its noise keeps {epsilon}"
-    if certificate["promise"] != promise(epsilon, delta, scales.rows_per_person):
-        yield "the promise in words is not that of the numbers"
-    if (certificate["form"] == FORM_OF_PLANS) == ("share" in total):
-        yield f"its total is not as the form {certificate['form']} has it"
-    yield from _wrong_total(total, mu=scales.mu, distance=distance)
+    if certificate["guarantee"] != say_guarantee(epsilon, delta, scales.rows_per_person):
+        yield "the guarantee in words is not that of the numbers"
+    yield from _wrong_total(total, mu=scales.mu, distance=scales.distance)
 
 
 def _wrong_total(total: dict[str, float], *, mu: float, distance: float) -> Iterator[str]:
     if total["mu"] < mu / _ROUNDING or total["distance"] < distance / _ROUNDING:
         yield "the project's total is less than that of this release"
-    reserve = total.get("cap_reserve", EARLIER_SHARE * total["cap_delta"])
-    cap = Cap(total["cap_epsilon"], total["cap_delta"], reserve)
+    cap = Cap(total["cap_epsilon"], total["cap_delta"], total["cap_reserve"])
     share = (total["mu"] / cap.mu) ** 2
     if share > _ROUNDING:
         yield "the project's total is beyond its cap"
     if delta_of_distance(total["distance"], cap.epsilon) > cap.reserve * _ROUNDING:
         yield "the samplers' distance is beyond what the cap keeps for it"
-    if "share" in total:
-        if not math.isclose(total["share"], share, rel_tol=_CLOSE):
-            yield f"the cap's share is stated as {total['share']}, and follows as {share}"
-    elif cap.epsilon_of(total["mu"]) > total["epsilon"] * _ROUNDING:
-        yield f"the project's ε is stated as {total['epsilon']}, and follows as less than it is"
-    elif total["delta"] < cap.delta:
-        yield f"the project's δ is stated as {total['delta']}, and its cap's is {cap.delta}"
+    if not math.isclose(total["share"], share, rel_tol=_CLOSE):
+        yield f"the cap's share is stated as {total['share']}, and follows as {share}"
 
 
 def _wrong_result(result: dict[str, Any], n_features: int) -> Iterator[str]:
@@ -262,7 +235,7 @@ def _wrong_words(
         yield "its assumptions are not those that a release rests on"
     if certificate["dictionary"] != dictionary.as_dict():
         yield "its dictionary is not written as a release writes it"
-    bases = certificate.get("post_processing", {"denoised_in": []})["denoised_in"]
+    bases = certificate["post_processing"]["denoised_in"]
     allowed = bases_of(
         "auto", dictionary.n_features, certificate["result"]["components"], dictionary.image
     )

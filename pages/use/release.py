@@ -492,10 +492,8 @@ def _draw_certificate(place: str, folder: Path) -> None:
     st.markdown(escape_markdown(verify(folder).sentence, 1000))
     with st.container(horizontal=True):
         for name in _FILES:
-            # Releases of earlier versions have no label.
-            if (folder / name).is_file():
-                content = (folder / name).read_bytes()
-                st.download_button(name, content, f"{place}-{name}", on_click="ignore")
+            content = (folder / name).read_bytes()
+            st.download_button(name, content, f"{place}-{name}", on_click="ignore")
     st.caption("Anyone can verify and use the release without the rows:")
     st.code(
         f'python -m dpcore verify {place}\npython -c "import dpcore; '

@@ -14,7 +14,7 @@ EVERYTHING = (*STATED.values(), *ASSUMED.values())
 def test_whatever_the_card_states_or_assumes_is_explained():
     assert set(STATED) == set(EXPLANATIONS)
     assert set(ASSUMED) == set(Assumption)
-    assert explanation_of("asked") is STATED["asked"]
+    assert explanation_of("requested") is STATED["requested"]
     assert explanation_of(Assumption.PUBLIC_BOUND) is ASSUMED[Assumption.PUBLIC_BOUND]
 
 

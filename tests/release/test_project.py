@@ -308,17 +308,6 @@ def test_a_refusal_names_the_largest_epsilon_that_passes(tmp_path):
             project.require_room("b", calibrated(SMALL, epsilon=named * 1.01, delta=delta))
 
 
-def test_a_ledger_of_version_02_keeps_its_reserve(tmp_path):
-    """A project without a stored reserve keeps its former one, a hundredth of delta."""
-    Project(tmp_path, CAP)
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
-        ledger.execute("DROP TABLE reserve")
-    project = Project(tmp_path, CAP)
-    assert project.cap == Cap(*CAP, reserve=1e-8)
-    with pytest.raises(BeyondCap, match=r"largest ε that passes is 0\.999\."):
-        project.charge("a", calibrated(SMALL, epsilon=1.0, delta=1e-6), 1.0, 1e-6)
-
-
 def lose(project: Path, how: str) -> None:
     """Remove the ledger, its content or its last line; keep the releases."""
     ledger = project / "ledger.sqlite"
@@ -383,7 +372,7 @@ def test_a_copy_of_a_project_is_reported(make, tmp_path, capsys):
     "UPDATE releases SET epsilon = x'00'", "UPDATE releases SET delta = 9e999",
     "UPDATE releases SET name = x'00'", "UPDATE releases SET name = '../x'",
     "UPDATE cap SET epsilon = 'all'", "UPDATE cap SET delta = 9e999",
-    "UPDATE reserve SET delta = 'a'",
+    "UPDATE cap SET reserve = 'a'",
 ])  # fmt: skip
 def test_a_text_instead_of_a_number_gets_one_sentence(make, tmp_path, change):
     make("a", epsilon=0.5)

@@ -262,7 +262,7 @@ def test_rows_do_not_travel_in_the_arrays_of_a_verified_folder(folder, hide):
     lambda c: c["result"].update(captured=[0.5, 0.6, 0.4]),
     lambda c: c["result"].update(of_best=[0.9, 0.95, 1.0]),
     lambda c: c["result"].update(above_noise=4),
-    lambda c: c["asked"].update(epsilon=100.0),
+    lambda c: c["requested"].update(epsilon=100.0),
 ])  # fmt: skip
 def test_numbers_that_can_be_bounded_are_checked(folder, change):
     _certify(folder)

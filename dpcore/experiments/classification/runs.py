@@ -167,7 +167,7 @@ def run_pipeline(spec: PipelineSpec, problem: LearningProblem, repetition: int =
         regularization=spec.regularization,
         row_norm_bound=bound,
     )
-    # The second child stream, so that rows of earlier versions can be reproduced.
+    # The second child stream: any other would change all rows.
     rng = stages.rng(Purpose.TRAINING).spawn(2)[1]
     model = estimator.fit_with_noise(_project(rows, components), problem.y, rng=rng)
     if model.guarantee_.is_private:
