@@ -37,17 +37,6 @@ _KEY = "param"
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
-def largest_delta(n_rows: int) -> float:
-    """Return the largest power of ten that is at most 1 / (10 n).
-
-    Raises `ParameterError` if it is below all values of the control.
-    """
-    fitting = [delta for delta in DELTAS if delta <= 1 / (10 * n_rows)]
-    if not fitting:
-        raise ParameterError("people", f"at most {round(1 / (10 * min(DELTAS))):,}", n_rows)
-    return max(fitting)
-
-
 def usual_delta(n_rows: int) -> float:
     """Return the default delta of a data set: at most 1 / (10 n) and at most 1e-5.
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from dpcore.figures.style import (
     ENERGY_AXIS,
+    GREY,
     Table,
     add_exact_and_floor,
     add_line,
@@ -188,3 +189,35 @@ def rows_needed_figure(
         ends = np.log10([0.8 * min(values), 1.25 * max(values)])
         update(title=title, range=ends, **log_axis(list(values)))
     return legend_above(figure)
+
+
+def harm_and_use(points: Table, *, most_right: int, target: float, dark: bool = False) -> go.Figure:
+    """Draw captured energy against the number of attackers who are right, one point per epsilon.
+
+    points: Rows with epsilon, right and energy.
+    most_right: Largest tolerable number of 100 attackers; what exceeds it is shaded.
+    target: Requested captured energy.
+    """
+    figure = base_figure(400)
+    colour = look_of("dpdis", dark=dark).colour
+    figure.add_vrect(x0=most_right, x1=107, fillcolor=GREY, opacity=0.25, line_width=0)
+    figure.add_hline(y=target, line={"color": ink(dark), "dash": "dash", "width": 1.5})
+    figure.add_scatter(
+        x=[point["right"] for point in points],
+        y=[point["energy"] for point in points],
+        # Many small values of epsilon lie at 51 of 100, where labels would overlap.
+        text=[f"ε {point['epsilon']:g}" if point["right"] > 51 else "" for point in points],
+        customdata=[point["epsilon"] for point in points],
+        mode="lines+markers+text",
+        textposition="bottom right",
+        marker={"size": 9, "color": colour},
+        line={"color": colour, "width": 2},
+        hovertemplate="ε = %{customdata:g}: %{x} of 100 right, %{y:.0%} captured<extra></extra>",
+    )
+    figure.update_xaxes(
+        range=[49, 107],
+        title="of 100 attackers, right at most (a coin: 50)",
+        tickvals=[50, 60, 70, 80, 90, 100],
+    )
+    figure.update_yaxes(**ENERGY_AXIS)
+    return figure.update_layout(showlegend=False)

@@ -313,23 +313,23 @@ def _number_labels(
     """Return the labels of the groups, and each person's number of group; -1 is no group."""
     if groups is None:
         return (None,), np.zeros(n_samples, dtype=int)
-    given = np.asarray(groups)
-    if given.shape != (n_samples,):
-        raise ParameterError("groups", f"of shape ({n_samples},), one a person", given.shape)
-    names = tuple(np.unique(given).tolist()) if labels is None else tuple(labels)
+    of_people = np.asarray(groups)
+    if of_people.shape != (n_samples,):
+        raise ParameterError("groups", f"of shape ({n_samples},), one a person", of_people.shape)
+    names = tuple(np.unique(of_people).tolist()) if labels is None else tuple(labels)
     if not names or len(set(names)) < len(names):
         raise ParameterError("labels", "one or more different labels", names)
     numbers = np.full(n_samples, -1)
     for number, name in enumerate(names):
-        numbers[given == name] = number
+        numbers[of_people == name] = number
     return names, numbers
 
 
 def _count_sites(sites: ArrayLike, n_samples: int) -> int:
-    given = np.asarray(sites)
-    if given.shape != (n_samples,):
-        raise ParameterError("sites", f"of shape ({n_samples},), one a person", given.shape)
-    return len(np.unique(given))
+    of_people = np.asarray(sites)
+    if of_people.shape != (n_samples,):
+        raise ParameterError("sites", f"of shape ({n_samples},), one a person", of_people.shape)
+    return len(np.unique(of_people))
 
 
 def _share_of_site(n_sites: int, combine: str, honest_sites: int | None) -> float:

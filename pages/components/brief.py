@@ -10,22 +10,23 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, Template
+from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from dpcore.experiments.engine.summaries import percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
-from dpcore.privacy.label import Label, Sight
+from dpcore.privacy.label import OUT_OF, Label, Sight
 from dpcore.privacy.label_page import sights_svg
 
 POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-_MEMO = Path(__file__).with_name("memo.html").read_text(encoding="utf-8")
-_BEST = ' class="best"'
 _ACCENT, _INK = "#0072B2", "#1a1a1a"
 
 
@@ -37,7 +38,7 @@ class OptionSummary:
     energies: Captured energy of each fresh run.
     hits: Number of fresh runs that reach the target.
     utility: Sentence about the use of the release, in the unit of its data.
-    accusations: Number of 100 attackers who accuse a person: with her data, at most; without it.
+    most_right: Largest number of 100 attackers who are right, knowing everything else.
     message_size: Size of the messages of one site.
     breach: Sentence about the ε that remains if trust is broken.
     pictures: PNG files of ten rebuilt rows, if the data are pictures.
@@ -48,7 +49,7 @@ class OptionSummary:
     energies: tuple[float, ...]
     hits: int
     utility: str
-    accusations: tuple[int, int]
+    most_right: int
     message_size: str
     breach: str
     pictures: tuple[bytes, ...] = ()
@@ -63,17 +64,20 @@ class OptionSummary:
 class Brief:
     """Content of the memo and the slides.
 
-    question, answer, reason: One sentence each.
-    chosen: Recommended option, or the closest one if none is recommended.
+    question, harm, answer: One sentence each.
+    reason: Two sentences that say why.
+    chosen: Recommended option, or the one with the most use within the tolerable harm.
+    is_recommended: Whether the chosen option reaches the target.
     target: Share of captured energy that the release has to reach.
     least_share: Lower 95 % confidence limit of the share of releases that reach the target.
     rules: Sentences about the search and the fresh runs.
     label: Privacy label of the chosen option.
-    foot: Source, settings, date and link.
+    foot: Source, version, settings, date and link.
     loadings: Names of columns, exact first component, first component of one run; for tables only.
     """
 
     question: str
+    harm: str
     answer: str
     reason: str
     options: tuple[OptionSummary, ...]
@@ -93,46 +97,29 @@ class Brief:
 
 def render_memo(brief: Brief) -> str:
     """Return the decision as an HTML page that prints on one sheet and loads nothing."""
-    best = brief.chosen if brief.is_recommended else None
-    rows = "".join(
-        f"<tr{_BEST if each is best else ''}>"
-        f"<th>{escape(each.title)}</th><td>{percent(each.mean)}</td>"
-        f"<td>{each.hits} of {len(each.energies)}</td><td>{escape(each.utility)}</td>"
-        f"<td>{each.accusations[1]} → {each.accusations[0]}</td>"
-        f"<td>{escape(each.message_size)}</td></tr>"
-        for each in brief.options
+    return _template().render(
+        brief=brief,
+        best=brief.chosen if brief.is_recommended else None,
+        percent=percent,
+        certainty=f"{_hits(brief)} At 95 % confidence, at least {percent(brief.least_share)} of "
+        "all releases do. These runs had no part in the choice.",
+        # Both pictures are made of numbers and escaped names.
+        bars=Markup(_bars_svg(brief)),  # noqa: S704
+        dots=Markup(_dots_html(brief)),  # noqa: S704
+        sights=Markup(sights_svg(brief.label.sights)),  # noqa: S704
+        delta=brief.label.as_dict()["delta_in_words"],
     )
-    parts = {
-        "question": escape(brief.question),
-        "answer": escape(brief.answer),
-        "reason": escape(brief.reason),
-        "certainty": escape(
-            f"{_hits(brief)} At 95 % confidence, at least {percent(brief.least_share)} of all "
-            "releases do. These runs had no part in the choice."
-        ),
-        "rows": rows,
-        "bars": _bars_svg(brief),
-        "dots": _dots_html(brief),
-        "delta": escape(brief.label.as_dict()["delta_in_words"]),
-        "trust": escape(f"{brief.trust} {brief.chosen.breach}"),
-        "sights": sights_svg(brief.label.sights),
-        "not_protected": _items(brief.label.not_protected),
-        "assumptions": _items(brief.label.assumptions),
-        "foot": escape(brief.foot),
-    }
-    page = _MEMO
-    for name, text in parts.items():
-        page = page.replace(f"{{{name}}}", text)
-    return page
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
+    return environment.get_template("memo.html")
 
 
 def _hits(brief: Brief) -> str:
     chosen = brief.chosen
     return f"{chosen.hits} of {len(chosen.energies)} fresh runs reach {percent(brief.target)}."
-
-
-def _items(sentences: Sequence[str]) -> str:
-    return "".join(f"<li>{escape(each)}</li>" for each in sentences)
 
 
 def _bars_svg(brief: Brief) -> str:
@@ -164,15 +151,14 @@ def _dots_html(brief: Brief) -> str:
     return "".join(
         f"<figure>{accused_svg(count, f'{count} of 100', is_in=is_in)}"
         f"<figcaption><strong>{count} of 100</strong> {words}</figcaption></figure>"
-        for count, words, is_in in _accusations(brief)
+        for count, words, is_in in _guesses(brief)
     )
 
 
-def _accusations(brief: Brief) -> tuple[tuple[int, str, bool], ...]:
-    with_data, without = brief.chosen.accusations
+def _guesses(brief: Brief) -> tuple[tuple[int, str, bool], ...]:
     return (
-        (without, "accuse her without her data", False),
-        (with_data, "accuse her with her data, at most", True),
+        (OUT_OF // 2, "right without the release: a coin", False),
+        (brief.chosen.most_right, "right with the release, at most", True),
     )
 
 
@@ -209,20 +195,30 @@ _TITLE_SIZES = ((50, 28), (90, 24), (130, 20), (math.inf, 16))
 
 
 def slides_of(brief: Brief) -> tuple[Slide, ...]:
-    """Return the slides of a brief, from the answer to its certainty."""
+    """Return the slides of a brief, from the harm to the certainty."""
     chosen = brief.chosen
-    with_data, without = chosen.accusations
     at = f"ε = {chosen.epsilon:g}"
-    costs = (f"{each.accusations[0]} of 100 at ε = {each.epsilon:g}" for each in brief.options)
+    costs = (f"{each.most_right} of 100 at ε = {each.epsilon:g}" for each in brief.options)
     names, means = [each.title for each in brief.options], [each.mean for each in brief.options]
     runs = [f"Run {n}" for n in range(1, len(chosen.energies) + 1)]
     return (
+        Slide(
+            brief.harm,
+            lambda slide: _add_dots(slide, brief),
+            (
+                (
+                    "Who is the attacker? A reader of the result who knows everything else and "
+                    "guesses whether one person's row was used."
+                ),
+                f"And δ? {brief.label.as_dict()['delta_in_words']}",
+            ),
+        ),
         Slide(
             brief.answer,
             lambda slide: _add_means(slide, brief, names, means),
             (
                 f"Why this option? {brief.reason}",
-                f"What does more detail cost? {', '.join(costs)} attackers accuse a person.",
+                f"What does more detail cost? Right at most: {', '.join(costs)}.",
                 "What is captured energy? Share of the variance captured, relative to exact PCA.",
             ),
         ),
@@ -235,18 +231,6 @@ def slides_of(brief: Brief) -> tuple[Slide, ...]:
                     "rebuilt from the components of one run. The components show no rows."
                 ),
                 "What was compared? One release with exact PCA; the comparison is not private.",
-            ),
-        ),
-        Slide(
-            f"At {at}, one person's data raises accusations from {without} to at most "
-            f"{with_data} of 100.",
-            lambda slide: _add_dots(slide, brief),
-            (
-                (
-                    "Who is the attacker? A reader of the result who knows all other rows and "
-                    "wrongly accuses 5 of 100 innocent people."
-                ),
-                f"And δ? {brief.label.as_dict()['delta_in_words']}",
             ),
         ),
         Slide(
@@ -320,7 +304,7 @@ def _add_pictures(slide: Any, brief: Brief) -> None:
 
 
 def _add_dots(slide: Any, brief: Brief) -> None:
-    for number, (count, words, is_in) in enumerate(_accusations(brief)):
+    for number, (count, words, is_in) in enumerate(_guesses(brief)):
         x = 0.5 + 6.3 * number
         png = _dots_png(count, FALSE_ALARM if is_in else MISS)
         _add_png(slide, png, (x, 1.9), 5.9, f"{count} of 100 dots")

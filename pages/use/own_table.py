@@ -19,7 +19,7 @@ from dpcore.experiments.engine.fields import GIVEN, VERSIONS
 from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.experiments.pca import RunSpec
 from dpcore.figures.components import loading_bars
-from dpcore.params import largest_delta
+from dpcore.params import usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.release.common_limits import find_common_limits
 from dpcore.release.dictionary import (
@@ -216,7 +216,7 @@ def _spec(status: DatasetStatus) -> RunSpec:
         sites=len(sizes) or 1,
         split=GIVEN if sizes else RunSpec.split,
         epsilon=_EPSILON,
-        delta=largest_delta(status.n_samples),
+        delta=usual_delta(status.n_samples),
         repetitions=1,
         **VERSIONS["improved"],
     )

@@ -1,14 +1,14 @@
-"""A decision: three named options for one question, tested in fresh runs.
+"""A decision between harm and use: the most use within a harm, and the harm of a use.
 
-A search finds the smallest epsilon at which every run of a few reaches the target. This epsilon, a
-smaller and a larger one are the options. Each option is then run with noise that the search has not
-used, and is recommended only if at least nine of ten fresh runs reach the target.
+Every epsilon of the controls is run, ten times to choose from and ten times with other noise to
+confirm the choice. A target is reached if nine of ten runs of each kind reach it. The harm is the
+number of 100 attackers who are right about a person although they know everything else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Unpack
@@ -17,34 +17,33 @@ import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.classification import PrivateLogisticRegression
+from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.decide.run_statistics import (
     FRESH_RUNS,
-    SEARCH_RUNS,
     count_hits,
     least_share,
     reaches_target,
 )
 from dpcore.experiments.decide.targets import Stopped, collect_all
-from dpcore.experiments.engine.fields import VERSIONS
+from dpcore.experiments.engine.fields import version_fields
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.sweep import Points, RunOptions
 from dpcore.experiments.pca import RunSpec
-from dpcore.params import EPSILONS, largest_delta
-from dpcore.privacy import Guarantee, gaussian_epsilon
+from dpcore.params import EPSILONS
+from dpcore.privacy import Guarantee, gaussian_epsilon, icon_counts
 from dpcore.spectra import align_signs
 
-NAMES = ("cautious", "balanced", "detailed")
 # Protocol with the most captured energy for each kind of trust, if all sites take part.
 PROTOCOL_FOR = {
     Trusted.NOBODY: "dpdis",
     Trusted.OTHER_SITES: "securesum",
     Trusted.HOLDER: "pooled",
 }
-# Steps of the controls between two options: a factor of five or four.
-_STEPS_APART = 2
-SEARCHED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
+# Runs whose mean is displayed, as many as the explorer's default.
+SEARCHED_RUNS = 10
+TRIED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
 # Rows that a classifier is trained and tested on, limited so that a page can wait for it.
 _MOST_LEARNERS = 4000
 # Hard cases: the share of the test rows that are nearest to the mean of another class.
@@ -54,120 +53,171 @@ _STRONG_SHARE = 0.95
 
 
 @dataclass(frozen=True)
-class TriedOption:
-    """Runs of the search at one epsilon."""
-
-    epsilon: float
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
 class Option:
-    """One of the three options, with its fresh runs.
+    """One epsilon, its runs, and how much an attacker may learn.
 
-    spec: Spec of the runs, at the option's epsilon.
-    rows: Rows of the fresh runs.
+    spec: Spec of the runs, at this epsilon.
+    searched: Rows of the runs from which an option is chosen; their mean is displayed.
+    fresh: Rows of further runs, which confirm the choice.
+    most_right: Largest number of 100 attackers who are right about a person although they know
+        everything else; 50 is a coin.
     """
 
-    name: str
     spec: RunSpec
-    target: float
-    rows: tuple[Row, ...]
+    searched: tuple[Row, ...]
+    fresh: tuple[Row, ...]
+    most_right: int
+
+    @property
+    def epsilon(self) -> float:
+        """Requested epsilon."""
+        return self.spec.epsilon
 
     @property
     def energies(self) -> list[float]:
-        return [row["energy_ratio"] for row in self.rows]
+        """Captured energy of each searched run."""
+        return [row["energy_ratio"] for row in self.searched]
 
     @property
     def mean(self) -> float:
+        """Mean captured energy of the searched runs."""
         return fmean(self.energies)
 
-    @property
-    def hits(self) -> int:
-        """Number of fresh runs that reach the target."""
-        return count_hits(self.energies, self.target)
+    def hits(self, target: float) -> int:
+        """Return the number of fresh runs that reach the target."""
+        return count_hits([row["energy_ratio"] for row in self.fresh], target)
 
-    @property
-    def has_reached(self) -> bool:
-        return reaches_target(self.energies, self.target)
+    def has_reached(self, target: float) -> bool:
+        """Return whether nine of ten searched runs and nine of ten fresh runs reach the target."""
+        fresh = [row["energy_ratio"] for row in self.fresh]
+        return reaches_target(self.energies, target) and reaches_target(fresh, target)
 
-    @property
-    def least_share(self) -> float:
-        """Lower 95 % confidence limit of the share of all releases that reach the target."""
-        return least_share(self.hits, len(self.rows))
+    def least_share(self, target: float) -> float:
+        """Return the lower 95 % confidence limit of the share of releases that reach the target."""
+        return least_share(self.hits(target), len(self.fresh))
 
     @property
     def bytes_per_site(self) -> float:
-        return fmean(row["bytes_per_site"] for row in self.rows)
+        """Mean size of the messages of one site."""
+        return fmean(row["bytes_per_site"] for row in self.searched)
 
     @property
     def runs(self) -> tuple[int, ...]:
-        """Numbers of the fresh runs."""
-        return tuple(row["repetition"] for row in self.rows)
+        """Numbers of the searched runs."""
+        return tuple(row["repetition"] for row in self.searched)
 
 
-def recommended(options: tuple[Option, ...]) -> Option | None:
-    """Return the most private option that reaches the target; None if no option does."""
-    reached = [each for each in options if each.has_reached]
-    return min(reached, key=lambda each: each.spec.epsilon, default=None)
+@dataclass(frozen=True)
+class Answer:
+    """Best options for a tolerable harm and for a requested use.
+
+    tolerated: Option with the most captured energy among those with tolerable harm; None if every
+        option harms more.
+    needed: Option with the smallest epsilon that reaches the target; None if none does.
+    """
+
+    most_right: int
+    target: float
+    tolerated: Option | None
+    needed: Option | None
+
+    @property
+    def do_meet(self) -> bool:
+        """Whether an option reaches the target within the tolerable harm."""
+        return self.needed is not None and self.needed.most_right <= self.most_right
+
+    @property
+    def chosen(self) -> Option | None:
+        """Option to recommend: the most private that does both, else the most use tolerated."""
+        return self.needed if self.do_meet else self.tolerated
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """Both options by epsilon, without repetition."""
+        both = {each.epsilon: each for each in (self.tolerated, self.needed) if each is not None}
+        return tuple(both[epsilon] for epsilon in sorted(both))
+
+
+def answer(options: Sequence[Option], *, most_right: int, target: float) -> Answer:
+    """Return the answer to both questions; it changes monotonically along both.
+
+    A larger `most_right` admits more options, so the tolerated use never decreases. A larger
+    `target` is reached by fewer options, so the needed epsilon and its harm never decrease.
+
+    options: Results of `decide`.
+    most_right: Largest tolerable number of 100 attackers who are right, from 50 to 100.
+    target: Share of the captured energy of exact PCA, in (0, 1).
+    Raises `ParameterError` if a number is out of range.
+    """
+    if not 50 <= most_right <= 100:
+        raise ParameterError("most_right", "from 50 to 100", most_right)
+    if not 0 < target < 1:
+        raise ParameterError("target", "between 0 and 1", target)
+    tolerated = [each for each in options if each.most_right <= most_right]
+    reaching = [each for each in options if each.has_reached(target)]
+    return Answer(
+        most_right,
+        target,
+        max(tolerated, key=lambda each: (each.mean, -each.epsilon), default=None),
+        min(reaching, key=lambda each: each.epsilon, default=None),
+    )
+
+
+def people_factor(guarantee: Guarantee, needed: Guarantee) -> float:
+    """Return how many times as many people give the noise of another guarantee.
+
+    The noise of a second moment of n people is proportional to 1 / n at a fixed guarantee.
+
+    guarantee: Guarantee that must hold.
+    needed: Guarantee whose noise is small enough, for the same data set and protocol.
+    """
+    if not guarantee.sigma or not needed.sigma:
+        return math.inf
+    return max(1.0, guarantee.sigma / needed.sigma)
 
 
 def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
-    """Return the spec of the options: the base, fully private, with the most captured energy.
-
-    Raises `ParameterError` as `largest_delta`.
-    """
+    """Return the spec of the options: the base, improved, with the most captured energy."""
     return replace(
         base,
         protocols=(PROTOCOL_FOR[trusted],),
-        delta=largest_delta(n_people),
         epsilon=1.0,
-        **VERSIONS["improved"],
+        **version_fields("improved", n_people),
         intermediate_dim=None,
-        repetitions=SEARCH_RUNS,
+        repetitions=SEARCHED_RUNS,
     )
 
 
 def decide(
     spec: RunSpec,
-    target: float,
     *,
+    epsilons: Sequence[float] = TRIED_EPSILONS,
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
-) -> Iterator[TriedOption | Option]:
-    """Search, and then test the three options in fresh runs.
+) -> Iterator[Option]:
+    """Run every epsilon, first to choose from and then to confirm the choice.
 
     spec: Result of `asked_spec`.
-    target: Share of the optimum that must be reached, in (0, 1).
-    Yields `TriedOption` for each epsilon of the search, and then an `Option` for each of `NAMES`.
-    Raises `ParameterError` if the target is out of range, or the spec cannot run.
+    epsilons: Epsilons to try.
+    Yields an `Option` for each epsilon, the smallest first.
+    Raises `ParameterError` if the spec cannot run.
     """
-    if not 0 < target < 1:
-        raise ParameterError("target", "between 0 and 1", target)
-
-    def runs(epsilon: float, n_runs: int) -> tuple[Row, ...]:
-        points = Points((replace(spec, epsilon=epsilon, repetitions=n_runs),))
-        result = collect_all(points, should_stop, options)
+    dataset = dataset_status(spec.dataset)
+    for epsilon in sorted(epsilons):
+        tried = replace(spec, epsilon=epsilon, repetitions=SEARCHED_RUNS + FRESH_RUNS)
+        try:
+            result = collect_all(Points((tried,)), should_stop, options)
+        except Stopped:
+            return
         if result.skipped:
             raise ParameterError("epsilon", "possible to run", result.skipped[0]["skipped"])
-        return result.rows
-
-    low, high = -1, len(SEARCHED_EPSILONS)
-    try:
-        while high - low > 1:
-            middle = (low + high) // 2
-            rows = runs(SEARCHED_EPSILONS[middle], SEARCH_RUNS)
-            yield TriedOption(SEARCHED_EPSILONS[middle], rows)
-            reached = all(row["energy_ratio"] >= target for row in rows)
-            low, high = (low, middle) if reached else (middle, high)
-        balanced = min(max(high, _STEPS_APART), len(SEARCHED_EPSILONS) - 1 - _STEPS_APART)
-        for name, step in zip(NAMES, (-_STEPS_APART, 0, _STEPS_APART), strict=True):
-            epsilon = SEARCHED_EPSILONS[balanced + step]
-            rows = runs(epsilon, SEARCH_RUNS + FRESH_RUNS)
-            fresh = tuple(row for row in rows if row["repetition"] >= SEARCH_RUNS)
-            yield Option(name, replace(spec, epsilon=epsilon), target, fresh)
-    except Stopped:
-        return
+        rows = result.rows
+        yield Option(
+            replace(spec, epsilon=epsilon),
+            tuple(row for row in rows if row["repetition"] < SEARCHED_RUNS),
+            tuple(row for row in rows if row["repetition"] >= SEARCHED_RUNS),
+            icon_counts(tried.promise(tried.protocols[0], dataset))[0],
+        )
 
 
 def epsilon_of_breach(guarantee: Guarantee) -> float:
@@ -257,3 +307,47 @@ def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: i
     is_among = np.isin(strongest, np.argsort(-np.abs(released), kind="stable")[:n_strongest])
     has_sign = np.sign(released[strongest]) == np.sign(exact_first[strongest])
     return int(np.count_nonzero(is_among & has_sign))
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Change of a question under which the tolerated epsilon reaches the target.
+
+    trusted: Party that has to be trusted more; None if fewer components are released.
+    option: Option at the tolerated epsilon under this change.
+    """
+
+    trusted: Trusted | None
+    option: Option
+
+
+def remedies(
+    spec: RunSpec, trusted: Trusted, found: Answer, **options: Unpack[RunOptions]
+) -> Iterator[Remedy]:
+    """Yield changes that reach the target at the tolerated epsilon: more trust, fewer components.
+
+    Only the first change of each kind is searched: the least additional trust, and the largest
+    number of components.
+
+    spec: Result of `asked_spec` for this trust.
+    found: Answer whose harm and use do not meet.
+    **options: Passed on to `run_sweep`.
+    """
+    if found.tolerated is None:
+        return
+    dataset = dataset_status(spec.dataset)
+    epsilons = (found.tolerated.epsilon,)
+
+    def reaches(changed: RunSpec) -> Option | None:
+        (option,) = decide(changed, epsilons=epsilons, **options)
+        return option if option.has_reached(found.target) else None
+
+    for more in list(Trusted)[list(Trusted).index(trusted) + 1 :]:
+        if option := reaches(replace(spec, protocols=(PROTOCOL_FOR[more],))):
+            yield Remedy(more, option)
+            break
+    n_components = spec.components or dataset.default_components or 1
+    for fewer in range(n_components - 1, 0, -1):
+        if option := reaches(replace(spec, components=fewer)):
+            yield Remedy(None, option)
+            break

@@ -1,9 +1,10 @@
-"""Decide: a recommendation that fresh runs support, with memo and slides that agree with it."""
+"""Decide: harm first, then use, with memo and slides that agree with the page."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html import unescape
 from io import BytesIO
@@ -12,14 +13,15 @@ import pytest
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
 
+import dpcore
 from dpcore.data import dataset_status
-from dpcore.experiments.decide.decision import Option, asked_spec, decide
+from dpcore.experiments.decide.decision import Option, answer, asked_spec, decide
 from dpcore.experiments.decide.ranking import Trusted
-from dpcore.experiments.decide.run_statistics import ENOUGH_RUNS
 from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
 from pages.components.brief import Brief, make_presentation, render_memo, slides_of
-from pages.use.decide import Question, answer_of, brief_of, reason_of
+from pages.components.decision_brief import Decision, brief_of
+from pages.use.decide import reason_of, title_of
 from tests.pages.opening import texts, wait_for_jobs
 
 TABLE, PICTURES = "breast-cancer", "digits"
@@ -30,48 +32,52 @@ def grid_of(at: AppTest) -> str:
 
 
 @pytest.mark.parametrize("data", [TABLE, PICTURES])
-def test_it_opens_with_a_recommendation_that_its_fresh_runs_support(open_page, data):
+def test_it_opens_with_an_answer_that_names_the_harm_first(open_page, data):
     at = open_page("decide", decide_data=data, decide_trust="holder")
     wait_for_jobs(at)
     assert not at.exception and not at.error
-    epsilon = re.search(r"Take ε = (\S+):", at.title[0].value)[1]
-    grid = grid_of(at)
-    hits = [int(each) for each in re.findall(r"<div>(\d+)/10</div>", grid)]
-    assert len(hits) == 3 and max(hits) >= ENOUGH_RUNS
-    (head,) = re.findall(r"<div>([^<]*<b>\w+</b>[^<]*)<b style", grid)
-    assert head.replace("\u00a0", " ").endswith(f"ε = {epsilon} ")
-    assert "reaches 90" in texts(at) and "of 10 fresh runs" in texts(at)
-    assert not any(each.label.startswith("ε") for each in at.select_slider)
+    assert at.selectbox(key="decide_data").value == data
+    found = re.match(r"Take ε = (\S+): (\d+) of 100 right at most, ", at.title[0].value)
+    assert found and int(found[2]) <= 75
+    assert f"ε\u00a0=\u00a0{found[1]}" in grid_of(at)
+    assert grid_of(at).index("Right, of 100") < grid_of(at).index("Captured energy")
     files = {each.label for each in at.get("download_button")}
-    assert {"Memo", "Slides"} <= files
+    assert {"Memo", "Slides", "Annex for the data-protection officer"} <= files
 
 
-def test_the_default_is_a_table_of_patients_and_sites_and_target_change_the_answer(open_page):
+def test_a_smaller_harm_is_answered_without_new_runs_and_says_what_would_make_them_meet(open_page):
     at = open_page("decide")
     wait_for_jobs(at)
     assert at.selectbox(key="decide_data").value == TABLE
     before = grid_of(at)
-    at.slider(key="decide_target").set_value(60).run()
+    at.slider(key="decide_harm").set_value(60).run()
     wait_for_jobs(at)
-    assert not at.exception and grid_of(at) != before and "Reach 60" in grid_of(at)
+    assert not at.exception and grid_of(at) != before
+    assert "do not meet" in at.title[0].value
+    assert "What would make them meet" in texts(at) and "times as many patients" in texts(at)
+    at.slider(key="decide_harm").set_value(50).run()
+    wait_for_jobs(at)
+    assert not at.exception and "nothing can be released" in at.title[0].value
 
 
 # ---- memo and slides
 
 SPEC = asked_spec(RunSpec(dataset=TABLE), Trusted.HOLDER, 569)
-QUESTION = Question(SPEC, Trusted.HOLDER, 0.85, dataset_status(TABLE))
 
 
 @pytest.fixture(scope="module")
 def options() -> tuple[Option, ...]:
-    return tuple(each for each in decide(SPEC, 0.85) if isinstance(each, Option))
+    return tuple(decide(SPEC, epsilons=(0.1, 2.0, 10.0)))
 
 
-def brief(options: tuple[Option, ...]) -> Brief:
-    return brief_of(QUESTION, options, "/decide")
+def brief(options: tuple[Option, ...], target: float = 0.85) -> Brief:
+    found = answer(options, most_right=75, target=target)
+    status = dataset_status(TABLE)
+    decision = Decision(SPEC, Trusted.HOLDER, status, found, reason_of(found))
+    return brief_of(decision, title_of(found), "/decide")
 
 
-def test_slides_have_sentences_with_numbers_a_figure_a_foot_and_notes(options):
+def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
     made = slides_of(brief(options))
     slides = Presentation(BytesIO(make_presentation(brief(options)))).slides
     assert len(slides) == len(made) == 5
@@ -81,48 +87,47 @@ def test_slides_have_sentences_with_numbers_a_figure_a_foot_and_notes(options):
         assert re.search(r"\d", title) or "every row is exposed" in title
         assert [s for s in slide.shapes if s.has_chart or s.shape_type in (1, 13)], title
         words = [s.text_frame.text for s in slide.shapes if s.has_text_frame]
-        assert any("seed 0" in each and re.search(r"20\d\d-\d\d-\d\d", each) for each in words)
+        foot = next(each for each in words if "seed 0" in each)
+        assert re.search(r"20\d\d-\d\d-\d\d", foot) and dpcore.__version__ in foot
         assert len(source.notes) >= 2
-    first = slides[0]
-    (chart,) = (shape.chart for shape in first.shapes if shape.has_chart)
-    assert list(chart.plots[0].series[0].values) == pytest.approx([o.mean for o in options])
-    words = [shape.text_frame.text for shape in first.shapes if shape.has_text_frame]
+    assert slides[0].shapes.title.text == brief(options).harm
+    (chart,) = (shape.chart for shape in slides[1].shapes if shape.has_chart)
+    shown = {each.epsilon: each.mean for each in brief(options).options}
+    assert list(chart.plots[0].series[0].values) == pytest.approx(list(shown.values()))
+    words = [shape.text_frame.text for shape in slides[1].shapes if shape.has_text_frame]
     assert brief(options).reason in words
 
 
-def test_the_memo_gives_the_reason_and_every_option_and_loads_nothing(options):
+def test_the_memo_begins_with_the_harm_and_loads_nothing(options):
     page = render_memo(brief(options))
     text = unescape(page)
-    for sentence in (brief(options).answer, brief(options).reason, brief(options).foot):
-        assert sentence in text
+    parts = brief(options)
+    places = [text.index(each) for each in (parts.harm, parts.answer, parts.reason, parts.foot)]
+    assert places == sorted(places)
     assert not re.search(r"(src|href)=\"(?!data:)", page)
-    assert not re.search(r"\{\w+\}", text.split("</style>")[1])
+    assert "{{" not in page and "{%" not in page
     (script,) = re.findall(r"<script>(.*?)</script>", page)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'\"" in page
-    for each in options:
+    for each in parts.options:
         assert f"{each.hits} of 10</td>" in text and percent(each.mean) in text
 
 
-def test_the_reason_names_the_numbers_of_the_other_options():
-    def option(name, epsilon, energies):
-        rows = tuple({"energy_ratio": e, "repetition": n} for n, e in enumerate(energies))
-        return Option(name, RunSpec(epsilon=epsilon), 0.9, rows)
-
-    cautious = option("cautious", 1.0, [0.95] * 8 + [0.8] * 2)
-    balanced = option("balanced", 5.0, [0.95] * 9 + [0.8])
-    detailed = option("detailed", 20.0, [0.99] * 10)
-    reason = reason_of((cautious, balanced, detailed), balanced).replace("\u00a0", " ")
-    assert reason == ("Cautious reaches 90 % in 8 of 10 fresh runs. Detailed costs 4 times the ε.")
-    assert reason_of((cautious,), None).startswith("The closest is cautious: 8 of 10")
-    assert answer_of((cautious,), None).replace("\u00a0", " ") == "No option reaches 90 %"
+def test_names_in_the_memo_are_escaped(options):
+    hostile = replace(brief(options), question="<script>alert(1)</script>")
+    assert "<script>alert" not in render_memo(hostile)
 
 
 def test_the_memo_marks_no_option_if_none_reaches_the_target(options):
-    missed = (options[0],)
-    assert not missed[0].has_reached
-    rejected = brief(missed)
+    rejected = brief(options, target=0.985)
     assert not rejected.is_recommended and 'class="best"' not in render_memo(rejected)
+
+
+def test_the_reason_is_two_sentences_with_the_harm_of_the_wanted_use(options):
+    found = answer(options, most_right=60, target=0.93)
+    reason = reason_of(found)
+    assert len(re.findall(r"\.( |$)", reason)) == 2
+    assert found.needed is not None and f"{found.needed.most_right} of 100" in reason
 
 
 # ---- all options
