@@ -217,6 +217,7 @@ class Purpose(IntEnum):
     SUMMANDS = 14  # summands of the sites of a secure sum
     ASSESSMENT = 15  # probes of the assessment; no privacy depends on them
     QUIZ = 16  # order of questions and rows in a quiz
+    VOTES = 17  # votes of pairs on the centre of the rows
 
 
 def stream(seed: int, purpose: Purpose, *identity: int) -> np.random.Generator:

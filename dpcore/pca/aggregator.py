@@ -23,6 +23,7 @@ from dpcore.pca.assessment import (
     assess_by_probes,
     choose_bases,
 )
+from dpcore.pca.centre_rule import DIFFERENCES, NO_CENTRE
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
@@ -172,6 +173,9 @@ class Subspace:
     centre : ndarray of shape (n_features,) or None
         Released centre of the rows, in their units;
         None without centring.
+    centre_choice : str
+        Name of the centre, an item of `dpcore.pca.centre_rule.CENTRES`. With differences there is
+        no centre, and `centre` is the public middle.
     diagnostics : dict
         Diagnostics of the method; empty for closed forms.
     """
@@ -183,6 +187,7 @@ class Subspace:
     bytes_sent: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_rounds: int = 1
     centre: FloatArray | None = None
+    centre_choice: str = NO_CENTRE
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -197,6 +202,7 @@ class NoisyAverage:
     mean_sigma: Noise of the centre, if its outer product was subtracted; 0 on the sphere.
     noise: Shape of the noise, if it differs from that of the settings.
     centre: shape (n_features,) or None. As in `Subspace`.
+    centre_choice: As in `Subspace`.
     total: Energy of all directions, if it is public.
     """
 
@@ -210,6 +216,7 @@ class NoisyAverage:
     noise: str | None = None
     n_rounds: int = 1
     centre: FloatArray | None = None
+    centre_choice: str = NO_CENTRE
     total: float | None = None
 
     def decompose(self, settings: ReleaseSettings) -> Spectrum:
@@ -227,7 +234,8 @@ class NoisyAverage:
         """Return the bases in which the noisy second moment is denoised."""
         # The centre of rows on the sphere is exactly zero if no mean was released.
         has_mean = self.centre is not None and self.centre.any()
-        is_uncentred = settings.on_sphere and not has_mean
+        has_centre = has_mean or self.centre_choice == DIFFERENCES
+        is_uncentred = settings.on_sphere and not has_centre
         bases = uncentred_bases(settings.bases) if is_uncentred else settings.bases
         return choose_bases(
             self.spectrum,
@@ -252,6 +260,7 @@ class NoisyAverage:
             self.bytes_sent,
             self.n_rounds,
             self.centre,
+            self.centre_choice,
         )
 
     @property

@@ -22,6 +22,7 @@ from dpcore.arrays import PROCESSORS, FloatArray, executor
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
+from dpcore.pca.centre_rule import CENTRES, choose_centre
 from dpcore.pca.messages import transmit
 from dpcore.pca.settings import (
     ReleaseSettings,
@@ -29,6 +30,7 @@ from dpcore.pca.settings import (
     noise_of,
     rounding_step,
     sites_that_answer,
+    with_centre,
     with_mean_share,
 )
 from dpcore.pca.site import (
@@ -44,6 +46,7 @@ from dpcore.pca.site import (
     noise_scales,
     noisy_mean,
     noisy_second_moment,
+    noisy_votes,
 )
 from dpcore.spectra import (
     COLUMNS_WHERE_BETTER,
@@ -177,9 +180,8 @@ class Draw:
 
     @property
     def of_sites(self) -> ReleaseSettings:
-        """Return the settings with the budget share of a mean that all these sites release."""
-        people, n_features = self.n_samples, self.moments.n_features
-        return with_mean_share(self.settings, people, n_features, n_noises=len(people))
+        """Return the settings with the centre that all these sites chose together."""
+        return self.compute_once(Draw._settings_of_sites)
 
     @property
     def scales(self) -> list[NoiseScales]:
@@ -260,6 +262,40 @@ class Draw:
         own: FloatArray = self.moments.second_moments
         return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
 
+    def exact_moment(
+        self,
+        settings: ReleaseSettings,
+        centre: FloatArray | None,
+        site: int | None = None,
+        *,
+        across_sites: bool = False,
+    ) -> FloatArray:
+        """Return the exact second moment of rows about a centre, or of their differences.
+
+        settings: Settings with the chosen centre.
+        site: As in `moment_around`.
+        across_sites: Form pairs of rows of different sites, too.
+        """
+        if not settings.is_of_differences or not isinstance(self.moments, SiteRows):
+            return self.moment_around(centre, site)
+        ask = self._checkpoint if site is None else lambda: None
+        threads = self._threads if site is None else 1
+        return self.moments.moment_of_differences(
+            site, across_sites=across_sites, threads=threads, checkpoint=ask
+        )
+
+    def choose_centre(
+        self, settings: ReleaseSettings, votes: Callable[[SiteRows], FloatArray]
+    ) -> ReleaseSettings:
+        """Return the settings with the centre that noisy votes choose, if the settings ask for it.
+
+        settings: Result of `with_mean_share`.
+        votes: SiteRows -> noisy shares of votes, drawn if there is a choice.
+        """
+        if settings.test_share == 0 or not isinstance(self.moments, SiteRows):
+            return settings
+        return with_centre(settings, choose_centre(votes(self.moments)))
+
     def total_around(self, centre: FloatArray | None) -> float | None:
         """Return the energy of all directions of `moment_around(centre)`, if it is public."""
         if centre is None or not isinstance(self.moments, SiteRows):
@@ -312,7 +348,7 @@ class Draw:
         self._checkpoint()
         sigma = self.scales[site].moment
         noisy = noisy_second_moment(
-            self.moment_around(self.centre, site),
+            self.exact_moment(self.of_sites, self.centre, site),
             sigma,
             noise=self.settings.noise,
             rng=self.repetition.rng(Purpose.SITE_NOISE, self.sites[site]),
@@ -370,10 +406,26 @@ class Draw:
 
     def _bases_about_centre(self, bases: tuple[PublicBasis, ...]) -> tuple[PublicBasis, ...]:
         """Return the bases for rows about the released mean, or about the public middle."""
-        is_uncentred = self.settings.on_sphere and self.noisy_means is None
+        has_centre = self.noisy_means is not None or self.of_sites.is_of_differences
+        is_uncentred = self.settings.on_sphere and not has_centre
         return uncentred_bases(bases) if is_uncentred else bases
 
     # Arguments of `compute_once`.
+
+    def _settings_of_sites(self) -> ReleaseSettings:
+        people, n_features = self.n_samples, self.moments.n_features
+        before = with_mean_share(self.settings, people, n_features, n_noises=len(people))
+
+        def votes(rows: SiteRows) -> FloatArray:
+            total = np.zeros(len(CENTRES))
+            scales = noise_of_sites(before, people, self.calibrate)
+            for site, (number, own) in enumerate(zip(self.sites, scales, strict=True)):
+                rng = self.repetition.rng(Purpose.VOTES, number)
+                exact = rows.votes(before.smallest_spread, site)
+                total += rows.weights[site] * noisy_votes(exact, own.votes, rng=rng)
+            return total
+
+        return self.choose_centre(before, votes)
 
     def _scales(self) -> list[NoiseScales]:
         return noise_of_sites(self.of_sites, self.n_samples, self.calibrate)

@@ -11,6 +11,13 @@ from typing import Any, Self
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
+from dpcore.pca.centre_rule import (
+    DIFFERENCES,
+    MEAN,
+    NO_CENTRE,
+    best_mean_share,
+    shares_with_votes,
+)
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
 from dpcore.spectra import (
     COLUMNS,
@@ -62,6 +69,14 @@ class ReleaseSettings:
     on_sphere : bool
         Scale every row to length 1 around that mean before the second moment is computed
         (`SiteRows.moment_around`), instead of subtracting the mean's outer product afterwards.
+    pairs_vote : bool
+        Let noisy votes of pairs of rows choose the centre on the sphere, if `mean_share` is None
+        (`dpcore.pca.centre_rule`).
+    test_share, smallest_spread : float
+        Share of the budget for these votes, and half of the squared distance from which a pair
+        votes for the mean. Set by `with_mean_share`.
+    is_of_differences : bool
+        Replace rows by differences of pairs at length 1 (`SiteRows.moment_of_differences`).
     masks : {"published", "wide"}
         Size of CAPE's zero-sum masks.
     honest_sites : int or None
@@ -93,6 +108,10 @@ class ReleaseSettings:
     row_norm_bound: float = 1.0
     mean_share: float | None = 0.0
     on_sphere: bool = False
+    pairs_vote: bool = False
+    test_share: float = 0.0
+    smallest_spread: float = 0.0
+    is_of_differences: bool = False
     masks: str = "published"
     honest_sites: int | None = None
     encoding: str = "native"
@@ -150,6 +169,13 @@ class ReleaseSettings:
         for name in ("n_components", "intermediate_dim"):
             if getattr(self, name) > n_features:
                 raise ParameterError(name, f"in [1, n_features={n_features}]", getattr(self, name))
+
+    @property
+    def centre_choice(self) -> str:
+        """Return the name of the centre, an item of `CENTRES`."""
+        if self.is_of_differences:
+            return DIFFERENCES
+        return NO_CENTRE if self.mean_share == 0 else MEAN
 
     @property
     def ranking(self) -> str:
@@ -257,16 +283,12 @@ def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
     )
 
 
-# Largest error without any centre, in the measure of `best_mean_share`.
-_ERROR_WITHOUT_CENTRE = 0.25
-# Share without noise, where the mean costs nothing and any share works.
-_SHARE_WITHOUT_NOISE = 1e-6
-
-
 def with_mean_share(
     settings: ReleaseSettings, n_samples: Sequence[float], n_features: int, *, n_noises: int = 1
 ) -> ReleaseSettings:
     """Return the settings with a mean share, computed by the rule if it is None.
+
+    Where pairs vote, the result also has the share of the votes, and `with_centre` follows.
 
     n_samples: Samples at each site that contributes to the mean.
     n_noises: Number of noises, each calibrated for one site, that are averaged: S, or 1 if noise is
@@ -275,41 +297,29 @@ def with_mean_share(
     """
     if settings.mean_share is not None:
         return settings
-    return _with_best_share(settings, sum(n_samples), n_noises * n_features)
+    return _with_best_share(settings, sum(n_samples), n_features, n_noises)
 
 
 # Cached, because every protocol of a draw calls it several times.
 @lru_cache(maxsize=256)
-def _with_best_share(settings: ReleaseSettings, n_people: float, n_entries: int) -> ReleaseSettings:
+def _with_best_share(
+    settings: ReleaseSettings, n_people: float, n_features: int, n_noises: int
+) -> ReleaseSettings:
     unit = _noise_of_unit_change(settings.budget, settings.calibration)
-    noise = math.sqrt(n_entries) / n_people * unit
-    return replace(settings, mean_share=best_mean_share(noise))
+    noise = math.sqrt(n_noises * n_features) / n_people * unit
+    if not settings.pairs_vote:
+        return replace(settings, mean_share=best_mean_share(noise))
+    mean, test, smallest_spread = shares_with_votes(noise, n_features)
+    return replace(settings, mean_share=mean, test_share=test, smallest_spread=smallest_spread)
 
 
-def best_mean_share(noise: float) -> float:
-    """Return s for noise x = sqrt(S D) / (N mu); 0 if a mean costs more than it can gain.
+def with_centre(settings: ReleaseSettings, centre: str) -> ReleaseSettings:
+    """Return settled settings with a chosen centre, whose noise uses all that the votes left.
 
-    The share depends on public numbers only. Rows are at most 1 long, N of them at S sites, each
-    with D entries; mu is the budget as a Gaussian mechanism. Averaged over the sites, the mean's
-    noise is 2 x / sqrt(s) long for a share s of mu squared, with x = sqrt(S D) / (N mu), and that
-    of the second moment has the operator norm 2 x / sqrt(1 - s) (the edge of the semicircle of
-    isometric noise of scale sqrt(2) / (n mu)).
-
-    A centre with error e changes the moment by second order, norm(e)^2 over the squared distance of
-    the rows; relative to the diameter 2 of the ball this is x^2 / s. Since 2 / sqrt(1 - s) is at
-    most 1 + 1 / (1 - s), the sum of both errors is at most
-
-        x + x / (1 - s) + x^2 / s,
-
-    with its minimum 2 x + 2 x^(3/2) + x^2 at s = sqrt(x) / (1 + sqrt(x)). Without a mean, rows are
-    centred by the public middle, whose error is at most 1, that is 1/4 in the same measure, and the
-    moment's noise costs 2 x. If 2 x^(3/2) + x^2 exceeds 1/4, which happens at x = 0.22, a private
-    mean costs more than the best centre can gain, and the share is 0.
+    centre: Result of `choose_centre`.
     """
-    root = math.sqrt(noise)
-    if 2 * noise * root + noise**2 >= _ERROR_WITHOUT_CENTRE:
-        return 0.0
-    return max(root / (1 + root), _SHARE_WITHOUT_NOISE)
+    share = settings.mean_share if centre == MEAN else 0.0
+    return replace(settings, mean_share=share, is_of_differences=centre == DIFFERENCES)
 
 
 def check_centring(moments: SiteMoments | SiteRows, settings: ReleaseSettings) -> None:

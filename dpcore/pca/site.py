@@ -24,6 +24,7 @@ from dpcore.privacy import (
     Adversary,
     gaussian_sigma,
     l2_sensitivity_of_moment_and_mean,
+    l2_sensitivity_of_votes,
     l2_sensitivity_on_sphere,
     mean_weight,
     published_sigma,
@@ -68,6 +69,7 @@ class NoiseScales:
     """Standard deviations of a site's noise, in units of one entry of the perturbed array.
 
     mean: 0 if no mean is released.
+    votes: Noise of the shares of votes on the centre; 0 if there is no vote.
     l2_sensitivity: Change of the matrix when one row is replaced, together with the private mean,
         weighted by its smaller noise; in the matrix's units.
     mu: Parameter of the Gaussian mechanism that each adversary faces, if they know parts of the
@@ -78,6 +80,7 @@ class NoiseScales:
     mean: float
     l2_sensitivity: float
     mu: Mapping[Adversary, float] | None = None
+    votes: float = 0.0
 
 
 @lru_cache(maxsize=1024)
@@ -86,22 +89,39 @@ def noise_scales(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
 
     Gaussian releases compose by adding mu^2 = (change / sigma)^2. One row changes the mean and the
     moment together. On the sphere the moment is computed around the mean that was released before,
-    so each part counts with its own largest change. The published formula has no mean: with a share
-    s for one, the printed noise is divided by sqrt(1 - s).
+    so each part counts with its own largest change, and so do the votes that choose the centre.
+    The published formula has no mean: with a share s for one, the printed noise is divided by
+    sqrt(1 - s).
     """
-    bound, share = settings.row_norm_bound, settings.mean_share
+    bound, share, test = settings.row_norm_bound, settings.mean_share, settings.test_share
     if share is None:
         raise ParameterError("mean_share", "settled before noise is calibrated", share)
-    weight = mean_weight(share, bound)
     if settings.on_sphere:
-        l2_sensitivity = l2_sensitivity_on_sphere(n_samples, weight=weight)
+        of_votes = l2_sensitivity_of_votes(n_samples)
+        of_moment = l2_sensitivity_on_sphere(n_samples, of_differences=settings.is_of_differences)
+        per_share = of_moment / math.sqrt(1 - share - test)
+        weight = math.sqrt(share) * per_share / (2 / n_samples)
+        votes_weight = math.sqrt(test) * per_share / of_votes
+        l2_sensitivity = l2_sensitivity_on_sphere(
+            n_samples,
+            weight=weight,
+            votes_weight=votes_weight,
+            of_differences=settings.is_of_differences,
+        )
     else:
+        weight, votes_weight = mean_weight(share, bound), 0.0
         l2_sensitivity = l2_sensitivity_of_moment_and_mean(n_samples, bound, weight=weight)
     if settings.calibration == "published":
-        moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share)
+        moment = published_sigma(settings.budget, n_samples, bound) / math.sqrt(1 - share - test)
+        moment *= 2 if settings.is_of_differences else 1
     else:
         moment = gaussian_sigma(settings.budget, l2_sensitivity, calibration=settings.calibration)
-    return NoiseScales(moment, moment / weight if share > 0 else 0.0, l2_sensitivity)
+    return NoiseScales(
+        moment,
+        moment / weight if share > 0 else 0.0,
+        l2_sensitivity,
+        votes=moment / votes_weight if test > 0 else 0.0,
+    )
 
 
 # Map (n_samples, settings) to the noise scales of the data holder.
@@ -147,6 +167,11 @@ def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> F
     return mean + sigma * rng.standard_normal(len(mean))
 
 
+def noisy_votes(votes: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:
+    """Return the shares of pairs that vote for each centre as released, shape (3,)."""
+    return votes + sigma * rng.standard_normal(len(votes))
+
+
 def centre_of_sphere(
     noisy_mean: FloatArray,
     half_widths: FloatArray | None = None,
@@ -156,20 +181,21 @@ def centre_of_sphere(
 ) -> FloatArray:
     """Return the centre of the rows, from a noisy mean and public numbers only.
 
-    The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). If the rows lie in a
-    box, the centre is the point of the box next to the noisy mean: the part outside it is noise.
-    Otherwise the mean is shrunk towards the public middle by the share of its squared length that
-    is noise, of scale `sigma` in each entry (James & Stein 1961), and cut to the unit ball. This is
-    closer to the rows' mean on average for every mean, and is the middle itself if all is noise.
+    The mean of pictures is denoised first (`dpcore.spectra.denoise_mean`). Other means are shrunk
+    towards the public middle by the share of their squared length that is noise, of scale `sigma`
+    in each entry (James & Stein 1961), which is closer to the rows' mean on average for every mean,
+    and is the middle itself if all is noise. If the rows lie in a box, the centre is the point of
+    the box next to the result: the part outside it is noise. Otherwise it is cut to the unit ball.
     """
     if image_shape is not None and sigma > 0:
         noisy_mean, sigma = denoise_mean(noisy_mean, sigma, cosine_basis(image_shape)), 0.0
-    if half_widths is not None:
-        return np.clip(noisy_mean, -half_widths, half_widths)
     squared = float(noisy_mean @ noisy_mean)
     if squared == 0:
         return noisy_mean
     factor = max(0.0, 1 - max(len(noisy_mean) - 2, 0) * sigma**2 / squared)
+    if half_widths is not None:
+        nearest: FloatArray = np.clip(factor * noisy_mean, -half_widths, half_widths)
+        return nearest
     return noisy_mean * min(factor, 1 / math.sqrt(squared))
 
 

@@ -48,8 +48,10 @@ from dpcore.privacy.interpretation import (
 )
 from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.privacy.sensitivity import (
+    l2_sensitivity_of_differences,
     l2_sensitivity_of_moment_and_mean,
     l2_sensitivity_of_second_moment,
+    l2_sensitivity_of_votes,
     l2_sensitivity_on_sphere,
     mean_weight,
     nuclear_sensitivity_of_moment_and_mean,
@@ -97,8 +99,10 @@ __all__ = [
     "guarantee_power",
     "guarantee_trade_off",
     "icon_counts",
+    "l2_sensitivity_of_differences",
     "l2_sensitivity_of_moment_and_mean",
     "l2_sensitivity_of_second_moment",
+    "l2_sensitivity_of_votes",
     "l2_sensitivity_on_sphere",
     "mean_weight",
     "nuclear_sensitivity_of_moment_and_mean",

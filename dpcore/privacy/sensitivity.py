@@ -72,16 +72,62 @@ def l2_sensitivity_of_moment_and_mean(
     return without_mean * math.sqrt(2) * relative
 
 
-def l2_sensitivity_on_sphere(n_samples: float, *, weight: float = 0.0) -> float:
-    """Return the joint l2 sensitivity of a private mean and of the moment on the sphere around it.
+def l2_sensitivity_of_differences(n_samples: float) -> float:
+    """Return the l2 sensitivity 2 sqrt(2) / n of the moment of normalised differences of pairs.
 
-    The value is sqrt(2 + 4 w^2) / n, with noise sigma on the moment and sigma / w on the mean.
+    Each of the n rows is in two of n pairs, or in one of n / 2 pairs of a matching, and the moment
+    is the average of u u^T over the pairs, with u = (x_i - x_j) / |x_i - x_j|.
+
+    Proof. Replacing a row changes the u of its pairs only, each from a unit vector to another (or
+    to zero for equal rows), and ||u u^T - v v^T||_F <= sqrt(2) as in
+    `l2_sensitivity_of_second_moment`. Its pairs are a share 2 / n of all pairs. The same bound
+    holds for an average over any number of matchings, by the triangle inequality.
+
+    The value is attained: where a row's partners are equal, the row can move from them along one
+    axis to another axis, which turns all its differences by a right angle.
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` is not positive.
+    """
+    require_positive("n_samples", n_samples)
+    return 2 * math.sqrt(2.0) / n_samples
+
+
+def l2_sensitivity_of_votes(n_samples: float) -> float:
+    """Return the l2 sensitivity 2 sqrt(2) / n of the shares of n pairs that vote for a centre.
+
+    A row is in two of n pairs. Replacing it moves both votes from one candidate to another at
+    most, which changes two shares by 2 / n each.
+
+    Raises
+    ------
+    ParameterError
+        If `n_samples` is not positive.
+    """
+    require_positive("n_samples", n_samples)
+    return 2 * math.sqrt(2.0) / n_samples
+
+
+def l2_sensitivity_on_sphere(
+    n_samples: float,
+    *,
+    weight: float = 0.0,
+    votes_weight: float = 0.0,
+    of_differences: bool = False,
+) -> float:
+    """Return the joint l2 sensitivity of votes, a private mean and the moment on the sphere.
+
+    The value is sqrt(2 + 4 w^2 + 8 v^2) / n, with noise sigma on the moment, sigma / w on the mean
+    and sigma / v on the shares of votes; with a moment of differences, 8 replaces 2.
 
     Proof. The mean of rows of norm at most 1 has sensitivity 2 / n. A row x then becomes
     (x - m) / |x - m|, which depends only on x and the released mean m. Given m, replacing a row
     moves the second moment by at most sqrt(2) / n, since two unit vectors at an angle with cosine
-    t differ by sqrt(2 (1 - t^2)) / n. These are two Gaussian mechanisms in sequence, whose mu
-    squared add up (Dong, Roth & Su 2022, corollary 3.3).
+    t differ by sqrt(2 (1 - t^2)) / n. The votes are released first and choose among moments with
+    the same mu. These are Gaussian mechanisms in sequence, whose mu squared add up (Dong, Roth &
+    Su 2022, corollary 3.3).
 
     With two or more features the value is approached: opposite rows x and -x become orthogonal
     if all other rows are orthogonal to them and equally long.
@@ -89,17 +135,21 @@ def l2_sensitivity_on_sphere(n_samples: float, *, weight: float = 0.0) -> float:
     Parameters
     ----------
     n_samples : float
-    weight : float
-        w; 0 without a mean.
+    weight, votes_weight : float
+        w and v; 0 without a mean and without votes.
+    of_differences : bool
 
     Raises
     ------
     ParameterError
-        If `n_samples` is below 1 or `weight` negative.
+        If `n_samples` is below 1 or a weight negative.
     """
-    if not 0 <= weight < math.inf:
-        raise ParameterError("weight", "at least 0 and finite", weight)
-    return math.hypot(l2_sensitivity_of_second_moment(n_samples), 2 * weight / n_samples)
+    for name, value in (("weight", weight), ("votes_weight", votes_weight)):
+        if not 0 <= value < math.inf:
+            raise ParameterError(name, "at least 0 and finite", value)
+    of_moment = l2_sensitivity_of_differences if of_differences else l2_sensitivity_of_second_moment
+    of_votes = votes_weight * l2_sensitivity_of_votes(n_samples)
+    return math.hypot(of_moment(n_samples), 2 * weight / n_samples, of_votes)
 
 
 def nuclear_sensitivity_of_moment_and_mean(

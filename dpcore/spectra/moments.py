@@ -8,7 +8,7 @@ is drawn first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike
 from dpcore.arrays import PROCESSORS, FloatArray, IntArray, map_blocks, row_blocks
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
+from dpcore.spectra.pairs import PairDistances, Pairs, pair_blocks
 
 BLOCK_ROWS = 2048
 
@@ -349,6 +350,8 @@ class SiteRows(AtSites):
         Cache of moments around a centre.
     cached_moments : list of SiteMoments
         Cached value of `unscaled_moments`.
+    cached_pairs : dict
+        Cached moments of differences and distances of pairs, which no noise changes.
     """
 
     read: Callable[[], FloatArray]
@@ -361,6 +364,7 @@ class SiteRows(AtSites):
     image_shape: tuple[int, int] | None = None
     moment_cache: MomentCache = field(default_factory=lambda: _without_cache)
     cached_moments: list[SiteMoments] = field(default_factory=list)
+    cached_pairs: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -399,7 +403,12 @@ class SiteRows(AtSites):
         members = tuple(self.sites[site] for site in chosen)
         counts = self.n_samples[chosen]
         return replace(
-            self, sites=members, means=self.means[chosen], n_samples=counts, cached_moments=[]
+            self,
+            sites=members,
+            means=self.means[chosen],
+            n_samples=counts,
+            cached_moments=[],
+            cached_pairs={},
         )
 
     @property
@@ -467,6 +476,61 @@ class SiteRows(AtSites):
         make = partial(self._compute_moment_around, sites, centre, threads, checkpoint)
         return self.moment_cache(sites, centre, make)
 
+    def moment_of_differences(
+        self,
+        site: int | None = None,
+        *,
+        across_sites: bool = False,
+        threads: int | None = None,
+        checkpoint: Callable[[], None] = lambda: None,
+    ) -> FloatArray:
+        """Return the average of u u^T over pairs, u = (x_i - x_j) / |x_i - x_j|.
+
+        This is an estimate of the spatial Kendall's tau matrix, which does not depend on a centre.
+        Replacing one of n rows changes it by at most 2 sqrt(2) / n. Arithmetic as in
+        `moment_around`; equal rows count as zero.
+
+        Parameters
+        ----------
+        site : int, optional
+            One site. Default: all sites.
+        across_sites : bool
+            Form pairs of rows of different sites, too; otherwise moments of sites are averaged.
+        threads, checkpoint
+            As in `moment_around`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features, n_features), symmetric; not to be changed
+        """
+        key = "moment", site, across_sites
+        if key not in self.cached_pairs:
+            sites = self.sites if site is None else self.sites[site : site + 1]
+            groups = (np.sort(np.concatenate(sites)),) if across_sites else sites
+            make = partial(self._compute_moment_of_differences, groups, threads, checkpoint)
+            self.cached_pairs[key] = self.moment_cache(groups, np.zeros(self.n_features), make)
+        moment: FloatArray = self.cached_pairs[key]
+        return moment
+
+    def votes(
+        self, smallest_spread: float, site: int | None = None, *, across_sites: bool = False
+    ) -> FloatArray:
+        """Return the shares of pairs that vote for each centre (`PairDistances.votes`).
+
+        Replacing one of n rows changes them by at most 2 sqrt(2) / n. Arguments as above.
+        """
+        groups = (np.sort(np.concatenate(self.sites)),) if across_sites else self.sites
+        numbers = range(len(groups)) if site is None else (site,)
+        votes = np.zeros(3)
+        for number in numbers:
+            key = "distances", number, across_sites
+            if key not in self.cached_pairs:
+                distances = PairDistances.of(self.rows, groups[number], BLOCK_ROWS)
+                self.cached_pairs[key] = distances
+            distances = self.cached_pairs[key]
+            votes += len(groups[number]) * distances.votes(smallest_spread)
+        return votes / sum(len(groups[number]) for number in numbers)
+
     def total_around(self, centre: FloatArray) -> float | None:
         """Return tr A of the rows at length 1 around a noisy centre; None if it is not public.
 
@@ -491,13 +555,37 @@ class SiteRows(AtSites):
 
         def product(block: slice | IntArray) -> FloatArray:
             checkpoint()
-            own = _directions_of(rows, centre, self.parts, block)
-            return _integer_product(_round_to_integers(own)) if self._use_integers else own.T @ own
+            return self._product(_directions_of(rows, centre, self.parts, block))
 
         blocks = chain.from_iterable(row_blocks(own, BLOCK_ROWS) for own in sites)
-        total = np.zeros((self.n_features, self.n_features))
         n_rows = sum(map(len, sites))
-        for each in map_blocks(product, blocks, _workers(n_rows, threads)):
+        return self._average_of(map_blocks(product, blocks, _workers(n_rows, threads)), n_rows)
+
+    def _compute_moment_of_differences(
+        self,
+        groups: tuple[IntArray, ...],
+        threads: int | None,
+        checkpoint: Callable[[], None],
+    ) -> FloatArray:
+        rows = self.rows
+
+        def product(pairs: Pairs) -> FloatArray:
+            checkpoint()
+            first, second = pairs
+            precision = self.dtype if self._use_integers else np.float64
+            shifted = rows[first].astype(precision, copy=False) - rows[second]
+            return self._product(_normalize_parts(shifted, self.parts))
+
+        blocks = chain.from_iterable(pair_blocks(own, BLOCK_ROWS) for own in groups)
+        n_rows = sum(map(len, groups))
+        return self._average_of(map_blocks(product, blocks, _workers(n_rows, threads)), n_rows)
+
+    def _product(self, rows: FloatArray) -> FloatArray:
+        return _integer_product(_round_to_integers(rows)) if self._use_integers else rows.T @ rows
+
+    def _average_of(self, products: Iterable[FloatArray], n_rows: int) -> FloatArray:
+        total = np.zeros((self.n_features, self.n_features))
+        for each in products:
             total += each
         total /= n_rows * (_INTEGER_LENGTH**2 if self._use_integers else 1)
         return total

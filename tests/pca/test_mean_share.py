@@ -95,5 +95,6 @@ def test_without_noise_in_a_box_or_at_the_middle_it_stays_what_it_was():
     np.testing.assert_allclose(centre_of_sphere(mean), mean)
     np.testing.assert_array_equal(centre_of_sphere(np.zeros(3), sigma=1.0), np.zeros(3))
     box = np.full(3, 0.25)
-    np.testing.assert_array_equal(centre_of_sphere(mean, box, sigma=9.0), np.clip(mean, -box, box))
+    np.testing.assert_array_equal(centre_of_sphere(mean, box), np.clip(mean, -box, box))
+    np.testing.assert_allclose(centre_of_sphere(mean, box, sigma=9.0), np.zeros(3))
     np.testing.assert_allclose(np.linalg.norm(centre_of_sphere(9 * mean, sigma=1e-9)), 1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpcore.pca import Draw, ReleaseSettings
+from dpcore.pca import draw as draw_module
 from dpcore.pca import site as site_module
 from dpcore.pca.protocols import first_site, pooled_release
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -13,7 +14,7 @@ from dpcore.spectra import SiteRows
 from dpcore.streams import Repetition
 
 SHAPE = (5, 6)
-MODULES = (site_module, first_site, pooled_release)
+MODULES = (site_module, draw_module, first_site, pooled_release)
 CHOICES = {"pictures": ("auto", SHAPE), "table": ("auto", None), "cosines": ("cosines", SHAPE)}
 
 
@@ -22,11 +23,10 @@ class Noise:
 
     def __init__(self, monkeypatch):
         self.released, self.at = [], None
-        for name in ("add_noise", "noisy_mean"):
-            release = getattr(site_module, name)
+        for name in ("add_noise", "noisy_mean", "noisy_votes"):
+            record = self.recording(getattr(site_module, name))
             for module in MODULES:
-                monkeypatch.setattr(module, name, self.recording(release), raising=False)
-        monkeypatch.setattr("dpcore.pca.draw.noisy_mean", self.recording(site_module.noisy_mean))
+                monkeypatch.setattr(module, name, record, raising=False)
 
     def recording(self, release):
         if getattr(release, "is_recording", False):
@@ -45,12 +45,14 @@ class Noise:
 
 def rows(rng, scale):
     drawn = rng.standard_normal((90, 30)) @ np.diag(np.linspace(1, 0.1, 30)) * scale
+    # The votes of the pairs of one sign differ from those of the other.
+    drawn[:, 0] += 10 * (scale < 0)
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     sites = tuple(np.array_split(np.arange(90), 3))
     return SiteRows.of(drawn, sites, np.ones(30), image_shape=SHAPE)
 
 
-@pytest.mark.parametrize("mean_share", [0.0, 0.1])
+@pytest.mark.parametrize("mean_share", [0.0, 0.1, None])
 @pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
 @pytest.mark.parametrize("key", ["dpdis", "full", "pooled", "local", "sequential", "coded"])
 def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
@@ -58,11 +60,12 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
 ):
     entry = PROTOCOLS[key]
     settings = ReleaseSettings(
-        PrivacyBudget(1.0, 1e-5),
+        PrivacyBudget(20.0 if mean_share is None else 1.0, 1e-5),
         3,
         6,
         on_sphere=True,
         mean_share=mean_share,
+        pairs_vote=True,
         bases=bases_to_denoise_in(*choice),
     )
     noise = Noise(monkeypatch)
@@ -76,6 +79,7 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
             average=entry.wants_average,
         )
         found.append((entry.release(draw), entry.assess(draw)))
+        assert (len(draw.moments.cached_pairs) > 0) == (mean_share is None)
         noise.at = 0
     (first, said), (second, said_again) = found
     np.testing.assert_array_equal(first.components, second.components)

@@ -241,8 +241,16 @@ class RunSpec(ReleaseSpec, PlannedSpec):
         for name, value in (("components", components), ("intermediate_dim", intermediate)):
             if not isinstance(value, Integral) or not 1 <= value <= n_features:
                 raise ParameterError(name, f"a whole number in [1, n_features={n_features}]", value)
-        more = {"encoding": self.encoding, "dropped_sites": self.dropped_sites}
-        return release_settings(self, components, intermediate, self._image_shape, **more)
+        return release_settings(
+            self,
+            components,
+            intermediate,
+            self._image_shape,
+            encoding=self.encoding,
+            dropped_sites=self.dropped_sites,
+            # Pictures buy a mean, which is denoised.
+            pairs_vote=self.on_sphere and self._image_shape is None,
+        )
 
     def promise(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
         """Return the guarantee of a protocol's first draw, without reading rows.
@@ -309,6 +317,8 @@ class RunSpec(ReleaseSpec, PlannedSpec):
 class PcaRow(ReleaseRow):
     """Row of one protocol in one repetition: the spec, the measured values and the guarantee.
 
+    centre: Centre of the rows, chosen by noisy votes if there was a choice: "mean", "differences"
+        or "none".
     energy: Captured energy of the components on the reference.
     energy_ratio: `energy` divided by the captured energy of exact PCA.
     random_ratio: Expected ratio of a uniformly random subspace.
@@ -324,6 +334,7 @@ class PcaRow(ReleaseRow):
     norm_bound: float | None
     limits: str
     mean_share: float | None
+    centre: str
     knowledge: str
     split: str
     concentration: float
@@ -469,6 +480,7 @@ def row_of(
         components=settings.n_components,
         intermediate_dim=settings.intermediate_dim,
         mean_share=settings.mean_share,
+        centre=subspace.centre_choice,
         repetition=repetition,
         energy_ratio=energy / optimum,
         energy=energy,

@@ -64,9 +64,10 @@ def noise_of_masked_sites(
     n_sites, scales = len(n_samples), release_scales(settings, n_samples, calibrate)
     single, sigma = _noise_of_single_site(settings, n_samples, calibrate), scales.noise_sigma
     mu = cape_mu(single.l2_sensitivity, scales, n_sites, honest_sites(settings, n_sites))
-    # The ratio of the noises of mean and matrix is the same for every party.
-    mean = sigma * single.mean / single.moment if single.moment > 0 else 0.0
-    return NoiseScales(sigma, mean, single.l2_sensitivity, mu)
+    # The ratios of the noises of mean, votes and matrix are the same for every party.
+    ratio = sigma / single.moment if single.moment > 0 else 0.0
+    mean, votes = ratio * single.mean, ratio * single.votes
+    return NoiseScales(sigma, mean, single.l2_sensitivity, mu, votes)
 
 
 def release_scales(

@@ -23,9 +23,15 @@ from dpcore.pca.protocols.protocol import (
 )
 from dpcore.pca.protocols.register import FIRST_MOMENT, register
 from dpcore.pca.settings import ReleaseSettings, with_mean_share
-from dpcore.pca.site import NoiseScales, noise_of_sites, noisy_mean, noisy_second_moment
+from dpcore.pca.site import (
+    NoiseScales,
+    noise_of_sites,
+    noisy_mean,
+    noisy_second_moment,
+    noisy_votes,
+)
 from dpcore.privacy import Guarantee
-from dpcore.spectra import Spectrum
+from dpcore.spectra import SiteRows, Spectrum
 from dpcore.streams import Purpose
 
 # Stream number of the noise that `local` draws on the sphere.
@@ -71,15 +77,25 @@ def average_of_first_site(draw: Draw) -> NoisyAverage:
         centre=centre,
         total=draw.total_around(centre),
         mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
+        centre_choice=(
+            draw.compute_once(_settings_of_first) if draw.settings.on_sphere else draw.of_sites
+        ).centre_choice,
     )
 
 
 def _settings_of_first(draw: Draw) -> ReleaseSettings:
-    return with_mean_share(draw.settings, draw.n_samples[:1], draw.moments.n_features)
+    before = with_mean_share(draw.settings, draw.n_samples[:1], draw.moments.n_features)
+
+    def votes(rows: SiteRows) -> FloatArray:
+        sigma = draw.calibrate(draw.n_samples[0], before).votes
+        rng = draw.repetition.rng(Purpose.VOTES, draw.sites[0], _LOCAL_STREAM)
+        return noisy_votes(rows.votes(before.smallest_spread, 0), sigma, rng=rng)
+
+    return draw.choose_centre(before, votes)
 
 
 def _scales_of_first(draw: Draw) -> NoiseScales:
-    return draw.calibrate(draw.n_samples[0], _settings_of_first(draw))
+    return draw.calibrate(draw.n_samples[0], draw.compute_once(_settings_of_first))
 
 
 def noisy_mean_of_first(draw: Draw) -> FloatArray:
@@ -89,14 +105,16 @@ def noisy_mean_of_first(draw: Draw) -> FloatArray:
 
 
 def _centre_of_first(draw: Draw) -> FloatArray | None:
-    mean = noisy_mean_of_first(draw) if _settings_of_first(draw).mean_share else None
+    has_mean = draw.compute_once(_settings_of_first).mean_share
+    mean = noisy_mean_of_first(draw) if has_mean else None
     return centre_of_rows(draw, mean, sigma=draw.compute_once(_scales_of_first).mean)
 
 
 def _moment_of_first_on_sphere(draw: Draw) -> Spectrum:
     scales = draw.compute_once(_scales_of_first)
     rng = draw.repetition.rng(Purpose.SITE_NOISE, draw.sites[0], _LOCAL_STREAM)
-    exact = draw.moment_around(draw.compute_once(_centre_of_first), 0)
+    settings = draw.compute_once(_settings_of_first)
+    exact = draw.exact_moment(settings, draw.compute_once(_centre_of_first), 0)
     noisy = noisy_second_moment(
         exact, scales.moment, noise=draw.settings.noise, rng=rng, precision=draw.moments.dtype
     )

@@ -38,6 +38,7 @@ _RELEASE = PooledRelease(
     n_noises=lambda _: 1,
     traffic=lambda draw: (raw_row_bytes(draw), 1),
     purpose=Purpose.POOLED_NOISE,
+    holds_rows=True,
 )
 pooled, guarantee_of_holder = _RELEASE.release, _RELEASE.guarantee
 # Noisy second moment and noisy mean of all rows.

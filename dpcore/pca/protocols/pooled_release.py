@@ -23,6 +23,7 @@ from dpcore.pca.site import (
     centre_of_sphere,
     noise_scales,
     noisy_mean,
+    noisy_votes,
 )
 from dpcore.privacy import Guarantee
 from dpcore.spectra import SiteRows, Spectrum
@@ -44,6 +45,7 @@ class PooledRelease:
     n_noises: Draw -> number of noise sources.
     traffic: Draw -> bytes of each site's message, and number of rounds.
     purpose: Purpose of the noise streams.
+    holds_rows: Whether a holder of all rows forms pairs of rows of different sites.
     """
 
     trust: Trust
@@ -53,6 +55,7 @@ class PooledRelease:
     n_noises: Callable[[Draw], int]
     traffic: Callable[[Draw], tuple[IntArray, int]]
     purpose: Purpose
+    holds_rows: bool = False
 
     def guarantee(
         self, settings: ReleaseSettings, n_samples: Sequence[int], n_features: int
@@ -81,6 +84,7 @@ class PooledRelease:
             centre=centre,
             total=draw.total_around(centre),
             mean_sigma=0.0 if draw.settings.on_sphere else factor * noise.mean,
+            centre_choice=self.settings_of(draw).centre_choice,
         )
 
     def mean(self, draw: Draw) -> FloatArray:
@@ -95,8 +99,19 @@ class PooledRelease:
         return self.scales(self.settings_of(draw), draw.n_samples, draw.calibrate)
 
     def settings_of(self, draw: Draw) -> ReleaseSettings:
-        """Return the settings of the draw, with the budget share of the mean."""
-        return self.share_budget(draw.settings, draw.n_samples, draw.moments.n_features)
+        """Return the settings of the draw, with the centre that was chosen."""
+        return draw.compute_once(self._settle)
+
+    def _settle(self, draw: Draw) -> ReleaseSettings:
+        before = self.share_budget(draw.settings, draw.n_samples, draw.moments.n_features)
+
+        def votes(rows: SiteRows) -> FloatArray:
+            scales = self.scales(before, draw.n_samples, draw.calibrate)
+            sigma = self.noise_factor(rows.n_sites) * scales.votes
+            exact = rows.votes(before.smallest_spread, across_sites=self.holds_rows)
+            return noisy_votes(exact, sigma, rng=draw.repetition.rng(Purpose.VOTES, self.purpose))
+
+        return draw.choose_centre(before, votes)
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settings_of(draw).mean_share != 0
@@ -111,7 +126,12 @@ class PooledRelease:
             rng=draw.repetition.rng(self.purpose),
             dtype=draw.precision,
         )
-        return Spectrum(add_noise(_pooled_around(draw, self._centre(draw)), noise))
+        settings, centre = self.settings_of(draw), self._centre(draw)
+        if settings.is_of_differences:
+            exact = draw.exact_moment(settings, None, across_sites=self.holds_rows)
+        else:
+            exact = _pooled_around(draw, centre)
+        return Spectrum(add_noise(exact, noise))
 
 
 def centre_of_rows(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -> FloatArray | None:

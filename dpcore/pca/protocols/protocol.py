@@ -17,6 +17,7 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.assessment import Assessment, NoisyPart, assess_by_probes
+from dpcore.pca.centre_rule import CENTRES
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings, rounding_step
@@ -389,12 +390,16 @@ def traffic_of_diagonals(draw: Draw) -> tuple[int, int]:
 
 
 def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
-    """Return the bytes per site, and the additional rounds, of the sites' private means.
+    """Return the bytes per site, and the additional rounds, of the sites' private means and votes.
 
     The average of all means is sent back to the sites that need it: to sites that cut their matrix,
     and on the sphere to all.
     """
-    if draw.of_sites.mean_share == 0:
-        return 0, 0
-    one_way = draw.moments.n_features * draw.moments.dtype.itemsize
-    return (2 * one_way, 2) if come_back or draw.settings.on_sphere else (one_way, 0)
+    settings, itemsize = draw.of_sites, draw.moments.dtype.itemsize
+    n_bytes, rounds = (2 * len(CENTRES) * itemsize, 2) if settings.test_share else (0, 0)
+    if settings.mean_share == 0:
+        return n_bytes, rounds
+    one_way = draw.moments.n_features * itemsize
+    if come_back or settings.on_sphere:
+        return n_bytes + 2 * one_way, rounds + 2
+    return n_bytes + one_way, rounds

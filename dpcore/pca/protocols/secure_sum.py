@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import IntArray
+from dpcore.pca.centre_rule import CENTRES
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.cape import honest_sites
 from dpcore.pca.protocols.pooled_release import PooledRelease
@@ -77,7 +78,13 @@ def noise_of_summands(
         n_answering,
         n_counted,
     )
-    return NoiseScales(share * single.moment, share * single.mean, single.l2_sensitivity, mu)
+    return NoiseScales(
+        share * single.moment,
+        share * single.mean,
+        single.l2_sensitivity,
+        mu,
+        share * single.votes,
+    )
 
 
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
@@ -86,7 +93,10 @@ def _traffic(draw: Draw) -> tuple[IntArray, int]:
     """
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2
-    if BY_SUMMANDS.settings_of(draw).mean_share:
+    settings = BY_SUMMANDS.settings_of(draw)
+    if settings.test_share:
+        numbers, rounds = numbers + 2 * len(CENTRES), rounds + 2
+    if settings.mean_share:
         numbers += n_features * (2 if draw.settings.on_sphere else 1)
         rounds += 2 if draw.settings.on_sphere else 0
     return np.full(draw.moments.n_sites, numbers * _NUMBER + _KEY), rounds

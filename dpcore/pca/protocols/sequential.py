@@ -103,6 +103,7 @@ def sequential(draw: Draw) -> Subspace:
         sigma=draw.sigma,
         bytes_sent=lengths,
         centre=shared_centre(draw),
+        centre_choice=draw.of_sites.centre_choice,
         n_rounds=draw.all_sites.n_sites * (2 if before else 1) + rounds,
     )
 
