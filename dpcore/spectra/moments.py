@@ -307,13 +307,6 @@ _EXACT_LIMIT = 1 << 24
 Parts = tuple[tuple[slice, float], ...]
 WHOLE: Parts = ((slice(None), 1.0),)
 
-# Cache of moments: function of the sites' row numbers, the centre, and the computation.
-MomentCache = Callable[[tuple[IntArray, ...], FloatArray, Callable[[], FloatArray]], FloatArray]
-
-
-def _without_cache(_: object, __: object, make: Callable[[], FloatArray]) -> FloatArray:
-    return make()
-
 
 @dataclass(frozen=True, eq=False)
 class _InMemory:
@@ -346,8 +339,6 @@ class SiteRows(AtSites):
         Views of a person that are normalised separately; by default the whole row.
     image_shape : (height, width), or None
         Public shape of pictures whose pixels are the columns.
-    moment_cache : MomentCache
-        Cache of moments around a centre.
     cached_moments : list of SiteMoments
         Cached value of `unscaled_moments`.
     cached_pairs : dict
@@ -362,7 +353,6 @@ class SiteRows(AtSites):
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
     image_shape: tuple[int, int] | None = None
-    moment_cache: MomentCache = field(default_factory=lambda: _without_cache)
     cached_moments: list[SiteMoments] = field(default_factory=list)
     cached_pairs: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
@@ -473,8 +463,7 @@ class SiteRows(AtSites):
         """
         sites = self.sites if site is None else self.sites[site : site + 1]
         centre = centre.astype(self.dtype if self._use_integers else np.float64)
-        make = partial(self._compute_moment_around, sites, centre, threads, checkpoint)
-        return self.moment_cache(sites, centre, make)
+        return self._compute_moment_around(sites, centre, threads, checkpoint)
 
     def moment_of_differences(
         self,
@@ -507,10 +496,10 @@ class SiteRows(AtSites):
         if key not in self.cached_pairs:
             sites = self.sites if site is None else self.sites[site : site + 1]
             groups = (np.sort(np.concatenate(sites)),) if across_sites else sites
-            make = partial(self._compute_moment_of_differences, groups, threads, checkpoint)
-            self.cached_pairs[key] = self.moment_cache(groups, np.zeros(self.n_features), make)
-        moment: FloatArray = self.cached_pairs[key]
-        return moment
+            moment = self._compute_moment_of_differences(groups, threads, checkpoint)
+            self.cached_pairs[key] = moment
+        cached: FloatArray = self.cached_pairs[key]
+        return cached
 
     def votes(
         self, smallest_spread: float, site: int | None = None, *, across_sites: bool = False

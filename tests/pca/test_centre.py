@@ -171,7 +171,5 @@ def test_rows_about_the_middle_get_no_centre_and_spread_rows_get_a_mean(rng):
 
 
 def test_a_negative_weight_of_votes_is_refused():
-    from dpcore.privacy import l2_sensitivity_on_sphere
-
     with pytest.raises(ParameterError, match="votes_weight must be at least 0"):
         l2_sensitivity_on_sphere(10, votes_weight=-1.0)
