@@ -1,14 +1,12 @@
-"""Array types, thread pools, and parallel work on blocks of rows."""
+"""Array types, and parallel work on blocks of rows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from threading import Thread
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,41 +23,7 @@ AnyArray = NDArray[Any]
 BoolArray = NDArray[np.bool_]
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-@cache
-def can_start_threads() -> bool:
-    """Return whether this Python can start threads; Python in a browser cannot."""
-    thread = Thread(target=int)
-    try:
-        thread.start()
-    except RuntimeError:
-        return False
-    thread.join()
-    return True
-
-
-def executor(workers: int) -> Executor:
-    """Return a pool of threads, or one that runs each job on submission if threads cannot start.
-
-    Jobs must not wait for a job that is submitted later.
-    """
-    return ThreadPoolExecutor(workers) if can_start_threads() else _SerialExecutor()
-
-
-class _SerialExecutor(Executor):
-    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        future: Future[R] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001, stored in the future, as in a thread
-            future.set_exception(error)
-        return future
-
-
-# Queried once, because the query takes longer than the moment of a small site.
+# Queried once, because the query takes longer than the second moment of a small site.
 PROCESSORS = os.cpu_count() or 1
 
 Block = TypeVar("Block")
@@ -84,7 +48,7 @@ def map_blocks(
         yield from map(make, first)
         yield from map(make, blocks)
         return
-    with executor(min(workers, len(first))) as pool:
+    with ThreadPoolExecutor(min(workers, len(first))) as pool:
         waiting = [pool.submit(make, block) for block in first]
         for block in blocks:
             yield waiting.pop(0).result()

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
+from dpcore.cluster import SCHEDULER_VARIABLE
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.store import Store, cache_folder
 from dpcore.experiments.engine.sweep import Grid, SweepEvent, cost_of_sweeps, in_order, run_sweep
 from dpcore.experiments.pca import RunSpec
 from pages import background, cached
 
-SCHEDULER_VARIABLE = "DPCORE_SCHEDULER"
 Sweeps = tuple[Grid, ...]
 # Rows of each sweep, in the order of its grid.
 RowsOfSweeps = tuple[tuple[Row, ...], ...]
@@ -49,11 +49,6 @@ def rows_of(results: Sequence[_Result], n_sweeps: int) -> RowsOfSweeps:
     for number, event in results:
         finished[number] += event.finished
     return tuple(in_order(each) for each in finished)
-
-
-def skipped_rows(results: Sequence[_Result]) -> tuple[Row, ...]:
-    """Return the cells that cannot run, with their reasons."""
-    return tuple(row for _, event in results for row in event.skipped)
 
 
 def count_runs(results: Sequence[_Result]) -> int:

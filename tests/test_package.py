@@ -183,11 +183,6 @@ def test_a_source_distribution_builds_the_same_wheel(wheel, tmp_path):
     assert zipfile.ZipFile(again).read(f"{RECORD}") == zipfile.ZipFile(wheel).read(f"{RECORD}")
 
 
-def test_the_extra_pins_is_what_requirements_txt_says():
-    pinned = (REPOSITORY / "requirements.txt").read_text().splitlines()
-    assert EXTRAS["pins"] == [line for line in pinned if line and not line.startswith("#")]
-
-
 def test_without_its_extra_the_dashboard_says_what_to_install(installed, tmp_path):
     done = subprocess.run(
         [installed / "dp-pca-lab"], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -11,13 +11,14 @@ import argparse
 import gzip
 import hashlib
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dpcore.arrays import FloatArray, IntArray, executor, map_blocks, row_blocks
+from dpcore.arrays import FloatArray, IntArray, map_blocks, row_blocks
 from dpcore.data.dataset import DATA_SEED, Dataset
 from dpcore.data.official_files import (
     LocalFile,
@@ -250,7 +251,7 @@ def _mnist(X: FloatArray, labels: IntArray, origin: str) -> Dataset:
 def _read_pair(files: tuple[LocalFile, ...]) -> tuple[FloatArray, IntArray]:
     X = np.empty((_N_PICTURES, _SIDE**2), np.float32)
     # Memory for half of the rows takes as long to allocate as the pictures take to read.
-    with executor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:
         pool.submit(np.copyto, X[_N_PICTURES // 2 :], 0)
         images, labels = map(read_idx, files)
     for file, array, shape in zip(

@@ -10,6 +10,7 @@ sweep over R, cost little more than one. The results do not depend on what is sh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
 from threading import Lock
@@ -18,7 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpcore.arrays import PROCESSORS, FloatArray, executor
+from dpcore.arrays import PROCESSORS, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
@@ -334,7 +335,7 @@ class Draw:
     def _in_threads(
         self, sites: range, workers: int
     ) -> Iterator[tuple[list[Spectrum], ReceivedMessages]]:
-        with executor(workers) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             for start in range(0, len(sites), 4 * workers):
                 chunk = sites[start : start + 4 * workers]
                 yield from pool.map(
@@ -368,7 +369,7 @@ class Draw:
         if workers == 1 or self.moments.n_features < THREADED_FROM_FEATURES:
             yield from map(work_at, sites)
             return
-        with executor(workers) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             # Chunks bound the number of noisy matrices in memory.
             for start in range(0, len(sites), workers):
                 yield from pool.map(work_at, sites[start : start + workers])

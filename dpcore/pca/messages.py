@@ -22,6 +22,7 @@ import zlib
 from typing import Any
 
 import numpy as np
+from constriction import stream
 
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
@@ -57,11 +58,11 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
     symbols = (offsets >> low_bits).astype(np.int32)
     weights, table = _best_weights(symbols, side, max(2, int(symbols.max()) + 1))
     contexts = _context_of(side, len(weights))
-    coder = _stream().stack.AnsCoder()
+    coder = stream.stack.AnsCoder()
     # The coder is a stack: the symbol that is decoded first is encoded last.
     if low_bits:
         low = offsets & ((1 << low_bits) - 1)
-        coder.encode_reverse(low.astype(np.int32), _stream().model.Uniform(1 << low_bits))
+        coder.encode_reverse(low.astype(np.int32), stream.model.Uniform(1 << low_bits))
     for context in reversed(range(len(weights))):
         own = symbols[contexts == context]
         if len(own):
@@ -93,7 +94,7 @@ def _decode_integers(data: bytes, side: FloatArray) -> IntArray:
         data[_CODER_HEADER.size : end], 2 * n_contexts * n_symbols
     )
     weights = np.frombuffer(table, "<u2").reshape(n_contexts, n_symbols)
-    coder = _stream().stack.AnsCoder(np.frombuffer(data, "<u4", offset=end).astype(np.uint32))
+    coder = stream.stack.AnsCoder(np.frombuffer(data, "<u4", offset=end).astype(np.uint32))
     contexts = _context_of(side, n_contexts)
     symbols: IntArray = np.zeros(count, dtype=np.int64)
     for context in range(n_contexts):
@@ -102,7 +103,7 @@ def _decode_integers(data: bytes, side: FloatArray) -> IntArray:
             symbols[own] = coder.decode(_model(weights[context]), np.count_nonzero(own))
     if low_bits:
         symbols <<= low_bits
-        symbols |= coder.decode(_stream().model.Uniform(1 << low_bits), count)
+        symbols |= coder.decode(stream.model.Uniform(1 << low_bits), count)
     if not coder.is_empty():
         raise CodingError("coded numbers that do not end where they should")
     symbols += least
@@ -130,18 +131,8 @@ def _best_weights(symbols: IntArray, side: FloatArray, n_symbols: int) -> tuple[
     return weights, table
 
 
-def _stream() -> Any:
-    try:
-        from constriction import stream
-    except ImportError as error:
-        raise ParameterError(
-            "encoding", f"without {ROUNDED} where constriction is not installed", ROUNDED
-        ) from error
-    return stream
-
-
 def _model(weights: IntArray) -> Any:
-    return _stream().model.Categorical(weights.astype(np.float64), perfect=False)
+    return stream.model.Categorical(weights.astype(np.float64), perfect=False)
 
 
 def _context_of(side: FloatArray, n_contexts: int) -> IntArray:

@@ -14,11 +14,12 @@ as `by="magnitude"`, takes four times as long and loses the signs of the eigenva
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
 
-from dpcore.arrays import FloatArray, IntArray, executor
+from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.denoising import denoise
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
@@ -340,7 +341,7 @@ def leading_eigenpairs_of_many(
     if workers <= 1:
         pairs = [decompose(matrix) for matrix in matrices]
     else:
-        with executor(workers) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             pairs = list(pool.map(decompose, matrices))
     return np.stack([values for values, _ in pairs]), np.stack([vectors for _, vectors in pairs])
 

@@ -17,7 +17,6 @@ from threading import Lock
 from types import GenericAlias
 from typing import Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
-from dpcore.arrays import can_start_threads
 from dpcore.errors import ParameterError
 from dpcore.privacy import Charge, Guarantee, Release
 
@@ -384,9 +383,6 @@ def one_blas_thread() -> Iterator[None]:
     summed in another order, which changes its last digits. Units of a sweep, sites and sessions run
     in parallel instead, which is faster than threads inside small products.
     """
-    if not can_start_threads():
-        yield
-        return
     user = object()
     with _lock:
         if not _users:

@@ -250,7 +250,11 @@ class StoreSummary:
 
 
 class Claim:
-    """Exclusive right of one session to compute a unit.
+    """Exclusive right of one sweep to compute a unit.
+
+    Several sweeps write one folder: jobs of sessions that vary different settings but share units,
+    a command line next to a server, and two servers of one user. Without claims they compute the
+    shared units once each.
 
     Without a writable folder there is no lock file, and every session has the right. A claim costs
     0.28 ms (a direct call of `flock`: 0.12 ms); the smallest unit takes 8 ms.

@@ -18,12 +18,12 @@ import itertools
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
-from dpcore.arrays import can_start_threads, executor
 from dpcore.cluster import results_on_cluster
 from dpcore.data.dataset import held_name
 from dpcore.errors import ParameterError, require_one_of
@@ -79,7 +79,7 @@ def results(
     if scheduler is not None:
         compute = partial(_compute_on_cluster, scheduler=scheduler, stop=stop)
 
-    pool = executor(1)
+    pool = ThreadPoolExecutor(1)
     work = pool.submit(_compute_all, units, store, compute, stop, arrived.put)
     work.add_done_callback(lambda _: arrived.put(_END_OF_RESULTS))
     try:
@@ -176,9 +176,6 @@ def _compute_in_threads(
     # The first unit runs with all threads, because its rows appear first on a page.
     for unit in itertools.islice(units, 1):
         yield task(unit, workers)
-    if not can_start_threads():
-        yield from map(task, units)
-        return
     # joblib is slow to import, and pages that compute nothing here must not wait for it.
     from joblib import Parallel, delayed
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from dpcore.arrays import executor
 from dpcore.experiments.pca.problem import Problem
 from dpcore.pca import Draw, ReleaseSettings, Subspace
 from dpcore.pca.draw import THREADED_FROM_FEATURES
@@ -51,7 +51,7 @@ def draw_releases(
                 subspaces[each.key] = problem.lift(each.release(draw))
         return found
     # One thread per protocol: most protocols wait for the sites, and the others run meanwhile.
-    with executor(len(protocols)) as pool:
+    with ThreadPoolExecutor(len(protocols)) as pool:
         pending = [
             {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
         ]
