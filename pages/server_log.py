@@ -1,7 +1,7 @@
-"""Log of the server: one line for a message that no browser sends, and a limit per minute.
+"""Log of the server: one line for a message that no browser sends, and limits per minute.
 
-Streamlit and its web server log a traceback for each malformed WebSocket message, so that anyone
-who reaches the port could fill the disk.
+Streamlit and its web server log a traceback for each malformed WebSocket message and for each run
+that ends with an error, so that anyone who reaches the port could fill the disk.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _LOGGERS = (
     "streamlit.web.server.starlette.starlette_websocket",
     "streamlit.runtime.app_session",
     "streamlit.web.server.app_session",
+    "streamlit.error_util",
     "uvicorn.error",
 )
 _BEGINNINGS = (
@@ -32,11 +33,15 @@ _BEGINNINGS = (
 )
 # Functions of the web server that fail if a frame contains text instead of bytes.
 _BYTE_READERS = ("receive_bytes", "_websocket_endpoint")
-_MAX_LINES, _SECONDS, _MAX_LENGTH = 20, 60.0, 200
+# Streamlit's error if a widget state has an empty id, which no browser sends.
+_EMPTY_ID = 'has no key ""'
+_MAX_LINES, _MAX_TRACEBACKS, _SECONDS, _MAX_LENGTH = 20, 5, 60.0, 200
 
 
 class MalformedMessages(logging.Filter):
     """Filter that shortens records about malformed messages to one line and limits their number.
+
+    Errors of this app keep their tracebacks, of which there is also a limit.
 
     now: Function that returns seconds.
     """
@@ -44,18 +49,22 @@ class MalformedMessages(logging.Filter):
     def __init__(self, now: Callable[[], float] = time.monotonic):
         super().__init__()
         self._now, self._lock = now, threading.Lock()
-        self._start, self._n_lines = -_SECONDS, 0
+        self._start, self._n_lines, self._n_tracebacks = -_SECONDS, 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether the record is logged; errors of this app keep their traceback."""
+        """Return whether the record is logged."""
         message = record.getMessage()
         error = record.exc_info[1] if record.exc_info else None
         is_text_frame = _is_text_frame(error)
-        if not message.startswith(_BEGINNINGS) and not is_text_frame:
+        is_malformed = message.startswith(_BEGINNINGS) or is_text_frame or _EMPTY_ID in str(error)
+        if error is None and not is_malformed:
             return True
         with self._lock:
             if self._now() - self._start >= _SECONDS:
-                self._start, self._n_lines = self._now(), 0
+                self._start, self._n_lines, self._n_tracebacks = self._now(), 0, 0
+            if not is_malformed and self._n_tracebacks < _MAX_TRACEBACKS:
+                self._n_tracebacks += 1
+                return True
             self._n_lines += 1
             n_lines = self._n_lines
         if n_lines > _MAX_LINES:
