@@ -49,7 +49,7 @@ def _is_routing(_app: Sphinx, _what: str, name: str, *_: object) -> bool | None:
 
 
 def _bars(*event: Any) -> None:
-    """A bar in a docstring is that of an absolute value, and not of a substitution."""
+    """Escape bars in docstrings, which are absolute values and no substitutions."""
     text: list[str] = event[-1]
     text[:] = [line.replace("|", r"\|") for line in text]
 

@@ -27,8 +27,9 @@ CCA_VIEWS = (slice(2), _VIEW_SIZE), (slice(2, None), _VIEW_SIZE)
 
 
 def cca_cases() -> tuple[AuditCase, ...]:
-    """Return the cases of every CCA protocol: an outsider without a mean, all adversaries on the
-    sphere.
+    """Return the cases of every CCA protocol.
+
+    Without a mean, the adversary is an outsider; on the sphere, all adversaries attack.
 
     The first view of a person is reversed, and the second view stays.
     """

@@ -73,8 +73,9 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
 
 
 def wishart_noise() -> AuditCase:
-    """Return a case of n A + W, with W from a Wishart law with D + 1 degrees and scale 3 / (2
-    epsilon).
+    """Return a case of n A + W with Wishart noise.
+
+    W has D + 1 degrees of freedom and scale 3 / (2 epsilon).
 
     Jiang, Xie & Zhang (2016), "Wishart mechanism for differentially private principal components
     analysis", claims pure epsilon. There is one row, D = 2, and A is the outer product of the row.

@@ -439,8 +439,9 @@ def second_site_case(entry: Protocol) -> AuditCase:
 
 
 def worst_sites(n_sites: int) -> tuple[SiteMoments, SiteMoments]:
-    """Return sites of which the first contains one of the two unit rows that change moment and mean
-    most.
+    """Return sites of which the first contains an extreme row.
+
+    The row is one of the two unit rows that change moment and mean most.
     """
     cosine = -SHARE / (4 * (1 - SHARE))
     rows = np.array([[1.0, 0.0, 0.0], [cosine, math.sqrt(1 - cosine**2), 0.0]])

@@ -303,8 +303,9 @@ def load_mnist_small() -> Dataset:
 
 
 def halve_pictures(pictures: IntArray) -> IntArray:
-    """Return the means of 2 × 2 blocks of bytes, rounded half up: (n, 2 h, 2 w) to (n, h, w),
-    uint8.
+    """Return the means of 2 × 2 blocks of bytes, rounded half up.
+
+    Shapes: (n, 2 h, 2 w) to (n, h, w), uint8.
     """
     n, height, width = pictures.shape
     blocks = pictures.reshape(n, height // 2, 2, width // 2, 2)

@@ -1,0 +1,1 @@
+"""Experiments: the engine, one package per family, and what is built on all families."""

@@ -1,0 +1,1 @@
+"""Figures from tables of rows, for pages and notebooks."""

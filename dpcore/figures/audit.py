@@ -164,8 +164,9 @@ def adversary_view_words(adversary: str, sees: str, *, trusted_holder: str = "")
 def adversary_view_svg(
     adversary: str, sees: str, *, trusted_holder: str = "", dark: bool = False
 ) -> str:
-    """Return an SVG of one adversary's view: visible parts filled, parts trusted with raw rows
-    hatched.
+    """Return an SVG of one adversary's view.
+
+    Visible parts are filled, and parts trusted with raw rows are hatched.
 
     adversary: {"outsider", "aggregator", "site"}. Drawn with a thick outline.
     sees, trusted_holder: Parameters of `adversary_view_words`.

@@ -59,8 +59,9 @@ def error_curves(
     marker: float | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw test error against the requested epsilon, one line per pipeline, with a band over the
-    draws.
+    """Draw test error against the requested epsilon.
+
+    Each pipeline has one line, with a band over the draws.
 
     Pipelines that do not depend on epsilon are horizontal lines.
 

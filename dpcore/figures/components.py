@@ -182,8 +182,9 @@ def spectrum(
     *,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the eigenvalues of a noisy matrix as bars in ranked order, with the selected ones in
-    colour.
+    """Draw the eigenvalues of a noisy matrix as bars in ranked order.
+
+    The selected eigenvalues are coloured.
 
     eigenvalues: shape (n,)
     exact: shape (n,). Eigenvalues without noise, descending.

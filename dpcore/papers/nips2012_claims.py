@@ -43,8 +43,9 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Difference:
 def check_sample_curve(
     rows: Sequence[Row], *, is_low_dimensional: bool
 ) -> tuple[ClaimVerdict, ...]:
-    """Check that PPCA is at least as good as MOD-SuLQ and grows with n, and MOD-SuLQ is near
-    random.
+    """Check that PPCA grows with n and is at least as good as MOD-SuLQ.
+
+    MOD-SuLQ must be near random.
 
     rows: Rows of protocols exact, ppca, modsulq and random at several `samples`.
     is_low_dimensional: Whether this is the data set for which the paper makes an exception.
@@ -94,8 +95,9 @@ def check_privacy_curve(rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
 def check_accuracies(
     title: str, published: Mapping[str, float], rows: Sequence[Row]
 ) -> Iterator[ClaimVerdict]:
-    """Check that PPCA is almost as accurate as exact PCA, and the others are a little less
-    accurate.
+    """Check that PPCA is almost as accurate as exact PCA.
+
+    The other algorithms must be a little less accurate.
 
     title: Title of the line.
     published: Printed accuracies in percent by protocol.

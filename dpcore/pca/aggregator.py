@@ -265,8 +265,9 @@ class NoisyAverage:
 
     @property
     def subtracted_mean(self) -> NoisyMean | None:
-        """Return the noisy mean whose outer product was subtracted; None if there is none or it is
-        exact.
+        """Return the noisy mean whose outer product was subtracted.
+
+        None if no mean was subtracted or it is exact.
         """
         if self.centre is None or self.mean_sigma == 0:
             return None

@@ -139,8 +139,7 @@ class Draw:
         self._lock = Lock()
 
     def draws_with(self, settings: Sequence[ReleaseSettings]) -> list[Draw]:
-        """Return draws that share their noise and as many decompositions as possible, one per
-        setting.
+        """Return one draw per setting, with shared noise and decompositions.
 
         Raises
         ------
@@ -186,8 +185,9 @@ class Draw:
 
     @property
     def scales(self) -> list[NoiseScales]:
-        """Return the noise scales of each site. Computed on first use, because they need a delta,
-        which PPCA does not have.
+        """Return the noise scales of each site.
+
+        Computed on first use, because they need a delta, which PPCA does not have.
         """
         return self.compute_once(Draw._scales)
 
@@ -220,8 +220,9 @@ class Draw:
 
     @property
     def diagonal_of_average(self) -> FloatArray | None:
-        """Return the average of the sites' noisy diagonals, shape (D,); None if they do not share
-        it.
+        """Return the average of the sites' noisy diagonals, shape (D,).
+
+        None if the sites do not share the diagonal.
         """
         return self.compute_once(Draw._average_energy)[0] if self.shares_diagonal else None
 
@@ -232,8 +233,9 @@ class Draw:
 
     @property
     def centre(self) -> FloatArray | None:
-        """Return the centre of the sphere that the sites share, shape (D,); None if rows keep their
-        length.
+        """Return the centre of the sphere that the sites share, shape (D,).
+
+        None if rows keep their length.
         """
         return self.compute_once(Draw._centre)
 

@@ -111,8 +111,9 @@ def _decode_integers(data: bytes, side: FloatArray) -> IntArray:
 
 
 def _best_weights(symbols: IntArray, side: FloatArray, n_symbols: int) -> tuple[IntArray, bytes]:
-    """Return symbol weights of each context and their table, for the number of contexts that is
-    shortest.
+    """Return symbol weights of each context and their table.
+
+    The number of contexts is the one with the shortest message.
     """
     fine = _context_of(side, MOST_CONTEXTS)
     counts = np.bincount(fine * n_symbols + symbols, minlength=MOST_CONTEXTS * n_symbols)
@@ -175,8 +176,9 @@ def check_encoding(encoding: str, *, whole: bool) -> None:
 
 
 def message_length(n_features: int, columns: int, itemsize: int, *, whole: bool) -> int:
-    """Return the length in bytes of a floating-point message; a whole matrix is sent as one
-    triangle.
+    """Return the length in bytes of a floating-point message.
+
+    A whole matrix is sent as one triangle.
     """
     count = _triangle(n_features) if whole else n_features * columns
     return _HEADER.size + count * itemsize + _CHECKSUM.size

@@ -122,8 +122,9 @@ class ReleaseSettings:
     def published(
         cls, budget: PrivacyBudget, n_components: int, intermediate_dim: int, **changes: Any
     ) -> Self:
-        """Return settings as printed; the calibration breaks its guarantee for epsilon above about
-        2.
+        """Return settings as printed.
+
+        The printed calibration breaks its guarantee for epsilon above about 2.
         """
         printed = {"calibration": "published", "noise": "triangle", "truncation": "svd"}
         return cls(budget, n_components, intermediate_dim, **(printed | changes))
@@ -270,8 +271,9 @@ def bases_to_denoise_in(
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:
-    """Return the settings without those that apply after the noise: K, R, truncation, encoding,
-    bases.
+    """Return the settings without those that apply after the noise.
+
+    These are K, R, truncation, encoding and bases.
     """
     return replace(
         settings,

@@ -257,8 +257,9 @@ class NoisySite:
         self._longest: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     def centred(self, own_mean: FloatArray, mean: FloatArray) -> NoisySite:
-        """Return the site with the same noise around a mean, given the site's own noisy mean and
-        that mean.
+        """Return the site with the same noise around a mean.
+
+        The site's own noisy mean and that mean are given.
         """
         centred = centred_around(self.noisy, own_mean, mean)
         return NoisySite(centred, self.n_samples, self.sigma, self.noise, self.sigma_of_average)

@@ -119,8 +119,9 @@ class Cap:
         return spent.delta + delta_of_distance(spent.distance, self.epsilon)
 
     def share(self, spent: Bound) -> float:
-        """Return the used share of the cap: in mu squared, or in epsilon while all releases are
-        pure.
+        """Return the used share of the cap.
+
+        The share is in mu squared, or in epsilon while all releases are pure.
         """
         return min((spent.mu / self.mu) ** 2, spent.epsilon / self.epsilon)
 

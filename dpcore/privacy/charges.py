@@ -153,8 +153,9 @@ class Charge:
         )
 
     def releases(self) -> tuple[Release, ...]:
-        """Return releases that compose like all draws; Gaussian draws are combined into one,
-        exactly.
+        """Return releases that compose like all draws.
+
+        Gaussian draws are combined into one, exactly.
         """
         one = self.release
         if one.mu is not None:

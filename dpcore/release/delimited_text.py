@@ -353,7 +353,7 @@ def _separators(file: TableFile, named: str | None) -> tuple[str, ...]:
 
 
 def _separator_line(text: str, file: TableFile) -> str | None:
-    """Return the separator in a first line as Excel writes it: sep=;"""
+    """Return the separator in a first line as Excel writes it, such as `sep=;`."""
     first = text[:16].splitlines()[:1]
     is_named = bool(first) and first[0].lower().startswith("sep=") and len(first[0]) == len("sep=;")
     return first[0][-1] if is_named and file.header_line is None else None

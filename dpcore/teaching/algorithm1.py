@@ -345,8 +345,9 @@ class ClassOfHospitals:
         return cls(replace(problem.moments, precision=None), exact, problem.reference)
 
     def rebuild(self, components: FloatArray) -> FloatArray:
-        """Return (10, 196) ink of ten pictures rebuilt from components, one picture of each
-        numeral.
+        """Return ink of ten pictures rebuilt from components, shape (10, 196).
+
+        There is one picture of each numeral.
         """
         rows = (numerals() - MIDDLE) / REACH
         ink: FloatArray = rows @ components.T @ components * REACH + MIDDLE

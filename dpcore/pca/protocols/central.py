@@ -78,8 +78,9 @@ def sulq_sigma(
 def modsulq_sigma(
     n_features: int, n_samples: float, budget: PrivacyBudget, *, row_norm_bound: float = 1.0
 ) -> float:
-    """Return the noise scale beta of MOD-SuLQ (Chaudhuri, Sarwate & Sinha 2012, Algorithm 1 step
-    2).
+    """Return the noise scale beta of MOD-SuLQ.
+
+    Chaudhuri, Sarwate & Sinha (2012), Algorithm 1, step 2.
 
         beta = (D + 1) / (n epsilon) sqrt(2 ln((D^2 + D) / (delta 2 sqrt(2 pi))))
                + 1 / (sqrt(epsilon) n)
@@ -107,8 +108,9 @@ def sulq_moment(
     row_norm_bound: float = 1.0,
     rng: np.random.Generator,
 ) -> NoisyMoment:
-    """Release a second moment by SuLQ: independent noise on all D^2 entries, so it is not
-    symmetric.
+    """Release a second moment by SuLQ.
+
+    All D^2 entries have independent noise, so the result is not symmetric.
 
     PCA of such a matrix is not defined, because its eigenvalues may be complex; the 2012 paper
     therefore does not use SuLQ. Use `symmetric_part` first. tr(V^T M V) depends only on the

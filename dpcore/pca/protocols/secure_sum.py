@@ -88,8 +88,9 @@ def noise_of_summands(
 
 
 def _traffic(draw: Draw) -> tuple[IntArray, int]:
-    """Return the bytes of a public key, the mean if any, and the matrix; on the sphere, the average
-    mean is sent back.
+    """Return the bytes of a public key, the mean if any, and the matrix.
+
+    On the sphere, the average mean is sent back.
     """
     n_features, rounds = draw.moments.n_features, 2
     numbers = n_features * (n_features + 1) // 2

@@ -64,8 +64,9 @@ def guarantee_of_chain(
 
 
 def sequential(draw: Draw) -> Subspace:
-    """Return the top K of the last site's proxy, of dimension R, in a chain of sites in random
-    order.
+    """Return the top K of the last site's proxy of dimension R.
+
+    The sites form a chain in random order.
 
     Site s receives P and replaces it by the top R of the average of P P^T and its own P_s P_s^T,
     weighted by the numbers of samples. S messages of D x R numbers are sent one after the other, in

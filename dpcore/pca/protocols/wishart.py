@@ -87,8 +87,9 @@ def wishart(draw: Draw) -> Subspace:
 
 
 def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
-    """Return the mean of all rows, released before or from the border of the noisy matrix, shape
-    (D,).
+    """Return the released mean of all rows, shape (D,).
+
+    It was released before, or it is taken from the border of the noisy matrix.
     """
     settings = _settings_of(draw)
     if settings.mean_share == 0:
