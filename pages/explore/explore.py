@@ -24,12 +24,20 @@ from pages import background, cached, navigation, sidebar
 from pages.cached import ExactPictures, Measured
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.explorer.component import Frame, deliver, draw_explorer, setting_of
+from pages.components.score_plot import draw_score_plot
 from pages.explore.tradeoffs import TITLES
 from pages.number_format import plain
 from pages.sidebar import Selection
 
 CONTROLS = (*sidebar.MAIN, *sidebar.ADVANCED)
-TABS = ("Guarantee", "Messages and bytes", "Spectrum", "How it is computed", "Own estimate")
+TABS = (
+    "Guarantee",
+    "People",
+    "Messages and bytes",
+    "Spectrum",
+    "How it is computed",
+    "Own estimate",
+)
 # One protocol takes more than half a second a run from this size on.
 _LARGE_FEATURES = 256
 # Runs of which pictures are sent to the browser, and fewer for large pictures.
@@ -189,6 +197,7 @@ def _draw_tabs(selection: Selection) -> None:
     tabs = st.tabs(TABS, key="explore_tab", on_change="rerun")
     draw: tuple[Callable[[], None], ...] = (
         lambda: _draw_guarantees(spec),
+        lambda: draw_score_plot(spec),
         lambda: _draw_messages(spec),
         lambda: _draw_spectrum(spec),
         lambda: notices.show_formulas("pca"),

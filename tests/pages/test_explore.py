@@ -137,3 +137,19 @@ def test_the_axis_picker_opens_trade_offs(open_page):
     assert at.session_state["tradeoffs_field"] == "sites"
     visit(at, "tradeoffs")
     assert "captures" in texts(at) or "Waiting" in texts(at)
+
+
+def test_the_score_plot_is_charged_in_addition_to_the_components(open_page):
+    """The private picture stands next to the exact one, which is marked as not private."""
+    at = open_page("", dataset="breast-cancer", protocols="pooled")
+    at.session_state["explore_tab"] = "People"
+    at.run()
+    assert not at.exception
+    assert "Not private" in texts(at) and "noisy counts" in texts(at)
+    before = len(charges_of_session(at))
+    at.select_slider(key="score_plot_epsilon").set_value(0.5).run()
+    assert not at.exception and len(charges_of_session(at)) == before + 1
+
+
+def charges_of_session(at):
+    return at.session_state["_accountants"]["breast-cancer"].charges
