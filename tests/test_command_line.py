@@ -107,8 +107,9 @@ def test_datasets_lists_what_is_ready_and_how_to_get_the_rest(capsys, monkeypatc
     document = json.loads(capsys.readouterr().out)
     statuses = {status["name"]: status for status in document["datasets"]}
     assert statuses["digits"]["ready"]
-    assert not statuses["mnist"]["ready"]
-    assert statuses["mnist"]["how_to_get"]
+    assert not statuses["fashion-mnist"]["ready"]
+    assert statuses["fashion-mnist"]["how_to_get"]
+    assert statuses["mnist"]["is_part"]
     assert main(["datasets"]) == 0
     listed = capsys.readouterr().out
     assert all(name in listed for name in statuses)
@@ -164,7 +165,9 @@ def test_an_unknown_figure_names_the_known_ones(capsys):
 def test_absent_data_says_which_file_to_put_where(shell, tmp_path):
     # Nothing listens on port 9 of this machine, so a download fails at once.
     nowhere = "http://127.0.0.1:9"
-    done = shell("run", "--dataset", "mnist", http_proxy=nowhere, https_proxy=nowhere, no_proxy="")
+    done = shell(
+        "run", "--dataset", "fashion-mnist", http_proxy=nowhere, https_proxy=nowhere, no_proxy=""
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "train-images-idx3-ubyte" in done.stderr
@@ -259,6 +262,6 @@ def test_delta_follows_the_data_set_until_it_is_given(monkeypatch, tmp_path):
         return spec_from(parser.parse_args(given)).delta
 
     assert delta("--dataset", "digits") == delta() == 1e-5
-    assert delta("--dataset", "mnist") == 1e-6 and delta("--dataset", "census") == 1e-7
+    assert delta("--dataset", "fashion-mnist") == 1e-6 and delta("--dataset", "census") == 1e-7
     assert delta("--dataset", "census", "--delta", "0.01") == 0.01
     assert delta("--dataset", "census", "--version", "published") == RunSpec.delta

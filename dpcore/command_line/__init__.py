@@ -30,6 +30,7 @@ from dpcore.command_line.release_command import add_release_commands, held_table
 from dpcore.command_line.sweep_command import add_best_command, add_cca_command
 from dpcore.dashboard import open_dashboard
 from dpcore.data import list_datasets
+from dpcore.data.loading import rows_here
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.store import Store
 from dpcore.experiments.pca import check_feasible, run
@@ -186,10 +187,10 @@ def _datasets(arguments: argparse.Namespace) -> int:
         print_json({"datasets": [asdict(status) for status in statuses]})
         return 0
     for status in statuses:
-        state = "ready" if status.ready else "absent"
+        state = "part" if status.is_part else "ready" if status.ready else "absent"
         shape = f"{status.n_samples:,} × {status.n_features}"
         print(f"{status.name:<16} {state:<7} {shape:>16}  {status.title}")
-        if not status.ready:
+        if not status.ready or status.is_part:
             print(f"{'':<16} {status.how_to_get}")
     return 0
 
@@ -197,6 +198,8 @@ def _datasets(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     spec = spec_from(arguments)
     check_feasible(spec)
+    if part := rows_here(spec.dataset):
+        print(f"{spec.dataset}: only {part} are on this machine.", file=sys.stderr)
     total = spec.repetitions * len(spec.protocols)
     rows = list(with_progress(run(spec), total, spec.dataset))
     if arguments.json:

@@ -23,6 +23,7 @@ from dpcore.command_line.options import (
     versions,
     write_csv,
 )
+from dpcore.data.loading import rows_here
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.spec import Row
 from dpcore.papers.dpdispca import (
@@ -210,7 +211,8 @@ def _comparison_row(name: str, comparison: Comparison) -> Row:
         f"(published {point.mean:.4f}, here {comparison.live_mean:.4f})."
     )
     if comparison.is_part:
-        finding += f" Only a part of {point.dataset} is here: compare only the shape."
+        here = rows_here(point.dataset)
+        finding += f" Only {here} of {point.dataset} are here: compare only the shape."
     return _summary_row(name, PUBLISHED, "", finding)
 
 

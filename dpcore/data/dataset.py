@@ -302,7 +302,7 @@ class DatasetStatus:
     is_part : bool
         True if only a part of the rows is there.
     download_bytes : int or None
-        Size of the download by `load_dataset`; 0 if ready, None if unknown.
+        Size of the files that are absent; 0 if all rows are there, None if unknown.
     how_to_get : str
         One sentence for a page.
     """

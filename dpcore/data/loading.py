@@ -57,13 +57,14 @@ class Source:
     """Source of a data set: files with the function that reads them.
 
     `load` takes the files, if any, and `n_samples` if `draws` is set. A part states its number of
-    rows, which is passed to `load`.
+    rows, which is passed to `load`. Bundled files are in this folder and not in the data home.
     """
 
     load: Callable[..., Dataset]
     files: tuple[OfficialFile, ...] = ()
     draws: bool = False
     part_of_rows: int | None = None
+    is_bundled: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Entry:
     def find(self, home: Path) -> tuple[Source, tuple[LocalFile, ...]] | None:
         """Return the first source whose files are all on this machine."""
         for source in self.sources:
+            if source.is_bundled:
+                return source, tuple(LocalFile(_BUNDLED / file.name, file) for file in source.files)
             located = (self.locate(file, home) for file in source.files)
             files = tuple(file for file in located if file is not None)
             if len(files) == len(source.files):
@@ -106,6 +109,7 @@ class Entry:
         return locate(file, home, (self.name, *self.folders))
 
 
+_BUNDLED = Path(__file__).parent
 # A grey value is a byte divided by 255, as the format of the files defines.
 _GREY = (ColumnRange("pixels", 784, 0.0, 1.0),)
 _ENTRIES = (
@@ -190,6 +194,12 @@ _ENTRIES = (
         (
             Source(pictures.load_mnist, pictures.MNIST_FILES),
             Source(pictures.load_mnist_openml, (pictures.OPENML_FILE,)),
+            Source(
+                pictures.load_mnist_part,
+                pictures.TEST_FILES["mnist"],
+                part_of_rows=pictures.N_ROWS,
+                is_bundled=True,
+            ),
         ),
         folders=(pictures.OPENML_FOLDER,),
         image_shape=(28, 28),
@@ -221,6 +231,7 @@ _ENTRIES = (
                 covtype.load_covtype_part,
                 (covtype.COVTYPE_PART,),
                 part_of_rows=20_000,
+                is_bundled=True,
             ),
         ),
         folders=("covertype",),
@@ -316,6 +327,13 @@ def entry_of(name: str) -> Entry:
         )
     require_one_of("dataset", name, CATALOG)
     return CATALOG[name]
+
+
+def rows_here(name: str, data_home: str | os.PathLike[str] | None = None) -> str:
+    """Return, for example, "10,000 of 60,000 rows"; empty if all rows are on this machine."""
+    status = dataset_status(name, data_home)
+    whole = entry_of(name).n_samples
+    return f"{status.n_samples:,} of {whole:,} rows" if status.is_part else ""
 
 
 def unit_of(name: str) -> RowUnit:
@@ -431,16 +449,8 @@ def load_dataset(
     found = found or entry.find(home)
     if found is None:
         raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
-    try:
-        dataset = _read(*found, n_samples)
-    except DataUnavailable:
-        # Some files have no known checksum. The download may be the log-in page of a portal, which
-        # must not be stored under an official name.
-        for path in fetched:
-            path.unlink(missing_ok=True)
-        raise
     return replace(
-        dataset,
+        _read_fetched(found, fetched, n_samples),
         name=entry.name,
         title=entry.title,
         image_shape=entry.image_shape,
@@ -448,6 +458,37 @@ def load_dataset(
         default_components=entry.default_components,
         column_limits=limits_of(read_limits(limits, entry.ranges)),
     )
+
+
+def download_dataset(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    progress: Progress | None = None,
+) -> None:
+    """Download the absent files of a data set, also if a part of its rows is on this machine.
+
+    Parameters and errors as in `load_dataset`.
+    """
+    entry, home = entry_of(name), find_data_home(data_home)
+    fetched = _fetch(entry, home, progress)
+    found = entry.find(home)
+    if found is not None:
+        _read_fetched(found, fetched, None)
+
+
+def _read_fetched(
+    found: tuple[Source, tuple[LocalFile, ...]], fetched: list[Path], n_samples: int | None
+) -> Dataset:
+    """Read a data set, and remove the files that were downloaded for it if they are damaged."""
+    try:
+        return _read(*found, n_samples)
+    except DataUnavailable:
+        # Some files have no known checksum. The download may be the log-in page of a portal, which
+        # must not be stored under an official name.
+        for path in fetched:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -> Dataset:
@@ -477,7 +518,13 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         unit=entry.unit,
         ready=found is not None,
         is_part=part_of_rows is not None,
-        download_bytes=0 if found else sum(known_sizes) if len(known_sizes) == len(sizes) else None,
+        download_bytes=(
+            0
+            if found and part_of_rows is None
+            else sum(known_sizes)
+            if len(known_sizes) == len(sizes)
+            else None
+        ),
         how_to_get=_how_to_get(entry, home) if found is None or part_of_rows else "Ready.",
     )
 

@@ -247,8 +247,8 @@ def load_halves(
 ) -> Halves:
     """Load a labelled data set with its test half.
 
-    The test rows are the official test set if its files are present, else a quarter of the rows,
-    at most 10,000, drawn with a fixed stream. Columns that encode the label are removed.
+    The test rows are the official test set if all files are present, else a quarter of the rows, at
+    most 10,000, drawn with a fixed stream. Columns that encode the label are removed.
 
     name, data_home: See `load_dataset`.
     mode: Mode of `prepare`. "none" clips to the bound, too, since a classifier needs one.
@@ -268,7 +268,8 @@ def load_halves(
         constraint = "one with labels of two kinds or more, as digits or mnist"
         raise ParameterError("dataset", constraint, dataset.title)
     dataset, left_out = _drop_label_columns(dataset)
-    official = _official_test_half(name, data_home)
+    # A part may be the test half itself.
+    official = None if dataset.is_part else _official_test_half(name, data_home)
     if official is not None:
         test_X, test_labels = official
         test_text = f"the {len(test_X):,} of the official test half, whom no training reads, test."

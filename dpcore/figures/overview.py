@@ -20,7 +20,7 @@ _COLUMNS = 3
 class SmallPanel:
     """One panel of an overview.
 
-    title: Name of the panel and its data set.
+    title: Name of the panel and its data set, in up to two lines.
     means: Tuples of protocol, value on the axis and mean captured energy.
     published: Published points in the same form.
     logarithmic: Whether the axis is logarithmic.
@@ -41,7 +41,7 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
         subplot_titles=[panel.title for panel in panels],
         shared_yaxes=True,
         horizontal_spacing=0.03,
-        vertical_spacing=0.07,
+        vertical_spacing=0.08,
     )
     named: set[str] = set()
     for number, panel in enumerate(panels):
@@ -70,8 +70,8 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.5)
     figure.update_annotations(font={"size": 12, "color": ink(dark)})
     figure.update_layout(
-        height=95 * n_rows + 70,
-        margin={"l": 45, "r": 10, "t": 24, "b": 46},
+        height=108 * n_rows + 80,
+        margin={"l": 45, "r": 10, "t": 34, "b": 46},
         legend={"orientation": "h", "y": 0, "yanchor": "top", "x": 0},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

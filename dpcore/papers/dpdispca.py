@@ -24,6 +24,7 @@ from statistics import fmean
 from typing import Any
 
 from dpcore.data import dataset_status
+from dpcore.data.loading import rows_here
 from dpcore.errors import DataUnavailable, require_one_of
 from dpcore.experiments.engine.spec import Finished, Row, Unit, group_by_key, units_of
 from dpcore.experiments.engine.store import Store
@@ -258,6 +259,19 @@ class PaperFigure:
         """Return the verdicts on the paper's claims about the panel."""
         return check_claims(self, rows)
 
+    @property
+    def rows_here(self) -> str:
+        """Such as "10,000 of 60,000 rows"; empty if the whole data set is on this machine."""
+        return rows_here(self.base.dataset)
+
+    def on_this_machine(self) -> PaperFigure:
+        """Return the panel with no more people in all than this machine has rows."""
+        n_here, n_people = dataset_status(self.base.dataset).n_samples, self.base.samples
+        if n_people is None or n_people <= n_here:
+            return self
+        axis = self.axis.replace(f"{n_people:,}", f"{n_here:,}")
+        return replace(self, base=replace(self.base, samples=n_here), axis=axis)
+
     def with_changes(self, **changes: Any) -> PaperFigure:
         """Return the panel with other settings, such as another seed or fewer repetitions."""
         return replace(self, base=replace(self.base, **changes))
@@ -356,12 +370,12 @@ FIGURES: dict[str, PaperFigure] = {figure.name: figure for figure in _dpdispca()
 
 
 def paper_figure(name: str) -> PaperFigure:
-    """Return the published panel with this name.
+    """Return the published panel with this name, with as many people as this machine has.
 
     Raises `ParameterError` naming the known ones.
     """
     require_one_of("figure", name, FIGURES)
-    return FIGURES[name]
+    return FIGURES[name].on_this_machine()
 
 
 TABLE = Path(__file__).with_name("published_curves.csv")

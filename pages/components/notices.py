@@ -12,7 +12,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, load_dataset
+from dpcore.data import DatasetStatus
+from dpcore.data.loading import download_dataset, rows_here
 from dpcore.errors import LONGEST_VALUE, DataUnavailable, ParameterError, truncate_text
 from dpcore.experiments.engine.summaries import bytes_in_words
 from dpcore.privacy import BeyondCap
@@ -105,14 +106,24 @@ def stop_on_public_demo() -> None:
 
 def require_dataset(dataset: DatasetStatus) -> None:
     """End the page with instructions and a download button if a data set is not on this machine."""
-    if dataset.ready:
-        if dataset.is_part:
-            st.caption(f"{dataset.title}: only a part of the rows is on this machine.")
+    if dataset.ready and not dataset.is_part:
         return
     how = escape_markdown(dataset.how_to_get, _LONGEST_SENTENCE)
+    if dataset.is_part:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"{dataset.title}: {rows_here(dataset.name)}.", width="content")
+            if not is_public_demo():
+                with st.popover("Get all rows"):
+                    st.markdown(how)
+                    _offer_download(dataset)
+        return
     st.info(f"**{dataset.title}** is not on this machine. {how}", icon="📁")
-    if is_public_demo():
-        st.stop()
+    if not is_public_demo():
+        _offer_download(dataset)
+    st.stop()
+
+
+def _offer_download(dataset: DatasetStatus) -> None:
     size = f" ({bytes_in_words(dataset.download_bytes)})" if dataset.download_bytes else ""
     if st.button(f"Download {dataset.title}{size}"):
         bar = st.progress(0.0, "Requesting the first file")
@@ -122,9 +133,8 @@ def require_dataset(dataset: DatasetStatus) -> None:
             bar.progress(share, f"{bytes_in_words(done)} received")
 
         with errors_as_messages():
-            load_dataset(dataset.name, progress=report)
+            download_dataset(dataset.name, progress=report)
             st.rerun()
-    st.stop()
 
 
 def show_notes(notes: tuple[str, ...]) -> None:

@@ -28,6 +28,7 @@ from dpcore.papers.dpdispca import (
     check_orders,
     compare_with_published,
     panel_state,
+    paper_figure,
     published_citation,
     published_points_of,
 )
@@ -80,7 +81,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         bind="query-params",
     )
     if name in FIGURES:
-        _show_panel(FIGURES[name].with_changes(repetitions=RUNS[runs]))
+        _show_panel(paper_figure(name).with_changes(repetitions=RUNS[runs]))
     else:
         quick = _QUICK_2012[name] if runs == "quick" else None
         _show_figure_2012(FIGURES_2012[name].with_changes(repetitions=quick))
@@ -105,16 +106,18 @@ def _show_overview() -> None:
     figure = panel_overview([_small_panel(state) for state in states], dark=charts.is_dark())
     charts.show_figure(figure, key="papers_overview", alt=summarize_panels(states))
     st.caption("Lines: runs on this machine. Hollow markers: the authors' ten runs.")
-    figures = [each for each in FIGURES.values() if dataset_status(each.base.dataset).ready]
+    figures = [
+        figure for figure in map(paper_figure, FIGURES) if dataset_status(figure.base.dataset).ready
+    ]
     missing = tuple(figure.with_changes(repetitions=RUNS["quick"]).sweep for figure in figures)
-    with st.expander(f"Run all {len(missing)} panels whose data are on this machine"):
+    with st.expander(f"Run all {len(missing)} panels"):
         sweeps.watch(missing, lambda _: None, by_button="Run all")
 
 
 @cached(2)
 def _panel_states(_: int) -> tuple[PanelState, ...]:
     """Return the state of all panels in the store, read again every 20 seconds."""
-    return tuple(panel_state(figure, Store()) for figure in FIGURES.values())
+    return tuple(panel_state(paper_figure(name), Store()) for name in FIGURES)
 
 
 def _small_panel(state: PanelState) -> SmallPanel:
@@ -122,6 +125,8 @@ def _small_panel(state: PanelState) -> SmallPanel:
     published = [(p.protocol, p.value, p.mean) for p in published_points_of(figure.name)]
     number = figure.name.removeprefix("fig").removesuffix(f"-{figure.base.dataset}")
     title = f"{number.replace('-', '')} {figure.base.dataset}, {_SYMBOLS[figure.field]}"
+    if figure.rows_here:
+        title += f"<br><span style='font-size:9px'>{figure.rows_here}</span>"
     return SmallPanel(title, state.means, published, figure.field not in _LINEAR_FIELDS)
 
 
@@ -210,7 +215,7 @@ def _comparison(figure: PaperFigure, rows: Sequence[Row]) -> str:
     if compared is None:
         return "Published points; our runs follow."
     at = compared.at
-    part = " Only a part of this data set is on this machine." if compared.is_part else ""
+    part = f" Only {figure.rows_here} are on this machine." if compared.is_part else ""
     return (
         f"Our {compared.points} means match the published ones to within "
         f"{_points(compared.largest)}.{part} The farthest: {100 * compared.live_mean:.1f} % "

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.data import list_datasets, load_dataset, pictures, synthetic
+from dpcore.data import dataset_status, list_datasets, load_dataset, pictures, synthetic
 from dpcore.data import pictures as mnist_small
+from dpcore.data.loading import CATALOG, rows_here
+from dpcore.data.official_files import LocalFile
+from dpcore.data.splits import load_halves
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 
@@ -36,20 +42,23 @@ BUNDLED = (
     "synthetic",
     "synthetic-2012",
 )
+# Bundled parts of data sets, with their numbers of rows.
+PARTS = {"mnist": 10_000, "covtype": 20_000}
 
 
 def test_the_catalogue_is_the_designs(tmp_path):
     found = tuple(
-        (s.name, s.n_samples, s.n_features, s.default_components) for s in list_datasets(tmp_path)
+        (s.name, CATALOG[s.name].n_samples, s.n_features, s.default_components)
+        for s in list_datasets(tmp_path)
     )
     assert found == CATALOGUE
 
 
 def test_an_empty_machine_is_told_what_is_missing(tmp_path):
     for status in list_datasets(tmp_path / "absent"):
-        assert status.ready == (status.name in BUNDLED)
-        assert not status.is_part
-        if status.ready:
+        assert status.ready == (status.name in (*BUNDLED, *PARTS))
+        assert status.is_part == (status.name in PARTS)
+        if status.ready and not status.is_part:
             assert status.download_bytes == 0 and status.how_to_get == "Ready."
         else:
             assert str(tmp_path / "absent" / status.name) in status.how_to_get
@@ -101,6 +110,36 @@ def test_mnist_small_has_every_numeral_and_a_bound_that_no_picture_can_exceed():
 def test_means_of_blocks_are_rounded_half_up():
     pictures = np.array([[[0, 1, 255, 255], [0, 1, 255, 254], [0, 0, 1, 1], [0, 1, 0, 0]]])
     assert mnist_small.halve_pictures(pictures.astype(np.uint8)).tolist() == [[[1, 255], [0, 1]]]
+
+
+def test_small_pictures_are_made_from_the_bundled_large_ones(tmp_path):
+    large = load_dataset("mnist", tmp_path, download=False)
+    pixels = np.rint(255 * large.X).astype(np.uint8).reshape(-1, 28, 28)
+    small = load_dataset("mnist-small")
+    halved = mnist_small.halve_pictures(pixels).reshape(-1, 196)
+    assert np.array_equal(np.rint(255 * small.X), halved)
+    assert np.array_equal(small.labels, large.labels)
+    mnist_small.write_small_file(tmp_path)
+    file = mnist_small.SMALL_FILE
+    assert LocalFile(tmp_path / file.name, file).content()
+
+
+@pytest.mark.parametrize(("name", "n_rows"), PARTS.items())
+def test_bundled_parts_say_how_many_rows_they_are(name, n_rows, tmp_path):
+    status = dataset_status(name, tmp_path)
+    assert status.is_part and status.n_samples == n_rows and status.download_bytes > 0
+    assert rows_here(name, tmp_path) == f"{n_rows:,} of 60,000 rows"
+    dataset = load_dataset(name, tmp_path, download=False)
+    assert dataset.n_samples == n_rows and f"{n_rows:,}" in dataset.provenance
+
+
+def test_a_part_is_not_tested_on_itself(tmp_path):
+    """The bundled part of MNIST is its test half, which may also lie in the data home."""
+    (tmp_path / "mnist").mkdir()
+    for file in mnist_small.TEST_FILES["mnist"]:
+        shutil.copy(Path(mnist_small.__file__).with_name(file.name), tmp_path / "mnist")
+    halves = load_halves("mnist", tmp_path)
+    assert len(halves.X) + len(halves.test_X) == 10_000
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -143,7 +143,7 @@ def test_without_a_network_other_data_sets_go_on_working(tmp_path, monkeypatch):
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("DPCORE_MIRROR", f"http://127.0.0.1:{closed.getsockname()[1]}")
         with pytest.raises(DataUnavailable, match="train-images-idx3-ubyte.gz into"):
-            load_dataset("mnist", tmp_path)
+            load_dataset("fashion-mnist", tmp_path)
     assert load_dataset("digits", tmp_path).n_samples == 1797
 
 

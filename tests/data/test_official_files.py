@@ -21,6 +21,8 @@ BUNDLED = [
     "patches",
     "synthetic",
     "synthetic-2012",
+    "mnist",
+    "covtype",
 ]
 
 
@@ -194,19 +196,18 @@ def test_every_file_of_the_catalogue_says_how_large_it_can_be():
 
 def test_a_folder_that_may_not_be_read_holds_nothing(tmp_path, write_idx, monkeypatch):
     """The refusal is simulated, because root can read every folder."""
-    for folder in ("mnist", "covtype"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "covtype" / "covtype.20k.data.gz").write_bytes(b"")
+    (tmp_path / "conflong").mkdir()
+    (tmp_path / "conflong" / "ConfLongDemo_JSI.first16486.txt.gz").write_bytes(b"")
     stat = os.stat
 
     def refusing(path, *arguments, **options):
-        if "mnist" in str(path):
+        if "conflong" in str(path):
             raise PermissionError(13, "Permission denied", str(path))
         return stat(path, *arguments, **options)
 
     monkeypatch.setattr(os, "stat", refusing)
     ready = {status.name for status in list_datasets(tmp_path) if status.ready}
-    assert ready == {*BUNDLED, "covtype"}
+    assert ready == set(BUNDLED)
 
 
 def test_a_data_home_of_an_impossible_name_holds_nothing(tmp_path):

@@ -150,7 +150,6 @@ class Planted:
 @pytest.mark.parametrize(
     ("name", "files"),
     [
-        ("covtype", ("covertype/samples_py3", "covertype/targets_py3")),
         ("kddcup99", ("kddcup99_10-py3/samples", "kddcup99_10-py3/targets")),
         ("kddcup99", ("samples", "targets")),
     ],

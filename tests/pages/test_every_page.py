@@ -65,7 +65,7 @@ def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
 
 @pytest.mark.parametrize("name", ["explore", "tradeoffs", "compare", "decide"])
 def test_absent_data_are_explained(open_page, name):
-    at = open_page(name, dataset="mnist", decide_data="mnist")
+    at = open_page(name, dataset="fashion-mnist", decide_data="fashion-mnist")
     assert not at.exception
     assert any("not on this machine" in each.value for each in at.info)
 

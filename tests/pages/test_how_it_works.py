@@ -102,6 +102,6 @@ def test_settings_that_cannot_run_give_one_sentence(open_page):
 
 
 def test_an_absent_data_set_gives_instructions(open_page):
-    at = open_page("how_it_works", dataset="mnist")
+    at = open_page("how_it_works", dataset="fashion-mnist")
     assert not at.exception
     assert any("is not on this machine" in each.value for each in at.info)

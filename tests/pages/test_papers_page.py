@@ -33,10 +33,13 @@ def test_the_overview_shows_every_published_panel_first(open_page):
     assert not at.exception
     titles = [note["text"] for note in charts_of(at)[0]["layout"]["annotations"]]
     assert len(titles) == len(FIGURES)
+    assert sum("10,000 of 60,000 rows" in title for title in titles) == 5
+    assert sum("20,000 of 60,000 rows" in title for title in titles) == 5
+    assert f"Run all {len(FIGURES)} panels" in [each.label for each in at.expander]
 
 
 def test_absent_data_are_explained_and_the_overview_stays(open_page):
-    at = open_page("papers", papers_figure="fig1-b")
+    at = open_page("papers", papers_figure="2012-fig1-census")
     assert not at.exception
     assert any("not on this machine" in each.value for each in at.info)
     assert charts_of(at)

@@ -24,9 +24,9 @@ from pages.sweeps import RowsOfSweeps
 
 def draw_samples_needed(selection: Selection) -> None:
     """Draw the samples that the first component needs, by dimension."""
-    left, right = st.columns(2)
-    correlation = _complexity_control(left, "correlation")
-    gap = _complexity_control(right, "gap")
+    correlations, gaps = st.columns(2)
+    correlation = _complexity_control(correlations, "correlation")
+    gap = _complexity_control(gaps, "gap")
     shared = selection.spec
     spec = ComplexitySpec(
         epsilon=shared.epsilon, delta=shared.delta, gap=gap, correlation=correlation

@@ -36,11 +36,11 @@ def draw_sampler(spec: CentralSpec, dataset: DatasetStatus) -> None:
     if (spec.components or dataset.default_components) == dataset.n_features:
         st.info("With K at the number of features the subspace is the whole space.")
         return
-    left, right = st.columns([3, 1])
-    n_sweeps = left.select_slider(
+    wide, narrow = st.columns([3, 1])
+    n_sweeps = wide.select_slider(
         "Sweeps", list(_SWEEPS), 128, key="sampler_sweeps", bind="query-params"
     )
-    n_chains = right.segmented_control(
+    n_chains = narrow.segmented_control(
         "Chains", list(_CHAINS), default=4, required=True, key="sampler_chains", bind="query-params"
     )
     chains, enough = _chains(spec, n_chains, n_sweeps), _chains(spec, n_chains, None)

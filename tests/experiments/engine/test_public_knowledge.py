@@ -40,8 +40,6 @@ def test_frequencies_are_scipys_in_the_order_of_their_length():
 
 
 def test_the_directions_of_another_data_set_are_its_principal_ones():
-    if not dataset_status("mnist").ready:
-        pytest.skip("MNIST is not here")
     basis = public_basis(Knowledge("patches", 1), "mnist")
     rows = load_dataset("patches").X.astype(float)
     exact = np.linalg.eigvalsh(np.cov(rows.T, bias=True))[::-1][:8]
