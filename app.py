@@ -8,6 +8,8 @@ from starlette.middleware import Middleware
 
 from pages import first_style, server_log, server_memory, streamlit_private
 
+_ASSETS = Path(__file__).parent / "assets"
+
 
 def main() -> None:
     """Draw the page that the address names, with its sidebar."""
@@ -15,8 +17,7 @@ def main() -> None:
     from pages.components import notices
 
     st.set_page_config(
-        page_title="DP-PCA Lab",
-        page_icon=str(Path(__file__).parent / "assets" / "icon.png"),
+        page_icon=str(_ASSETS / "icon.png"),
         layout="wide",
         initial_sidebar_state="auto",
     )
@@ -25,6 +26,8 @@ def main() -> None:
         notices.apply_style()
         current = st.navigation(navigation.menu(), position="top")
         entry = navigation.entry_of(current)
+        st.set_page_config(page_title=entry.tab_title)
+        st.logo(_ASSETS / "mark.svg", size="large")
         links.read_link(current)
         messages = st.container()
         # The sidebar is drawn here and not by the page: Streamlit then keeps one widget per control

@@ -24,7 +24,8 @@ class Entry:
     title: Title in the menu and on the page.
     folder: Folder below `pages`.
     menu: Menu that lists the page; empty for a link in the bar itself.
-    part_of: Name of the entry that links to this page, if the menus do not list it.
+    part_of: Name of the first of the pages that link to each other in a row above their content.
+        A page that is part of another one and has no menu is not listed.
     """
 
     name: str
@@ -39,6 +40,16 @@ class Entry:
         return f"pages.{self.folder}.{self.name}"
 
     @property
+    def is_listed(self) -> bool:
+        """Return whether the bar or one of its menus lists the page."""
+        return bool(self.menu) or not self.part_of
+
+    @property
+    def tab_title(self) -> str:
+        """Title of the browser's tab."""
+        return NAME if self.name == ENTRIES[0].name else f"{self.title} · {NAME}"
+
+    @property
     def address(self) -> str:
         """Path of the page below the server's own address; "" for the start page."""
         return "" if self.name == ENTRIES[0].name else self.name
@@ -46,30 +57,30 @@ class Entry:
 
 ENTRIES = (
     Entry("explore", "Explore", "explore"),
-    Entry("tradeoffs", "Trade-offs", "explore", part_of="explore"),
+    Entry("compare", "Compare", "explore"),
+    Entry("papers", "Papers", "use"),
+    Entry("tutorials", "Tutorials", "learn", part_of="papers"),
+    Entry("statistics", "Statistics", "explore", "Analyses"),
+    Entry("classification", "Classification", "explore", "Analyses", "statistics"),
+    Entry("cca", "Two views (CCA)", "explore", "Analyses", "statistics"),
     Entry("promise", "What ε promises", "learn", "Learn"),
     Entry("drawing", "Draw yourself in", "learn", part_of="promise"),
     Entry("how_it_works", "How it works", "learn", "Learn"),
     Entry("audit", "Break it", "learn", "Learn"),
     Entry("stories", "Stories", "learn", "Learn"),
     Entry("classroom", "Classroom", "learn", "Learn"),
-    Entry("decide", "Decide", "use"),
-    Entry("own_table", "Your table", "use"),
+    Entry("decide", "Decide", "use", "Use"),
+    Entry("own_table", "Your table", "use", "Use"),
     Entry("release", "Release", "use", part_of="own_table"),
     Entry("ledger", "What was spent", "use", part_of="own_table"),
-    Entry("statistics", "Other analyses", "explore", "More"),
-    Entry("classification", "Classification", "explore", part_of="statistics"),
-    Entry("cca", "Two views (CCA)", "explore", part_of="statistics"),
-    Entry("compare", "Algorithms compared", "explore", part_of="statistics"),
-    Entry("papers", "Papers and code", "use", "More"),
-    Entry("tutorials", "Tutorials", "learn", part_of="papers"),
 )
+NAME = "DP-PCA Lab"
 # Streamlit opens the start page at the server's own address and needs a name that is free.
 _START = "home"
 # Pages of the menu Learn in the order of reading; each links to the next at its foot.
 LESSONS = ("promise", "how_it_works", "audit", "stories", "classroom")
 # Titles of pages in the row of links between the parts of one page, where the menu title differs.
-PART_TITLES = {"statistics": "Statistics", "papers": "Papers", "own_table": "Table"}
+PART_TITLES = {"own_table": "Table"}
 _BY_NAME = {entry.name: entry for entry in ENTRIES}
 
 
@@ -110,6 +121,8 @@ def link_to_parts(name: str) -> None:
     entry = _BY_NAME[name]
     first = entry.part_of or entry.name
     parts = [each for each in ENTRIES if first in (each.name, each.part_of)]
+    if len(parts) == 1:
+        return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="parts"):
         for part in parts:
             title = PART_TITLES.get(part.name, part.title)
@@ -132,7 +145,7 @@ def _page(entry: Entry) -> st.Page:
         title=entry.title,
         url_path=entry.address or _START,
         default=not entry.address,
-        visibility="hidden" if entry.part_of else "visible",
+        visibility="visible" if entry.is_listed else "hidden",
     )
 
 

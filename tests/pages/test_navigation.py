@@ -9,17 +9,19 @@ import pytest
 from pages.navigation import ENTRIES
 
 
-def test_the_menus_have_at_most_ten_entries():
-    listed = [entry for entry in ENTRIES if not entry.part_of]
-    assert len(listed) <= 10
-    # Entries without a menu are links in the bar itself.
-    assert len({entry.menu for entry in listed if entry.menu}) <= 4
+def test_the_bar_has_three_links_and_three_short_menus():
+    listed = [entry for entry in ENTRIES if entry.is_listed]
+    assert [entry.title for entry in listed if not entry.menu] == ["Explore", "Compare", "Papers"]
+    menus = Counter(entry.menu for entry in listed if entry.menu)
+    assert list(menus) == ["Analyses", "Learn", "Use"]
+    assert max(menus.values()) <= 5
 
 
-def test_addresses_are_unique_and_parts_belong_to_listed_entries():
-    addresses = [entry.address for entry in ENTRIES]
-    assert max(Counter(addresses).values()) == 1
-    listed = {entry.name for entry in ENTRIES if not entry.part_of}
+def test_addresses_and_titles_of_tabs_are_unique_and_parts_belong_to_listed_entries():
+    """Earlier every tab of the browser had the same title."""
+    for names in ([e.address for e in ENTRIES], [e.tab_title for e in ENTRIES]):
+        assert max(Counter(names).values()) == 1
+    listed = {entry.name for entry in ENTRIES if entry.is_listed}
     assert {entry.part_of for entry in ENTRIES if entry.part_of} <= listed
 
 
