@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
@@ -24,7 +24,14 @@ from dpcore.data.loading import CATALOG, entry_of
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
 from dpcore.experiments.engine.spec import one_blas_thread
-from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, floor_of, run_repetitions
+from dpcore.experiments.pca import (
+    PcaRow,
+    RunSpec,
+    draw_subspaces,
+    floor_of,
+    random_ratio,
+    run_repetitions,
+)
 from dpcore.experiments.pca.assessments import AssessedRelease, assess_releases
 from dpcore.experiments.pca.problem import Problem, Problems, load_prepared
 from dpcore.experiments.pca.rebuilt_rows import (
@@ -33,7 +40,6 @@ from dpcore.experiments.pca.rebuilt_rows import (
     select_example_rows,
 )
 from dpcore.experiments.pca.stored_moments import load_or_compute
-from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
@@ -194,15 +200,6 @@ def self_assessed(spec: RunSpec) -> dict[str, AssessedRelease]:
     return assess_releases(single(spec), problem_of(spec.problem_key()))
 
 
-def along_epsilon(spec: RunSpec) -> Iterator[RunSpec]:
-    """Yield the specification at every ε of the control, the present one first, then outwards."""
-    most = 1.0 if spec.calibration == "classic" else EPSILONS[-1]
-    offered = [epsilon for epsilon in EPSILONS if epsilon <= most]
-    here = np.log(spec.epsilon)
-    for epsilon in sorted(offered, key=lambda each: abs(np.log(each) - here)):
-        yield replace(spec, epsilon=epsilon)
-
-
 # ---- pictures
 
 
@@ -240,7 +237,18 @@ class PrivatePictures:
 
     rows: bytes
     components: bytes
-    cosines: tuple[float, ...]
+    cosines: tuple[float | None, ...]
+
+    def padded(self, n_components: int) -> PrivatePictures:
+        """Return the pictures with blank components after those that were released."""
+        missing = n_components - len(self.cosines)
+        if missing <= 0:
+            return self
+        size = len(self.components) // len(self.cosines)
+        blank = bytes([128]) * (missing * size)
+        return replace(
+            self, components=self.components + blank, cosines=(*self.cosines, *([None] * missing))
+        )
 
 
 @dataclass(frozen=True)
@@ -262,6 +270,7 @@ class ExactPictures:
 class Measured:
     """Result of one run of one protocol at one ε, small enough to keep many.
 
+    bytes_per_site: Bytes that the site with the longest message sends.
     pictures: Pictures of the run; None for runs without pictures.
     """
 
@@ -270,32 +279,44 @@ class Measured:
     run: int
     energy: float
     exact_epsilon: float
+    bytes_per_site: int
     pictures: PrivatePictures | None
 
 
 def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
     one = one_run(spec, protocol)
-    energy, exact_epsilon = _measure(one, run)
     pictures = _private_pictures(one, run) if pictured else None
-    return Measured(spec.epsilon, protocol, run, energy, exact_epsilon, pictures)
+    return Measured(spec.epsilon, protocol, run, *_measure(one, run), pictures)
 
 
 @cached(20_000, megabytes=8)
-def _measure(spec: RunSpec, run: int) -> tuple[float, float]:
-    """Return captured energy relative to exact PCA, and the exact ε."""
+def _measure(spec: RunSpec, run: int) -> tuple[float, float, int]:
+    """Return captured energy relative to exact PCA, the exact ε, and the bytes of a message."""
     (subspace,) = subspaces(spec, run).values()
     problem = problems(spec.problem_key(run))
     energy = captured_energy(subspace.components, problem.reference)
     optimum = float(problem.optimum[len(subspace.components) - 1])
-    return energy / optimum, subspace.guarantee.epsilon
+    return energy / optimum, subspace.guarantee.epsilon, int(subspace.bytes_sent.max(initial=0))
+
+
+def is_denoised(spec: RunSpec) -> bool:
+    """Return whether releases of the first protocol are denoised."""
+    has_matrix = PROTOCOLS[spec.protocols[0]].average is not None
+    return has_matrix and spec.denoise != "none" and not spec.reads_rows_first
 
 
 @cached(512)
 def floor(spec: RunSpec) -> float:
-    """Return the captured energy without any data."""
+    """Return the captured energy without any data.
+
+    A release of the first protocol that is not denoised uses no prior knowledge, so its floor is
+    that of random directions.
+    """
     problem = problems(spec.problem_key())
     settings = spec.settings(problem.n_features, problem.default_components)
+    if not is_denoised(spec):
+        return random_ratio(problem, settings.n_components)
     return floor_of(spec.dataset, problem, settings.n_components)
 
 

@@ -81,6 +81,18 @@ def accept_option(
             st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 
+def write_option(name: str, value: str, usual: str) -> None:
+    """Write the value of a control that is not bound into the address.
+
+    Streamlit writes the label of an option; a label such as a title may change, and is long.
+    """
+    if value == usual:
+        if name in st.query_params:
+            del st.query_params[name]
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
 def accept_number(name: str, low: float, high: float, kind: type, usual: float) -> None:
     """Set a control of numbers from the link, or to its usual value if it cannot take the link's.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from dpcore.data.dataset import read_limits, written_limits
 from dpcore.data.loading import CATALOG
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.fields import GIVEN, SPLITS
+from dpcore.experiments.engine.fields import GIVEN, SPLITS, VERSIONS, version_fields, version_of
 from dpcore.experiments.engine.knowledge import (
     FREQUENCIES,
     NO_KNOWLEDGE,
@@ -29,7 +29,7 @@ from dpcore.experiments.engine.knowledge import (
     count_directions,
 )
 from dpcore.experiments.pca import RunSpec
-from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params, usual_delta
+from dpcore.params import PEOPLE_PER_SITE, Param, kind_of, params
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages import cached, links
 from pages.number_format import plain
@@ -42,6 +42,9 @@ ADVANCED = (
 )  # fmt: skip
 ALL = (*MAIN, *ADVANCED)
 ALL_SAMPLES = "all"
+DEFAULT_VERSION = "published"
+# Name of a visitor's table in the address.
+_OWN = "your-table"
 _FIELDS = {(each.address or name): name for name, each in params(RunSpec).items()}
 _LABELS = {
     "algorithm": "Algorithm",
@@ -56,6 +59,9 @@ _LABELS = {
 # Streamlit has no public name for the type of its containers.
 _Container = AbstractContextManager[object]
 _SELECTION = "_selection"
+# Algorithms of the source documents; the others are under "More".
+_AT_SITES = ("dpdis", "full", "local", "pooled")
+_CENTRAL = ("ag", "ppca", "modsulq", "sulq")
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,18 @@ class Selection:
     spec: Specification of the runs. Its first protocol is the chosen algorithm.
     dataset: Status of the chosen data set.
     notes: Sentences about settings that could not be met as they are.
+    values: Values of all controls, by name.
     """
 
     spec: RunSpec
     dataset: DatasetStatus
     notes: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """A key of `dpcore.experiments.engine.fields.VERSIONS`, or `CUSTOM`."""
+        return version_of(self.values)
 
 
 def draw_sidebar(names: Sequence[str]) -> None:
@@ -79,6 +92,7 @@ def draw_sidebar(names: Sequence[str]) -> None:
         of `ADVANCED` in an expander.
     """
     side = st.sidebar
+    _follow_version()
     dataset = _dataset(side if "dataset" in names else None)
     values: dict[str, Any] = {}
     for name in MAIN[1:]:
@@ -86,7 +100,12 @@ def draw_sidebar(names: Sequence[str]) -> None:
     advanced = [name for name in ADVANCED if name in names]
     place = side.expander("Advanced") if advanced else None
     for name in ADVANCED:
-        values[name] = _draw(name, place if name in names else None, dataset, values)
+        is_shown = name in names and _applies(name, dataset, values)
+        values[name] = _draw(name, place if is_shown else None, dataset, values)
+    is_own = dataset.name not in CATALOG
+    links.write_option("dataset", _OWN if is_own else dataset.name, DEFAULTS["dataset"])
+    links.write_option("algorithm", values["algorithm"], DEFAULTS["algorithm"])
+    links.write_option("version", st.session_state["version"], DEFAULT_VERSION)
     st.session_state[_SELECTION] = select(dataset, values)
 
 
@@ -108,6 +127,25 @@ def reset_controls(**values: Any) -> None:
     set_controls(**(defaults(dataset) | values))
 
 
+def set_version(version: str) -> None:
+    """Set the controls to a version, from a callback. A delta that was moved is kept."""
+    dataset = _status(st.session_state.get("dataset", DEFAULTS["dataset"]))
+    usual = defaults(dataset)
+    fields = version_fields(version, dataset.n_samples)
+    if st.session_state.get("delta", usual["delta"]) != usual["delta"]:
+        del fields["delta"]
+    set_controls(version=version, **fields)
+
+
+def _follow_version() -> None:
+    """Take the version from the link, or from the controls if these were set to another one."""
+    links.accept_option("version", tuple(VERSIONS), str, several=False)
+    present = st.session_state.setdefault("version", DEFAULT_VERSION)
+    values = {name: st.session_state.get(name, usual) for name, usual in VERSIONS[present].items()}
+    if (version := version_of(values)) in VERSIONS:
+        st.session_state["version"] = version
+
+
 def new_noise() -> None:
     """Draw the noise again, from a callback: the next seed follows from the present one."""
     previous = st.session_state.get("seed", 0)
@@ -115,13 +153,17 @@ def new_noise() -> None:
 
 
 def defaults(dataset: DatasetStatus) -> dict[str, Any]:
-    """Return the default of every control; δ, K and R depend on the data set."""
+    """Return the default of every control, for the data set and the version."""
     components = dataset.default_components or 1
-    return DEFAULTS | {
-        "delta": usual_delta(dataset.n_samples),
-        "components": components,
-        "intermediate": min(2 * components, dataset.n_features),
-    }
+    version = st.session_state.get("version", DEFAULT_VERSION)
+    return (
+        DEFAULTS
+        | version_fields(version, dataset.n_samples)
+        | {
+            "components": components,
+            "intermediate": min(2 * components, dataset.n_features),
+        }
+    )
 
 
 def numeric_datasets() -> tuple[DatasetStatus, ...]:
@@ -150,14 +192,14 @@ def _dataset(place: _Container | None) -> DatasetStatus:
                 key="dataset",
                 format_func=_dataset_label,
                 on_change=_follow_dataset,
-                bind="query-params",
                 persist_state="session",
             )
     return statuses[name]
 
 
 def _dataset_label(name: str) -> str:
-    return name if name in CATALOG else "your-table"
+    status = _status(name)
+    return status.title if status.ready else f"{status.title} · download"
 
 
 def _follow_dataset() -> None:
@@ -182,8 +224,33 @@ def _draw(
     if place is None:
         return st.session_state.get(name, usual)
     draw = getattr(st, widget.kind)
+    # The address has the key of the algorithm, not its label.
+    bound = {} if name == "algorithm" else {"bind": "query-params"}
     with place:
-        return draw(key=name, **widget.arguments, bind="query-params", persist_state="session")
+        return draw(key=name, **widget.arguments, **bound, persist_state="session")
+
+
+def _applies(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> bool:
+    """Return whether a control of *Advanced* changes anything, or was changed by a link."""
+    usual = defaults(dataset)[name]
+    if st.session_state.get(name, usual) != usual:
+        return True
+    compared = values.get("compare", DEFAULTS["compare"])
+    entries = [PROTOCOLS[key] for key in (values["algorithm"], *compared)]
+    read = {setting for entry in entries if entry.noise for setting in entry.noise.settings}
+    has_sites = any(entry.has_sites for entry in entries) and values["sites"] > 1
+    conditions = {
+        "calibration": "calibration" in read,
+        "noise": "noise" in read,
+        "truncation": any(entry.wants_proxies for entry in entries),
+        "denoise": any(entry.average is not None for entry in entries),
+        "split": has_sites,
+        "concentration": values.get("split") == "dirichlet",
+        "masks": "masks" in read,
+        "dropped_sites": has_sites and ("honest_sites" in read or any(e.is_chain for e in entries)),
+        "knowledge": dataset.image_shape is not None,
+    }
+    return conditions.get(name, True)
 
 
 @dataclass(frozen=True)
@@ -207,14 +274,21 @@ def _widget(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> _Wi
     # The labels of the main controls say what they are; a mark next to each would be one more.
     shown_help = None if name in MAIN else declared.help or None
     common: dict[str, Any] = {"label": label, "help": shown_help}
-    if name in ("algorithm", "compare"):
-        kind = "multiselect" if name == "compare" else "selectbox"
-        return _choice(kind, common, protocols(), usual, _title)
+    if name == "compare":
+        return _choice("multiselect", common, protocols(), usual, _title)
+    if name == "algorithm":
+        return _choice("selectbox", common, protocols(), usual, _title_with_group)
+    if name in ("sites", "intermediate") and (reason := _unused_because(name, values)):
+        common |= {"disabled": True, "help": reason}
+    if name == "delta" and st.session_state.get(name, usual) > 1 / dataset.n_samples:
+        common["label"] = f"{label} :orange-badge[above 1/n]"
     if name == "people":
         possible = (n for n in PEOPLE_PER_SITE if n * values["sites"] <= dataset.n_samples)
         return _choice("select_slider", common, (*possible, ALL_SAMPLES), usual, str)
     if declared.steps:
-        return _choice("select_slider", common, declared.steps, usual, declared.label or plain)
+        # The private end is on the left.
+        steps = sorted(declared.steps)
+        return _choice("select_slider", common, steps, usual, declared.label or plain)
     if name == "split":
         splits = tuple(each for each in SPLITS if dataset.site_sizes or each != GIVEN)
         return _choice("selectbox", common, splits, usual, str)
@@ -270,7 +344,8 @@ def _bring_into_range(name: str, widget: _Widget, usual: Any) -> None:
 def draw_compact(selected: Selection) -> None:
     """Draw the six main controls in the page, ε first, for screens without room for a sidebar."""
     dataset = selected.dataset
-    values = defaults(dataset) | {name: st.session_state.get(name) for name in MAIN}
+    values = defaults(dataset) | {name: selected.values[name] for name in MAIN if name != "dataset"}
+    values["dataset"] = dataset.name
     for name in ("epsilon", *(name for name in MAIN if name != "epsilon")):
         key = f"compact_{name}"
         st.session_state[key] = values[name]
@@ -296,7 +371,7 @@ def _copy_compact(name: str) -> None:
 
 
 def select(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
-    """Return the selection that the values of all shared controls make."""
+    """Build the selection from the values of all controls."""
     notes: list[str] = []
     fields = dict(values)
     algorithm, others = fields.pop("algorithm"), fields.pop("compare")
@@ -327,7 +402,8 @@ def select(dataset: DatasetStatus, values: Mapping[str, Any]) -> Selection:
         notes.append(f"The limits of the data set are used: {error}.")
     n_kept = count_directions(fields["knowledge"], dataset.n_features)
     fields["intermediate_dim"] = min(fields["intermediate_dim"], n_kept)
-    return Selection(RunSpec(dataset=dataset.name, **fields), dataset, tuple(notes))
+    spec = RunSpec(dataset=dataset.name, **fields)
+    return Selection(spec, dataset, tuple(notes), values)
 
 
 def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tuple[str, list[str]]:
@@ -347,12 +423,33 @@ def _usable_knowledge(fields: Mapping[str, Any], dataset: DatasetStatus) -> tupl
 
 
 def protocols() -> tuple[str, ...]:
-    """Return the keys of the protocols that start from rows at sites."""
-    return tuple(key for key, entry in PROTOCOLS.items() if entry.has_sites)
+    """Return the keys of all algorithms that add noise: the documents' ones, then the others."""
+    documented = (*_AT_SITES, *_CENTRAL)
+    private = (key for key, entry in PROTOCOLS.items() if entry.has_sites or entry.noise)
+    return tuple(dict.fromkeys((*documented, *private)))
 
 
 def _title(key: str) -> str:
     return PROTOCOLS[key].title
+
+
+def _title_with_group(key: str) -> str:
+    if key in _AT_SITES:
+        return _title(key)
+    return f"{'Central' if key in _CENTRAL else 'More'}: {_title(key)}"
+
+
+def _unused_because(name: str, values: Mapping[str, Any]) -> str:
+    """Return why S or R has no effect on the chosen algorithm; "" if it has one."""
+    entry = PROTOCOLS[values["algorithm"]]
+    if not entry.has_sites:
+        return f"{entry.title} runs where all rows are, so there are no sites."
+    compared = st.session_state.get("compare", DEFAULTS["compare"])
+    if name == "intermediate" and not any(
+        PROTOCOLS[key].wants_proxies for key in (entry.key, *compared)
+    ):
+        return f"{entry.title} does not send R directions."
+    return ""
 
 
 def _usual(declared: Param, name: str) -> Any:
@@ -369,3 +466,4 @@ DEFAULTS: dict[str, Any] = {
     for address, name in _FIELDS.items()
     if address in ALL and address != "people"
 }
+DEFAULTS |= version_fields(DEFAULT_VERSION, 1)

@@ -121,8 +121,8 @@ def test_the_command_line_runs_it_and_names_it(entry, capsys):
     assert entry.key in "".join(capsys.readouterr().out.split())
 
 
-def test_the_sidebar_offers_it_where_rows_are_at_sites(entry):
-    assert (entry.key in sidebar.protocols()) == entry.has_sites
+def test_the_sidebar_offers_it_if_it_adds_noise(entry):
+    assert (entry.key in sidebar.protocols()) == (entry.noise is not None)
 
 
 def test_the_estimator_takes_it_where_rows_are_at_sites(entry):
@@ -187,7 +187,7 @@ def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     at.query_params["repetitions"] = "2"
     at.run()
     assert not at.exception and not at.error
-    assert new.title in at.selectbox(key="algorithm").options
+    assert f"More: {new.title}" in at.selectbox(key="algorithm").options
     assert at.selectbox(key="algorithm").value == new.key
     charged = at.session_state["_accountants"]["mnist-small"].charges.values()
     assert [charge.algorithms for charge in charged] == [(new.title, "Full matrices")]

@@ -72,7 +72,7 @@ _PROGRESS = """
 () => {
   const numbers = globalThis.dpPcaExplorer?.numbers;
   if (!numbers) return ["", 0, true];
-  const lead = numbers.looks[0].key;
+  const lead = numbers.lines[0].id;
   const points = numbers.frames.filter(({ energies }) => energies[lead]?.length).length;
   return [numbers.setting, points, numbers.count !== ""];
 }
@@ -248,7 +248,7 @@ def choose_mnist(browser: Browser, cache: str) -> None:
         page.wait_for_timeout(4000)
         page.locator(_QUIET).wait_for(timeout=120_000)
         page.locator("[data-testid=stSidebar] .st-key-dataset input").click()
-        option = page.get_by_role("option", name="mnist", exact=True)
+        option = page.get_by_role("option", name="MNIST", exact=True)
         option.wait_for()
         print("  chosen:", _answer_after(page, process, option.click))
         # No result exists at that ε yet.
@@ -302,9 +302,8 @@ def main() -> int:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         trivial = Path(folder) / "trivial.py"
         trivial.write_text(TRIVIAL_APP)
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        executable = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         mnist = next(each for each in list_datasets() if each.name == "mnist")
         if not mnist.ready:
             print(f"MNIST is not measured: {mnist.how_to_get}")

@@ -66,8 +66,8 @@ async def run_sweeps(address: str, until: float, seen: Seen, rng: random.Random)
     """Run sweeps that take a few seconds, each in a tab of its own, and watch them to their end."""
     while time.monotonic() < until:
         query = f"repetitions=20&sites={rng.randint(2, 60)}&seed={rng.randint(0, 10**6)}"
-        async with visitor(address, "tradeoffs") as tab:
-            page = await tab.run(query)
+        async with visitor(address, "") as tab:
+            page = await tab.run(f"{query}&explore_tab=Rows needed")
             seen.check("exception" not in page.kinds, f"a sweep: {page.words[-200:]!r}")
             while tab.parts and time.monotonic() < until:
                 await asyncio.sleep(min(tab.parts.values()))
@@ -90,12 +90,11 @@ async def be_hostile(address: str, until: float, rng: random.Random) -> None:
     """Start large sweeps and leave, open many links, and send messages that no browser sends."""
     clear, shutdown, git = BackMsg(), BackMsg(), BackMsg()
     clear.clear_cache = shutdown.debug_shutdown_runtime = git.load_git_info = True
-    values = ",".join(f"{n / 100}" for n in range(1, 31))
     while time.monotonic() < until:
         seed = rng.randint(0, 10**6)
-        async with visitor(address, "tradeoffs") as tab:
+        async with visitor(address, "") as tab:
             huge = f"repetitions=50&dataset=synthetic&sites=40&seed={seed}"
-            await tab.run(f"{huge}&tradeoffs_values_epsilon={values}")
+            await tab.run(f"{huge}&explore_tab=Rows needed")
             for message in (clear, shutdown, git):
                 await tab.send(message)
         async with AsyncExitStack() as tabs:

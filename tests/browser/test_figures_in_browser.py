@@ -31,7 +31,6 @@ def test_the_needle_has_the_typeface_of_the_page(server, open_page):
 @pytest.mark.parametrize(
     "address",
     [
-        "tradeoffs?repetitions=1&dataset=breast-cancer",
         "classification?dataset=breast-cancer&class_draws=1",
         "release",
     ],
@@ -60,7 +59,9 @@ FIRST_LABEL = """([...document.querySelectorAll(".stPlotlyChart .xtick text")]
 
 
 def test_figures_follow_a_switch_of_the_theme_and_have_no_toolbar_on_a_phone(server, open_page):
-    page, watched = open_page(f"{server}/tradeoffs?repetitions=1&dataset=breast-cancer", width=390)
+    page, watched = open_page(
+        f"{server}/classification?dataset=breast-cancer&class_draws=1", width=390
+    )
     assert page.evaluate(FIRST_LABEL) == "rgb(26, 26, 26)"
     assert not any(bar.is_visible() for bar in page.locator(".modebar-container").all())
     page.emulate_media(color_scheme="dark")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +20,6 @@ IN_VIEW = """element => {
     const box = element.getBoundingClientRect()
     return box.width > 0 && box.top >= 0 && box.bottom <= innerHeight
         && box.left >= 0 && box.right <= innerWidth
-}"""
-FIRST_RUNS = """() => {
-    const progress = document.querySelector("[data-testid=stProgress]")
-    return !progress || Number.parseInt(progress.innerText) > 0
 }"""
 COUNT_SENT = """() => {
     const send = WebSocket.prototype.send
@@ -76,9 +74,15 @@ def test_the_first_screen_contains_what_was_ordered(screens, size):
     for selector in ("h1", ".context", ".curve > svg", SLIDER, ".floor-line", ".exact-line"):
         assert all(are_in_view(page, selector)), selector
     assert "captured energy at ε" in page.locator("h1").inner_text()
-    assert "With no data at all" in page.locator(".context").inner_text()
-    assert all(are_in_view(page, ".st-key-explore_axis input"))
-    assert all(are_in_view(page, ".st-key-explore_denoise"))
+    assert "Random directions give" in page.locator(".context").inner_text()
+    assert "improved" in page.locator("h1 .other").inner_text()
+    assert all(are_in_view(page, ".st-key-axis input"))
+    versions = page.locator(".st-key-explore_version [role=radio]")
+    assert versions.all_inner_texts() == ["As published", "Improved"]
+    assert all(are_in_view(page, ".st-key-explore_version"))
+    assert versions.first.get_attribute("aria-checked") == "true"
+    tops = [page.locator(each).bounding_box()["y"] for each in (".st-key-explore_version", "h1")]
+    assert 0 <= tops[1] - tops[0] < 60
     watched.assert_quiet()
 
 
@@ -192,7 +196,7 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
         assert shown == value
         settle(page, until_full=False)
 
-    choose("dataset", "digits")
+    choose("dataset", "Digits 8 × 8")
     choose("algorithm", "DPdisPCA")
     move("epsilon", "0.5")
     move("delta", "0.00001")
@@ -202,7 +206,7 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     runs.wait_for()
     command = [sys.executable, "-m", "dpcore", "run", "--dataset", "digits", "--protocol", "dpdis"]
     command += ["--epsilon", "0.5", "--delta", "1e-5", "--sites", "10", "--intermediate-dim", "20"]
-    command += ["--repetitions", "10", "--json"]
+    command += ["--repetitions", "10", "--version", "published", "--json"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     energies = [row["energy_ratio"] for row in json.loads(answer.stdout)["rows"]]
     assert len(energies) == 10
@@ -213,14 +217,97 @@ def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
     watched.assert_quiet()
 
 
-def test_the_axis_picker_opens_the_axis_with_its_address_and_first_runs(server, open_page):
-    page, watched = open_page(f"{server}/?seed=53", until_full=False)
-    page.locator(".stMain .st-key-explore_axis input").click()
-    page.get_by_role("option", name="Axis: K", exact=True).click()
-    page.wait_for_url("**/tradeoffs?**tradeoffs_field=K**")
-    page.locator("[data-testid=stProgress]").wait_for()
-    page.wait_for_function(FIRST_RUNS)
+def test_the_axis_changes_in_place_and_its_line_sets_the_sidebar(server, open_page):
+    """Earlier the picker opened another page without pictures."""
+    page, watched = open_page(f"{server}/?dataset=digits&repetitions=1&seed=53")
+    page.locator(".stMain .st-key-axis input").click()
+    page.get_by_role("option", name="Axis: S", exact=True).click()
+    page.locator("h1 .where", has_text="S\u00a0=\u00a05").wait_for()
+    settle(page)
+    slider = page.get_by_role("slider", name="Sites S").first
+    page.locator(SLIDER).focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("h1 .where", has_text="S\u00a0=\u00a010").wait_for()
+    page.wait_for_url("**sites=10**")
+    settle(page)
+    assert slider.get_attribute("aria-valuenow") == "10"
+    assert "axis=sites" in page.url
+    assert page.locator(".components .private canvas").count() == 10
     watched.assert_quiet()
+
+
+def test_the_switch_exchanges_both_curves_and_is_in_the_address(explore):
+    page = explore
+    published = page.locator("h1 .number").inner_text()
+    page.get_by_role("radio", name="Improved").click()
+    page.locator("h1 .other", has_text="published").wait_for()
+    settle(page)
+    assert "version=improved" in page.url
+    assert page.locator("h1 .other").inner_text().endswith(published)
+    assert page.locator("[data-line='dpdis published']").count() == 1
+
+
+def test_every_value_is_read_by_mouse_and_keyboard_and_a_name_hides_its_line(explore):
+    """Earlier the curve had no values and no menu."""
+    page = explore
+    box = page.locator(SLIDER).bounding_box()
+    page.mouse.move(box["x"] + 22 + (box["width"] - 44) * 12 / 14, box["y"] + box["height"] / 2)
+    values = page.locator(".values")
+    names = ["Pooled, trusted", "DPdisPCA", "One site alone", "DPdisPCA, improved"]
+    assert values.locator("tr").count() == 5
+    assert "ε\u00a0=\u00a010" in values.inner_text()
+    assert sorted(values.locator("tr:not(:first-child) th").all_inner_texts()) == sorted(names)
+    page.mouse.move(0, 0)
+    assert not values.is_visible()
+    page.locator(SLIDER).focus()
+    page.keyboard.press("ArrowLeft")
+    assert "ε\u00a0=\u00a00.5" in values.inner_text()
+    page.locator("[role=button]", has_text="One site alone").first.click()
+    assert page.locator("[data-line=local]").count() == 0
+    page.locator(SLIDER).focus()
+    page.keyboard.press("ArrowRight")
+    assert "One site alone" not in values.inner_text()
+    page.get_by_role("button", name="Show One site alone").first.press("Enter")
+    assert page.locator("[data-line=local]").count() == 1
+
+
+def test_the_figure_is_saved_as_png_svg_and_csv(explore):
+    page = explore
+    page.locator(".curve").hover()
+    saved = {}
+    for kind in ("png", "svg", "csv"):
+        with page.expect_download() as download:
+            page.get_by_label("Save the figure").select_option(kind)
+        assert download.value.suggested_filename == f"captured-energy-digits-epsilon.{kind}"
+        saved[kind] = Path(download.value.path()).read_bytes()
+    assert saved["png"].startswith(b"\x89PNG")
+    assert saved["svg"].count(b"<path") > 20 and b"captured energy" in saved["svg"]
+    rows = list(csv.DictReader(saved["csv"].decode().splitlines()))
+    assert len(rows) == 15 * 4 and {row["runs"] for row in rows} == {"2"}
+
+
+def test_first_steps_are_dismissed_for_good(server, browser):
+    with pages_of(browser, apart=True) as opener:
+        page, _ = opener(f"{server}/?dataset=digits&repetitions=1")
+        bubble = page.locator(".first-step")
+        for number in (1, 2, 3):
+            assert bubble.inner_text().startswith(f"{number}/3")
+            bubble.click()
+        assert not bubble.is_visible()
+        page.reload()
+        settle(page)
+        assert not bubble.is_visible()
+
+
+def test_pictures_curve_and_epsilon_are_on_one_screen_of_a_phone_and_epsilon_stays(screens):
+    page, _ = screens[390, 844, False]
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
+    assert are_in_view(page, ".rows .private canvas") == [True] * 10
+    assert are_in_view(page, ".components .foot span") == [True] * 10
+    for selector in ("h1", ".curve > svg", ".stMain .st-key-compact_epsilon"):
+        assert all(are_in_view(page, selector)), selector
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1500)")
+    assert all(are_in_view(page, ".stMain .st-key-compact_epsilon"))
 
 
 def test_a_cold_deep_link_opens_its_view(fresh_server, open_page):

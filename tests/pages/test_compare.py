@@ -55,9 +55,9 @@ def test_the_title_is_the_finding_and_the_difference_to_explore_is_said(open_pag
         r"PPCA captures [\d.]+ % at pure ε = 1; Analyze Gauss captures [\d.]+ % with δ = [\d.]+",
         at.title[0].value,
     )
-    assert "Numbers differ from Explore" in texts(at)
-    published = texts(open_page("compare", **QUICK, preparation="published"))
-    assert "as on Explore" in published
+    assert "as on Explore" in texts(at)
+    improved = texts(open_page("compare", **QUICK, version="improved"))
+    assert "Numbers differ from Explore" in improved
 
 
 def test_components_have_the_signs_of_the_exact_ones():

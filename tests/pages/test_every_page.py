@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcore.experiments.engine.charge_keys import compute_charges
-from dpcore.experiments.engine.fields import IMPROVED
+from dpcore.experiments.engine.fields import version_fields
 from pages import cached, sidebar
 from pages.navigation import ENTRIES
 from tests.pages.opening import texts, visit
@@ -13,7 +13,7 @@ from tests.pages.opening import texts, visit
 NAMES = [entry.name for entry in ENTRIES]
 # Quick settings for pages that run the experiments of the sidebar.
 QUICK = {"dataset": "digits", "repetitions": "1", "components": "5"}
-WITH_CONTROLS = ("explore", "tradeoffs", "compare", "how_it_works", "decide")
+WITH_CONTROLS = ("explore", "compare", "how_it_works", "decide")
 EXTREME_SETTINGS = (
     {"epsilon": "0.001", "delta": "1e-9", "sites": "1", "components": "1", "intermediate": "1"},
     {"epsilon": "50", "delta": "0.1", "sites": "100", "components": "64", "intermediate": "64"},
@@ -63,7 +63,7 @@ def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
     assert texts(at)
 
 
-@pytest.mark.parametrize("name", ["explore", "tradeoffs", "compare", "decide"])
+@pytest.mark.parametrize("name", ["explore", "compare", "decide"])
 def test_absent_data_are_explained(open_page, name):
     at = open_page(name, dataset="fashion-mnist", decide_data="fashion-mnist")
     assert not at.exception
@@ -92,8 +92,9 @@ def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatc
         assert charge.release.identity in charged or account.uncovered, name
 
 
-def test_the_improved_settings_are_the_defaults():
-    assert {name: sidebar.DEFAULTS[name] for name in IMPROVED} == IMPROVED
+def test_the_published_settings_are_the_defaults():
+    fields = version_fields("published", 1000)
+    assert {name: sidebar.DEFAULTS[name] for name in fields} == fields
 
 
 @pytest.mark.parametrize("name", ["own_table", "release", "classroom"])

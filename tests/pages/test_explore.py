@@ -1,17 +1,22 @@
-"""Explore: what the page delivers to the browser, its switches, its tabs and its link to axes."""
+"""Explore: what the page delivers to the browser, its switches, its tabs and its axes."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import groupby
 from statistics import fmean
 
+import numpy as np
 import pytest
 
+from dpcore.experiments.engine.fields import version_fields
+from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec, run
+from dpcore.params import DELTAS, EPSILONS
 from pages import cached
-from pages.explore import explore
-from tests.pages.opening import texts, visit, wait_for_jobs
+from pages.explore import axes, eigen_images, tabs
+from tests.pages.opening import texts, wait_for_jobs
 
 SMALL = {"dataset": "digits", "repetitions": "2", "components": "5", "intermediate": "10"}
 
@@ -32,28 +37,144 @@ def test_the_page_opens_with_the_six_controls_in_order_and_no_exception(open_pag
     assert keys[:6] == ["dataset", "algorithm", "epsilon", "delta", "sites", "intermediate"]
 
 
-def test_all_epsilons_arrive_with_floor_pictures_and_range(open_page):
+def test_the_app_opens_with_the_algorithm_as_published(open_page):
+    """Earlier it opened with the improved version, and the published one took four controls."""
+    at = open_page("", repetitions="1")
+    spec = at.session_state["_selection"].spec
+    assert spec == replace(RunSpec.published(), **{name: getattr(spec, name) for name in (
+        "dataset", "protocols", "components", "intermediate_dim", "repetitions")})  # fmt: skip
+    assert (spec.dataset, spec.components, spec.delta) == ("mnist-small", 30, 0.01)
+
+
+def test_every_step_arrives_with_floor_pictures_range_and_the_other_version(open_page):
     at = open_page("", **SMALL)
     wait_for_jobs(at)
     numbers = delivered(at, "explorer_numbers")
     assert numbers["count"] == ""
-    frames = {frame["epsilon"]: frame for frame in numbers["frames"]}
-    assert len(frames) == len(numbers["epsilons"]) == 15
-    assert all(len(frame["energies"]["dpdis"]) == 2 for frame in frames.values())
-    (floor,) = {frame["floor"] for frame in frames.values()}
-    assert 0 < floor < 1
-    assert "With no data at all" in frames[1.0]["floorText"]
+    frames = numbers["frames"]
+    assert [frame["at"] for frame in frames] == list(range(15)) and len(numbers["steps"]) == 15
+    names = [line["id"] for line in numbers["lines"]]
+    assert names == ["dpdis", "pooled", "local", "dpdis improved"]
+    assert [line["thin"] for line in numbers["lines"]] == [False] * 3 + [True]
+    assert numbers["lines"][3]["colour"] == numbers["lines"][0]["colour"]
+    assert all(len(frame["energies"][name]) == 2 for frame in frames for name in names)
+    assert len({frame["floor"] for frame in frames}) == 1
+    here = frames[EPSILONS.index(1.0)]
+    assert here["other"] == f"improved {percent(fmean(here['energies']['dpdis improved']))}"
+    assert "Exact ε: 0.811" in here["range"]
     exact = delivered(at, "explorer_exact")
     assert len(exact["names"]) == 10 and exact["ranks"] == [1, 2, 3, 4, 5]
 
 
-def test_the_switch_below_the_curve_and_the_sidebar_are_one_state(open_page):
+def version_shown(at) -> str:
+    return at.session_state["_selection"].version
+
+
+def test_the_switch_sets_every_setting_and_one_changed_setting_makes_it_custom(open_page):
     at = open_page("", **SMALL)
-    assert at.toggle(key="explore_denoise").value is True
-    at.toggle(key="explore_denoise").set_value(False).run()
-    assert at.session_state["denoise"] == "none"
+    for version in ("improved", "published"):
+        at.button_group(key="explore_version").set_value(version).run()
+        spec = at.session_state["_selection"].spec
+        fields = version_fields(version, 1797)
+        assert {name: getattr(spec, name) for name in fields} == fields
+        assert version_shown(at) == version
     at.sidebar.selectbox(key="denoise").set_value("auto").run()
-    assert at.toggle(key="explore_denoise").value is True
+    assert version_shown(at) == "custom"
+    at.button_group(key="explore_version").set_value("published").run()
+    assert (version_shown(at), at.session_state["denoise"]) == ("published", "none")
+
+
+def test_a_moved_delta_is_kept_by_the_switch_and_is_the_same_in_both_versions(open_page):
+    at = open_page("", **SMALL, delta="0.001")
+    at.button_group(key="explore_version").set_value("improved").run()
+    selection = at.session_state["_selection"]
+    assert selection.spec.delta == 0.001
+    steps = axes.steps_of(selection, "epsilon").steps
+    assert {step.other.delta for step in steps} == {0.001}
+
+
+def test_a_link_to_the_improved_version_sets_it_and_short_names_stay_in_the_address(open_page):
+    at = open_page("", **SMALL, version="improved", algorithm="ag")
+    assert version_shown(at) == "improved"
+    assert at.session_state["_selection"].spec.protocols[0] == "ag"
+    assert at.query_params["dataset"] == "digits"
+    assert at.query_params["algorithm"] == "ag" and at.query_params["version"] == "improved"
+    at.sidebar.selectbox(key="dataset").set_value("breast-cancer").run()
+    assert at.query_params["dataset"] == "breast-cancer"
+
+
+@pytest.mark.parametrize("axis", [name for name in axes.SYMBOLS if name != "epsilon"])
+def test_every_axis_changes_the_curve_in_place(open_page, axis):
+    """Earlier the picker opened another page."""
+    at = open_page("", **SMALL | {"repetitions": "1"}, axis=axis)
+    wait_for_jobs(at)
+    assert not at.exception
+    numbers, selection = delivered(at, "explorer_numbers"), at.session_state["_selection"]
+    steps = axes.steps_of(selection, axis)
+    assert numbers["symbol"] == axes.SYMBOLS[axis]
+    assert [frame["at"] for frame in numbers["frames"]] == list(range(len(steps.steps)))
+    assert len({frame["where"] for frame in numbers["frames"]}) == len(steps.steps) >= 5
+    # Each step is what its controls select, and the present one is the selection.
+    assert steps.steps[steps.here].spec == selection.spec
+    for name, value in steps.steps[0].controls:
+        at.session_state[name] = value
+    at.run()
+    assert at.session_state["_selection"].spec == steps.steps[0].spec
+
+
+def test_delta_has_its_private_end_on_the_left_and_says_where_it_is_above_one_in_n(open_page):
+    at = open_page("", **SMALL)
+    slider = at.sidebar.select_slider(key="delta")
+    assert [float(each) for each in slider.options] == sorted(DELTAS)
+    assert "above 1/n" in slider.label
+    slider.set_value(1e-5).run()
+    assert "above 1/n" not in at.sidebar.select_slider(key="delta").label
+
+
+def test_a_central_algorithm_greys_sites_and_directions_with_the_reason(open_page):
+    at = open_page("", **SMALL, algorithm="ag")
+    for key in ("sites", "intermediate"):
+        assert at.sidebar.slider(key=key).disabled
+        assert "no sites" in at.sidebar.slider(key=key).help
+    at.sidebar.selectbox(key="algorithm").set_value("dpdis").run()
+    assert not any(at.sidebar.slider(key=key).disabled for key in ("sites", "intermediate"))
+
+
+def test_algorithms_are_grouped_and_absent_data_say_download(open_page):
+    at = open_page("", **SMALL)
+    options = at.sidebar.selectbox(key="algorithm").options
+    groups = [each.partition(": ")[0] if ": " in each else "sites" for each in options]
+    assert [key for key, _ in groupby(groups)] == ["sites", "Central", "More"]
+    assert groups.count("sites") == groups.count("Central") == 4
+    datasets = at.sidebar.selectbox(key="dataset").options
+    assert "MNIST 14 × 14" in datasets and "MNIST · download" in datasets
+
+
+def test_advanced_has_no_controls_that_change_nothing(open_page):
+    """Earlier CAPE's masks, drop-outs and the concentration were always there."""
+    at = open_page("", **SMALL)
+
+    def shown() -> set[str]:
+        return {each.key for each in at.sidebar if getattr(each, "key", None)}
+
+    assert not shown() & {"masks", "dropped_sites", "concentration"}
+    at.sidebar.selectbox(key="algorithm").set_value("cape").run()
+    assert "masks" in shown()
+    at.sidebar.selectbox(key="split").set_value("dirichlet").run()
+    assert "concentration" in shown()
+
+
+def test_eigen_images_of_the_poster_have_signs_cosines_and_one_number_a_row(open_page):
+    spec = RunSpec.published(dataset="digits", components=5, protocols=("dpdis",), repetitions=1)
+    specs = [replace(spec, epsilon=epsilon) for epsilon in (50.0, 0.1)]
+    exact, strong, weak = eigen_images.eigen_rows(specs, spec, (8, 8), dark=False)
+    assert len(exact.tiles) == len(strong.tiles) == len(strong.cosines) == 5
+    assert exact.share is None
+    assert 1 >= strong.share > 0.95 > weak.share
+    released = cached.subspaces(specs[1])["dpdis"].components
+    overlap = released @ cached.problems(spec.problem_key()).exact_components[:5].T
+    assert weak.share == pytest.approx(np.sum(overlap**2) / 5)
+    assert weak.cosines == pytest.approx(np.abs(np.diag(overlap)))
 
 
 def test_new_noise_draws_again_and_denoising_changes_no_noise(open_page):
@@ -67,7 +188,7 @@ def test_new_noise_draws_again_and_denoising_changes_no_noise(open_page):
     assert len(sigmas) == 1
 
 
-@pytest.mark.parametrize("tab", explore.TABS)
+@pytest.mark.parametrize("tab", tabs.TITLES)
 def test_every_tab_shows_something(open_page, tab):
     at = open_page("", **SMALL, explore_tab=tab)
     assert not at.exception
@@ -80,7 +201,7 @@ def test_every_tab_shows_something(open_page, tab):
 )
 def test_the_edge_of_noise_is_drawn_where_it_holds(open_page, algorithm, denoise, has_edge):
     """The edge of undenoised noise was drawn over denoised eigenvalues, which it does not bound."""
-    at = open_page("", **SMALL, algorithm=algorithm, denoise=denoise)
+    at = open_page("", **SMALL, algorithm=algorithm, version="improved", denoise=denoise)
     at.session_state["explore_tab"] = "Spectrum"
     at.run()
     (figure,) = (json.loads(each.proto.spec) for each in at.get("plotly_chart"))
@@ -92,13 +213,13 @@ def test_a_link_selects_the_algorithms(open_page):
     at = open_page("", epsilon="0.5", algorithm="pooled", compare=["full"], repetitions="2")
     assert at.session_state["algorithm"] == "pooled"
     assert at.session_state["compare"] == ["full"]
-    assert [look["key"] for look in delivered(at, "explorer_numbers")["looks"]] == [
+    assert [line["id"] for line in delivered(at, "explorer_numbers")["lines"][:2]] == [
         "pooled", "full",
     ]  # fmt: skip
 
 
 def test_the_present_epsilon_is_charged_and_curves_are_recorded(open_page):
-    at = open_page("", **SMALL)
+    at = open_page("", **SMALL, version="improved")
     account = at.session_state["_accountants"]["digits"]
     assert account.n_releases == 6  # two runs of three protocols
     assert "Curves next to the result" in account.uncovered
@@ -130,18 +251,9 @@ def test_runs_of_two_protocols_do_not_depend_on_each_other():
     assert fmean(together.values()) < 1
 
 
-def test_the_axis_picker_opens_trade_offs(open_page):
-    at = open_page("", **SMALL)
-    at.selectbox(key="explore_axis").set_value("sites").run()
-    assert not at.exception
-    assert at.session_state["tradeoffs_field"] == "sites"
-    visit(at, "tradeoffs")
-    assert "captures" in texts(at) or "Waiting" in texts(at)
-
-
 def test_the_score_plot_is_charged_in_addition_to_the_components(open_page):
     """The private picture stands next to the exact one, which is marked as not private."""
-    at = open_page("", dataset="breast-cancer", protocols="pooled")
+    at = open_page("", dataset="breast-cancer", version="improved", algorithm="pooled")
     at.session_state["explore_tab"] = "People"
     at.run()
     assert not at.exception

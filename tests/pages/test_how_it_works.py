@@ -12,6 +12,8 @@ from dpcore.teaching.algorithm1 import STEP_TITLES, STEPS
 from pages.learn.how_it_works import WORDS
 from tests.pages.opening import texts
 
+IMPROVED = {"version": "improved"}
+
 
 def bodies(at) -> str:
     return "\n".join(each.proto.body for each in at.get("html"))
@@ -33,7 +35,7 @@ def test_every_step_has_its_words():
 
 
 def test_noise_loses_energy_and_denoising_regains_some(open_page):
-    at = open_page("how_it_works")
+    at = open_page("how_it_works", version="improved")
     shares = [float(share) for share in re.findall(r"<br>([\d.]+)\u00a0%", bodies(at))]
     assert shares[0] == 100 and len(shares) == 6
     assert shares[1] > shares[3] > shares[2]
@@ -42,9 +44,9 @@ def test_noise_loses_energy_and_denoising_regains_some(open_page):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({}, ("Denoising lifts a site from ", " to ", ", 5 sites reach ")),
-        ({"denoise": "none"}, ("Noise leaves a site ", " of the energy, 5 sites reach ")),
-        ({"sites": "1"}, ("Denoising lifts the site from ", " to ")),
+        (IMPROVED, ("Denoising lifts a site from ", " to ", ", 5 sites reach ")),
+        ({}, ("Noise leaves a site ", " of the energy, 5 sites reach ")),
+        ({"sites": "1"} | IMPROVED, ("Denoising lifts the site from ", " to ")),
     ],
 )
 def test_the_title_compares_equal_processing(open_page, query, words):
@@ -52,7 +54,7 @@ def test_the_title_compares_equal_processing(open_page, query, words):
     at = open_page("how_it_works", **query)
     shares = re.findall(r"<br>([\d.]+\u00a0%)", bodies(at))
     noise, denoised, together = (shares[n].replace("\u00a0", " ") for n in (2, 3, 5))
-    expected = [noise, denoised, together] if "denoise" not in query else [noise, together]
+    expected = [noise, denoised, together] if "version" in query else [noise, together]
     parts = (part for pair in zip(words, expected, strict=False) for part in pair)
     assert at.title[0].value == "".join(parts)
 
@@ -85,7 +87,7 @@ def test_a_mean_that_sites_sent_before_is_mentioned(open_page):
     def mentions_mean(**query: str) -> bool:
         return "sent a noisy mean" in texts(open_page("how_it_works", step="Moment", **query))
 
-    assert mentions_mean() and not mentions_mean(preparation="published")
+    assert mentions_mean(**IMPROVED) and not mentions_mean()
 
 
 def test_another_site_can_be_viewed_and_one_site_has_no_choice(open_page):

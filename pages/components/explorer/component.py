@@ -1,4 +1,4 @@
-"""The explorer: headline, pictures and curve that follow ε in the browser without the server.
+"""The explorer: headline, pictures and curve that follow a dragged line without the server.
 
 Four kinds of elements share their data in the browser: the explorer, the numbers, the exact
 pictures, and the private pictures of each run. Streamlit sends an element again only if its data
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -18,32 +18,77 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.data import DatasetStatus, dataset_status
+from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.summaries import counted, percent
-from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.rebuilt_rows import INK
 from dpcore.figures.style import look_of
-from dpcore.params import EPSILONS
-from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy.guarantee_in_words import say_number
 from pages.cached import ExactPictures, Measured, encode
 from pages.number_format import plain
 
 _KEY = "explorer"
-_EPSILONS = [{"value": epsilon, "label": plain(epsilon)} for epsilon in EPSILONS]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the figure.
+
+    name: Protocol, with the version if it is the other one.
+    is_thin: Whether the line belongs to the other version.
+    """
+
+    name: str
+    protocol: str
+    label: str
+    is_thin: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything that a figure shows besides its results.
+
+    setting: Name of all settings but the value on the axis.
+    steps: Label of each step, and whether narrow figures name it.
+    here: Number of the present step.
+    places: Text after "captured energy at" for each step, with a place for its label if the label
+        is known only after a run.
+    lines: The chosen algorithm first.
+    other_version: Name of the version of the thin line.
+    floor_label: Name of the floor's line; `floor_sentence` has a place for its percentage.
+    file: Name of saved files, without the ending.
+    """
+
+    setting: str
+    symbol: str
+    title: str
+    steps: tuple[tuple[str, bool], ...]
+    here: int
+    places: tuple[str, ...]
+    lines: tuple[Line, ...]
+    other_version: str
+    floor_label: str
+    floor_sentence: str
+    file: str
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Results of all protocols at one ε.
+    """Results of all lines at one step.
 
-    results: One per protocol and run, in the order of runs.
+    results: Runs of each line, in the order of runs.
     floor: Captured energy without any data.
+    label: Label of the step, if it is known only after a run; otherwise empty.
     """
 
-    epsilon: float
-    results: tuple[Measured, ...]
+    at: int
+    results: Mapping[str, tuple[Measured, ...]]
     floor: float
+    label: str = ""
+
+    @property
+    def key(self) -> Hashable:
+        """Identity of the results that have arrived."""
+        return self.at, tuple((name, len(runs)) for name, runs in self.results.items())
 
 
 def _read(*names: str) -> str:
@@ -55,24 +100,32 @@ _explorer = st.components.v2.component(
     "explorer",
     html=_read("explorer.html").replace("<!-- control -->", _read("control.html")),
     css=_read("explorer.css", "control.css"),
-    js=_read("pictures.js", "explorer.js", "control.js", "mount.js"),
+    js=_read(
+        "pictures.js", "values.js", "saving.js", "steps.js", "explorer.js", "control.js", "mount.js"
+    ),
 )
 _deliver = st.components.v2.component("explorer_data", js=_read("deliver.js"))
 
 
-def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> bool:
+def draw_explorer(view: View, on_release: Callable[[int], None]) -> bool:
     """Draw the explorer. It shows the previous results until new ones are delivered.
 
-    on_release: Called with the ε at which a visitor released the slider.
+    on_release: Called with the number of the step at which a visitor released the line.
     Returns whether the screen is too narrow for a sidebar next to the page.
     """
 
     def call() -> None:
         released = st.session_state[_KEY].released
-        if released in EPSILONS:
-            on_release(EPSILONS[EPSILONS.index(released)])
+        if released and released["setting"] == view.setting:
+            on_release(min(max(int(released["at"]), 0), len(view.steps) - 1))
 
-    data = {"setting": setting_of(spec), "epsilon": spec.epsilon, "epsilons": _EPSILONS}
+    data = {
+        "setting": view.setting,
+        "at": view.here,
+        "symbol": view.symbol,
+        "title": view.title,
+        "steps": _steps(view),
+    }
     found = _explorer(
         key=_KEY,
         data=[data],
@@ -84,61 +137,70 @@ def draw_explorer(spec: RunSpec, on_release: Callable[[float], None]) -> bool:
 
 
 def deliver(
-    spec: RunSpec, dataset: DatasetStatus, frames: Sequence[Frame], exact: ExactPictures, count: str
+    view: View,
+    dataset: DatasetStatus,
+    frames: Sequence[Frame],
+    exact: ExactPictures,
+    count: str,
 ) -> None:
     """Hand results to the explorer in the browser.
 
     frames: All results of this setting so far.
     count: Progress in words; empty when all results are there.
     """
-    setting = setting_of(spec)
-    ordered = sorted(frames, key=lambda frame: frame.epsilon)
+    ordered = sorted(frames, key=lambda frame: frame.at)
 
     def hand(name: str, *version: Hashable, make: Callable[[], dict[str, Any]]) -> None:
         # The name of the data set leads to the cache of a visitor's own table.
-        key = (name, spec.dataset, setting, *version)
+        key = (name, dataset.name, view.setting, *version)
         _deliver(key=f"explorer_{name}", data=encode(*key, make=make))
 
     with st.container(key="explorer_data", height=1, border=False):
-        hand("exact", make=lambda: _exact(dataset, exact, setting))
-        for run, pictured in _by_run(ordered).items():
-            hand(f"run_{run}", *pictured, make=partial(_pictures, setting, run, pictured))
-        results = tuple(
-            (frame.epsilon, frame.floor, *((each.protocol, each.run) for each in frame.results))
-            for frame in ordered
-        )
-        hand("numbers", results, count, make=lambda: _all_numbers(spec, ordered, count))
+        hand("exact", make=lambda: _exact(dataset, exact, view.setting))
+        for run, pictured in _by_run(view, ordered).items():
+            make = partial(_pictures, view.setting, run, pictured, exact.n_components)
+            hand(f"run_{run}", *pictured, make=make)
+        results = tuple(frame.key for frame in ordered)
+        hand("numbers", results, count, make=lambda: _all_numbers(view, ordered, count))
 
 
-def setting_of(spec: RunSpec) -> str:
-    """Return a name for all settings but ε."""
-    return blake2b(repr(replace(spec, epsilon=1.0)).encode(), digest_size=8).hexdigest()
+def name_of_setting(*parts: Hashable) -> str:
+    """Return a short name for settings."""
+    return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
-def _by_run(frames: Sequence[Frame]) -> dict[int, dict[float, Measured]]:
-    found: dict[int, dict[float, Measured]] = {}
+def _steps(view: View) -> list[dict[str, Any]]:
+    return [{"label": label, "major": is_major} for label, is_major in view.steps]
+
+
+def _by_run(view: View, frames: Sequence[Frame]) -> dict[int, dict[int, Measured]]:
+    found: dict[int, dict[int, Measured]] = {}
     for frame in frames:
-        for each in frame.results:
+        for each in frame.results.get(view.lines[0].name, ()):
             if each.pictures is not None:
-                found.setdefault(each.run, {})[frame.epsilon] = each
+                found.setdefault(each.run, {})[frame.at] = each
     return dict(sorted(found.items()))
 
 
-def _pictures(setting: str, run: int, pictured: Mapping[float, Measured]) -> dict[str, Any]:
+def _pictures(
+    setting: str, run: int, pictured: Mapping[int, Measured], n_components: int
+) -> dict[str, Any]:
     pictures = [each.pictures for each in pictured.values() if each.pictures is not None]
+    padded = [each.padded(n_components) for each in pictures]
     return {
         "setting": setting,
         "run": run,
-        "epsilons": list(pictured),
-        "rows": _encode(b"".join(each.rows for each in pictures)),
-        "components": _encode(b"".join(each.components for each in pictures)),
-        "cosines": [each.cosines for each in pictures],
+        "steps": list(pictured),
+        "rows": _encode(b"".join(each.rows for each in padded)),
+        "components": _encode(b"".join(each.components for each in padded)),
+        "cosines": [each.cosines for each in padded],
     }
 
 
 def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[str, Any]:
     shape = dataset.image_shape
     height, width = shape or (len(exact.columns), 1)
+    what = "Real pictures" if shape is not None else "Real rows"
     return {
         "setting": setting,
         "kind": "bars" if shape is None else "ink" if dataset.name in INK else "photograph",
@@ -149,10 +211,7 @@ def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[s
         "columns": [name.replace("_", " ") for name in exact.columns],
         "rows": _encode(exact.rows),
         "components": _encode(exact.components),
-        "captions": [
-            "Originals above, rebuilt from private components below",
-            "Exact components above (not private), private below, with |cosine|",
-        ],
+        "captions": [f"{what}; rebuilt below", "Exact components; private below (1 = same)"],
     }
 
 
@@ -160,46 +219,64 @@ def _encode(levels: bytes) -> str:
     return b64encode(levels).decode()
 
 
-def _look(key: str) -> dict[str, str]:
-    look = look_of(key)
-    return {"key": key, "label": look.label, "colour": look.colour, "symbol": look.symbol,
-            "dash": look.dash}  # fmt: skip
-
-
-def _all_numbers(spec: RunSpec, frames: Sequence[Frame], count: str) -> dict[str, Any]:
+def _look(line: Line) -> dict[str, Any]:
+    look = look_of(line.protocol)
     return {
-        "setting": setting_of(spec),
-        "epsilons": _EPSILONS,
-        "looks": [_look(key) for key in spec.protocols],
-        "frames": [_numbers(spec, frame) for frame in frames],
+        "id": line.name,
+        "label": line.label,
+        "colour": look.colour,
+        "symbol": look.symbol,
+        "dash": look.dash,
+        "thin": line.is_thin,
+    }
+
+
+def _all_numbers(view: View, frames: Sequence[Frame], count: str) -> dict[str, Any]:
+    return {
+        "setting": view.setting,
+        "symbol": view.symbol,
+        "steps": _steps(view),
+        "lines": [_look(line) for line in view.lines],
+        "floorLabel": view.floor_label,
+        "file": view.file,
+        "frames": [_numbers(view, frame) for frame in frames],
         "count": count,
     }
 
 
-def _numbers(spec: RunSpec, frame: Frame) -> dict[str, Any]:
-    lead = spec.protocols[0]
+def _numbers(view: View, frame: Frame) -> dict[str, Any]:
+    lead = view.lines[0]
+    label = frame.label or view.steps[frame.at][0]
+    place = view.places[frame.at].format(label)
     energies = {
-        key: [round(each.energy, 4) for each in frame.results if each.protocol == key]
-        for key in spec.protocols
+        name: [round(each.energy, 4) for each in runs] for name, runs in frame.results.items()
     }
-    number = percent(sum(energies[lead]) / len(energies[lead]))
-    exact = next(each.exact_epsilon for each in frame.results if each.protocol == lead)
-    requested, holds = plain(frame.epsilon), say_number(exact)
-    exact_epsilon = "" if holds == requested else f" The exact ε is {holds}."
-    means = (
-        f"{PROTOCOLS[key].title} {percent(sum(found) / len(found))}"
-        for key, found in energies.items()
-        if found
+    exact, requested = (
+        frame.results[lead.name][0].exact_epsilon,
+        frame.results[lead.name][0].epsilon,
     )
+    holds = say_number(exact)
+    exact_epsilon = "" if holds == plain(requested) else f" Exact ε: {holds}."
+    means = {
+        line.name: percent(sum(energies[line.name]) / len(energies[line.name]))
+        for line in view.lines
+        if energies.get(line.name)
+    }
+    named = (f"{line.label} {means[line.name]}" for line in view.lines if line.name in means)
+    others = (means[line.name] for line in view.lines if line.is_thin and line.name in means)
+    other = next(others, "")
     return {
-        "epsilon": frame.epsilon,
+        "at": frame.at,
+        "label": label,
+        "where": place,
         "energies": energies,
         "floor": round(frame.floor, 4),
-        "number": number,
-        "range": _range(energies[lead]) + exact_epsilon,
-        "floorText": _floor_in_words(spec, frame.floor),
-        "alt": f"Captured energy at ε = {requested}: {', '.join(means)}; "
-        f"without any data {percent(frame.floor)}; exact PCA 100 %.",
+        "number": means[lead.name],
+        "other": f"{view.other_version} {other}" if other else "",
+        "range": _range(energies[lead.name]) + exact_epsilon,
+        "floorText": view.floor_sentence.format(percent(frame.floor)),
+        "alt": f"Captured energy at {place}: {', '.join(named)}; "
+        f"{view.floor_label} {percent(frame.floor)}; exact PCA 100 %.",
     }
 
 
@@ -209,9 +286,3 @@ def _range(energies: Sequence[float]) -> str:
     least, most = percent(min(energies)), percent(max(energies))
     runs = counted(len(energies), "run")
     return f"{runs}, {least} each." if least == most else f"{runs}, {least} to {most}."
-
-
-def _floor_in_words(spec: RunSpec, floor: float) -> str:
-    are_pictures = dataset_status(spec.dataset).image_shape is not None
-    source = "prior knowledge about pictures" if are_pictures else "a random choice"
-    return f"With no data at all, {source} gives {percent(floor)}. Exact PCA gives 100 %."

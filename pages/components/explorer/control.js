@@ -1,9 +1,9 @@
-// Slider over a list of values of ε. It calls `explorer.step(index)` for each step and `released`
-// with the value at which the visitor released the slider.
+// Slider over the steps of an axis. It calls `explorer.step(index)` for each step and `released`
+// with the setting and the step at which the visitor released the slider.
 //
 //   const control = new Control(element);            // element contains control.html
-//   control.released = (epsilon) => { ... };
-//   control.show({ setting, epsilon, epsilons });
+//   control.released = (setting, index) => { ... };
+//   control.show({ setting, at, symbol, steps });
 //   control.follow(explorer);
 
 const ANIMATION_STEP_MS = 300;
@@ -19,9 +19,9 @@ class Control {
     this.button = root.querySelector("button.animate");
     this.released = () => {};
     this.explorer = null;
-    this.epsilons = [];
+    this.steps = [];
     this.index = 0;
-    this.pending = null; // released value that the server has not answered
+    this.pending = null; // released step that the server has not answered
     this.listen();
   }
 
@@ -41,17 +41,19 @@ class Control {
     this.button.addEventListener("click", () => (this.timer ? this.stop(true) : this.animate()));
   }
 
-  show({ setting, epsilon, epsilons }) {
-    this.setting = setting;
-    this.epsilons = epsilons;
-    this.slider.max = epsilons.length - 1;
-    const isPending = this.pending && performance.now() - this.pending.at < PENDING_MS;
-    if (isPending && epsilon !== this.pending.epsilon) return;
-    const hasMoved = this.pending && this.epsilons[this.index].value !== this.pending.epsilon;
+  show({ setting, at, symbol, title, steps }) {
+    if (symbol !== this.symbol) this.pending = null;
+    Object.assign(this, { setting, symbol, steps });
+    this.slider.max = steps.length - 1;
+    this.slider.setAttribute("aria-label", title);
+    this.root.querySelector("label").firstChild.textContent = `${symbol} = `;
+    const isPending = this.pending && performance.now() - this.pending.time < PENDING_MS;
+    if (isPending && at !== this.pending.at) return;
+    const hasMoved = this.pending && this.index !== this.pending.at;
     this.pending = null;
-    this.epsilon = epsilon;
+    this.at = at;
     if (hasMoved || this.timer) return;
-    this.step(epsilons.findIndex(({ value }) => value === epsilon));
+    this.step(at);
   }
 
   follow(explorer) {
@@ -60,25 +62,24 @@ class Control {
   }
 
   step(index) {
-    if (!this.epsilons.length) return;
+    if (!this.steps[index]) return;
     this.index = index;
     this.slider.value = index;
-    const { label } = this.epsilons[index];
+    const frame = this.explorer?.step(index);
+    const label = frame?.label ?? this.steps[index].label;
     this.output.textContent = label;
-    this.root.style.setProperty("--at", index / (this.epsilons.length - 1));
-    const number = this.explorer?.step(index);
-    const result = number ? `: ${number} captured energy` : "";
-    this.slider.setAttribute("aria-valuetext", `ε = ${label}${result}`);
+    this.root.style.setProperty("--at", index / Math.max(1, this.steps.length - 1));
+    const result = frame ? `: ${frame.number} captured energy. ${frame.alt}` : "";
+    this.slider.setAttribute("aria-valuetext", `${this.symbol} = ${label}${result}`);
   }
 
   release() {
-    const epsilon = this.epsilons[this.index].value;
-    if (epsilon === (this.pending?.epsilon ?? this.epsilon)) return;
-    this.pending = { epsilon, at: performance.now() };
-    this.released(epsilon);
+    if (this.index === (this.pending?.at ?? this.at)) return;
+    this.pending = { at: this.index, time: performance.now() };
+    this.released(this.setting, this.index);
   }
 
-  // Step down to the lowest ε at which pictures can be read, then back to the start.
+  // Step down to the lowest step at which pictures can be read, then back to the start.
   animate() {
     const low = Math.min(this.explorer?.lowestReadable() ?? 0, this.index);
     const way = [];

@@ -1,5 +1,6 @@
-// Headline, pictures and curve that follow the slider of ε without the server. A frame contains all
-// results at one ε; the component's Python module (component.py) computes frames and words.
+// Headline, pictures and curve that follow the upright line without the server. A frame contains all
+// results at one step of the axis; the component's Python module (component.py) computes frames and
+// words.
 
 const SVG = "http://www.w3.org/2000/svg";
 const DASHES = { dash: "9 5", dot: "2 4", dashdot: "9 4 2 4", longdash: "14 5" };
@@ -7,6 +8,7 @@ const MAX_SHARE = 1.06; // of the vertical axis: 100 % and a margin
 const THUMB = 44; // width of the slider's thumb in control.css
 // Lines are named in the plot up to this number and from this width; others have a legend.
 const MAX_NAMED = 4, MIN_NAMED_WIDTH = 620;
+const DIM = 0.55; // opacity of the name of a hidden line
 const READABLE = 0.1; // captured energy above the floor from which pictures can be read
 
 const percent = (share) => `${Math.round(100 * share)} %`;
@@ -60,11 +62,15 @@ class Explorer {
     this.section = this.find(".explorer");
     this.svg = this.find(".curve > svg");
     this.pictures = new Pictures(this.section);
-    this.frames = new Map(); // ε -> frame
-    this.epsilons = [];
+    this.frames = new Map(); // number of the step -> frame
+    this.steps = [];
+    this.hidden = new Set(); // lines that the visitor has hidden
     this.index = 0;
     this.data = null; // numbers that arrived last
     this.received = new Set();
+    this.values = new Values(this);
+    new Saving(this);
+    this.firstSteps = new FirstSteps(this);
     new ResizeObserver(() => { this.drawCurve(); this.paint(); }).observe(this.svg);
   }
 
@@ -74,24 +80,24 @@ class Explorer {
   }
 
   has(index) {
-    return this.frames.has(this.epsilons[index]?.value);
+    return this.frames.has(index);
   }
 
   lowestReadable() {
-    const lead = this.data?.looks[0].key;
-    const isReadable = ({ value }) => {
-      const frame = this.frames.get(value);
+    const lead = this.data?.lines[0].id;
+    const isReadable = (_, at) => {
+      const frame = this.frames.get(at);
       return frame && mean(frame.energies[lead]) > frame.floor + READABLE;
     };
-    const index = this.epsilons.findIndex(isReadable);
+    const index = this.steps.findIndex(isReadable);
     return Math.max(0, index - 1);
   }
 
-  // Show the results of one step and return its number for the slider's text.
+  // Show the results of one step and return its frame for the slider's text.
   step(index) {
     this.index = index;
     this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.paint(); });
-    return this.frames.get(this.epsilons[index]?.value)?.number;
+    return this.frames.get(index);
   }
 
   receive({ numbers, about, runs }) {
@@ -108,21 +114,24 @@ class Explorer {
     if (data.setting !== this.data?.setting) {
       this.frames = new Map();
       this.received = new Set();
+      this.values.hide();
     }
     this.data = data;
-    this.epsilons = data.epsilons;
-    for (const frame of data.frames) this.frames.set(frame.epsilon, frame);
+    this.steps = data.steps;
+    for (const frame of data.frames) this.frames.set(frame.at, frame);
     this.find(".count").textContent = data.count;
     this.drawLegend();
     this.drawCurve();
     if (this.control) this.control.step(this.control.index);
+    this.firstSteps.show();
   }
 
   // ---- drawn when data arrive or the size changes
 
   drawLegend() {
-    const items = this.data.looks.map((look) => {
-      const item = html("li");
+    const items = this.data.lines.map((look) => {
+      const item = html("span");
+      this.makeSwitch(item, look);
       const swatch = make("svg", { width: 34, height: 14 });
       swatch.append(
         make("path", { d: "M0,7H34", ...this.stroke(look) }),
@@ -134,27 +143,53 @@ class Explorer {
     this.find(".legend").replaceChildren(...items);
   }
 
+  // The name of a line hides it and shows it again.
+  makeSwitch(name, { id, label }) {
+    const isHidden = this.hidden.has(id);
+    for (const [key, value] of Object.entries({
+      role: "button", tabindex: 0, "aria-pressed": !isHidden,
+      "aria-label": `${isHidden ? "Show" : "Hide"} ${label}`,
+    })) name.setAttribute(key, value);
+    name.style.opacity = isHidden ? DIM : 1;
+    name.style.textDecoration = isHidden ? "line-through" : "none";
+    const change = () => {
+      if (!this.hidden.delete(id)) this.hidden.add(id);
+      this.drawLegend();
+      this.drawCurve();
+      this.paint();
+    };
+    name.addEventListener("click", change);
+    name.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      change();
+    });
+  }
+
+  visibleLines() {
+    return this.data.lines.filter(({ id }) => !this.hidden.has(id));
+  }
+
   stroke(look) {
-    const isLead = look === this.data.looks[0];
+    const isLead = look === this.data.lines[0];
     return {
-      fill: "none", stroke: look.colour, "stroke-width": isLead ? 3.5 : 2,
+      fill: "none", stroke: look.colour, "stroke-width": look.thin ? 1.25 : isLead ? 3.5 : 2,
       "stroke-dasharray": DASHES[look.dash] ?? "none",
     };
   }
 
   sorted() {
-    return [...this.frames.values()].sort((a, b) => a.epsilon - b.epsilon);
+    return [...this.frames.values()].sort((a, b) => a.at - b.at);
   }
 
-  // Position of ε and of a share in the plot. Steps of ε are as far apart as the slider's.
+  // Position of a step and of a share in the plot. Steps are as far apart as the slider's.
   measure() {
     const { width, height } = this.svg.getBoundingClientRect();
     const em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const [left, right, bottom] = [46 * em, width - THUMB / 2, height - 30 * em];
     const box = { left: left + THUMB / 2, right, top: 6 * em, bottom, width, height, em, edge: left };
-    const last = Math.max(1, this.epsilons.length - 1);
-    const at = new Map(this.epsilons.map(({ value }, k) => [value, k / last]));
-    const x = (epsilon) => box.left + at.get(epsilon) * (box.right - box.left);
+    const last = Math.max(1, this.steps.length - 1);
+    const x = (at) => box.left + (at / last) * (box.right - box.left);
     const y = (share) => box.bottom - (share / MAX_SHARE) * (box.bottom - box.top);
     return { ...box, x, y };
   }
@@ -162,8 +197,8 @@ class Explorer {
   drawCurve() {
     if (!this.data || !this.svg.clientWidth) return;
     const frames = this.sorted();
-    const isNamed = this.data.looks.length <= MAX_NAMED && this.svg.clientWidth > MIN_NAMED_WIDTH;
-    this.find(".legend").hidden = isNamed || this.data.looks.length < 2;
+    const isNamed = this.data.lines.length <= MAX_NAMED && this.svg.clientWidth > MIN_NAMED_WIDTH;
+    this.find(".legend").hidden = isNamed || this.data.lines.length < 2;
     this.place = this.measure();
     const { left, right, top, bottom, width, height, x, y, em, edge } = this.place;
     const offset =
@@ -179,35 +214,40 @@ class Explorer {
       text(percent(share), { x: edge - 6, y: y(share) + 4 * em, "text-anchor": "end" });
     }
     const isWide = right - left > 560 * em; // room for a label at every step
-    for (const { value, label } of this.epsilons) {
-      const isPower = Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6);
-      parts.push(make("path", { class: "tick", d: `M${x(value)},${bottom}v${isPower ? 7 : 4}` }));
-      if (isPower || isWide) {
-        text(label, { x: x(value), y: bottom + 21 * em, "text-anchor": "middle" });
+    this.steps.forEach((step, at) => {
+      parts.push(make("path", { class: "tick", d: `M${x(at)},${bottom}v${step.major ? 7 : 4}` }));
+      if (step.major || isWide) {
+        const label = this.frames.get(at)?.label ?? step.label;
+        text(label, { x: x(at), y: bottom + 21 * em, "text-anchor": "middle" });
       }
-    }
+    });
     if (frames.length) this.drawReferences(frames, parts);
-    for (const look of [...this.data.looks].reverse()) this.drawLine(look, frames, parts);
+    for (const look of this.visibleLines().reverse()) this.drawLine(look, frames, parts);
     this.now = make("g", { class: "now" });
-    this.svg.replaceChildren(...parts, this.now, ...(isNamed ? this.names(frames) : []));
+    this.svg.replaceChildren(...parts, this.now);
+    this.find(".names").replaceChildren(...(isNamed ? this.names(frames) : []));
+    Object.assign(this.find(".names").style, { width: `${width}px`, height: `${height}px` });
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   }
 
   drawReferences(frames, parts) {
     const { right, width, y, em, edge } = this.place;
     parts.push(make("path", { class: "exact-line", d: `M${edge},${y(1)}H${width}` }));
-    const exact = make("text", { class: "reference", y: y(1) + 14 * em }, "exact PCA");
-    const floor = make("text", { class: "reference" }, "without any data");
+    const exact = make("text", { class: "reference", y: y(1) - 4 * em }, "exact PCA");
+    const floor = make("text", { class: "reference" }, this.data.floorLabel);
     parts.push(exact);
     if (frames.length) {
-      const level = y(frames[0].floor);
-      parts.push(make("path", { class: "floor-line", d: `M${edge},${level}H${width}` }), floor);
-      floor.setAttribute("y", level - 5 * em);
+      const { x } = this.place;
+      const points = frames.map(({ at, floor: share }) => `${x(at)},${y(share)}`);
+      const ends = [y(frames[0].floor), y(frames.at(-1).floor)];
+      const d = `M${[`${edge},${ends[0]}`, ...points, `${width},${ends[1]}`].join("L")}`;
+      parts.push(make("path", { class: "floor-line", d }), floor);
+      floor.setAttribute("y", ends[1] - 5 * em);
       floor.setAttribute("text-anchor", "end");
     }
     // The names are at the free ends of their lines, and leave the end that the slider is at.
     this.placeNames = (position) => {
-      const isLeft = position < edge + 90 * em, isRight = position > right - 110 * em;
+      const isLeft = position < edge + 90 * em, isRight = position > right - 95 * em;
       exact.setAttribute("x", isLeft ? position + 8 * em : edge + 6);
       floor.setAttribute("x", isRight ? position - 8 * em : right);
     };
@@ -215,80 +255,122 @@ class Explorer {
 
   drawLine(look, frames, parts) {
     const { x, y } = this.place;
-    const known = frames.filter((frame) => frame.energies[look.key]?.length);
+    const known = frames.filter((frame) => frame.energies[look.id]?.length);
     if (!known.length) return;
-    const at = (reduce) => known.map((f) => [x(f.epsilon), y(reduce(f.energies[look.key]))]);
+    const at = (reduce) => known.map((f) => [x(f.at), y(reduce(f.energies[look.id]))]);
     const band = [
       ...at((runs) => Math.max(...runs)),
       ...at((runs) => Math.min(...runs)).reverse(),
     ];
     const middles = at(mean);
-    parts.push(make("path", { class: "band", fill: look.colour, d: `M${band.join("L")}Z` }));
-    parts.push(make("path", { ...this.stroke(look), d: `M${middles.join("L")}` }));
-    const isLead = look === this.data.looks[0];
+    if (!look.thin) {
+      parts.push(make("path", { class: "band", fill: look.colour, d: `M${band.join("L")}Z` }));
+    }
+    parts.push(make("path", { ...this.stroke(look), "data-line": look.id, d: `M${middles.join("L")}` }));
+    if (look.thin) return;
+    const isLead = look === this.data.lines[0];
     for (const point of middles) {
       const shape = markerOf(look, isLead ? 4.5 : 3);
       parts.push(make("path", { ...shape, transform: `translate(${point})` }));
     }
   }
 
-  // Labels of up to four lines, at the ε where the lines are farthest apart.
+  // Labels of up to four lines, each next to its line where it covers the least of other lines.
   names(frames) {
-    const { looks } = this.data;
-    const whole = frames.filter((frame) => looks.every(({ key }) => frame.energies[key]?.length));
+    const { lines } = this.data;
+    const whole = frames.filter((frame) => lines.every(({ id }) => frame.energies[id]?.length));
     if (whole.length < 3) return [];
-    const { x, y, em } = this.place;
-    const gap = (frame) => {
-      const shares = [...looks.map(({ key }) => mean(frame.energies[key])), 1];
-      shares.push(frame.floor);
-      shares.sort((a, b) => a - b);
-      return Math.min(...shares.slice(1).map((share, k) => share - shares[k]));
-    };
-    const widest = whole.slice(1, -1).reduce((best, each) => (gap(each) > gap(best) ? each : best));
-    const shares = looks.map(({ key }) => mean(widest.energies[key]));
-    return looks.map(({ label, colour }, k) => {
-      const isTop = shares[k] === Math.max(...shares);
-      const at = isTop
-        ? { x: x(widest.epsilon) - 12 * em, y: y(shares[k]) - 3 * em, "text-anchor": "end" }
-        : { x: x(widest.epsilon) + 12 * em, y: y(shares[k]) + 14 * em };
-      return make("text", { ...at, class: "name", style: `--own: ${colour}` }, label);
+    const { x, y } = this.place;
+    const paths = lines.map(({ id }) => whole.map((f) => [x(f.at), y(mean(f.energies[id]))]));
+    const levels = [y(1), y(whole[0].floor)];
+    const boxes = [];
+    return lines.map((line, k) => {
+      const places = paths[k].flatMap(([px, py]) => this.placesAt(line, px, py));
+      const cost = (box) => this.covered(box, paths, levels, boxes);
+      const best = places.reduce((least, box) => (cost(box) < cost(least) ? box : least));
+      boxes.push(best);
+      const at = { x: best.left, y: best.bottom - 3 };
+      const name = make("text", { ...at, class: "name", style: `--own: ${line.colour}` }, line.label);
+      this.makeSwitch(name, line);
+      return name;
     });
+  }
+
+  // Boxes at the four corners of a point.
+  placesAt({ label }, px, py) {
+    const { em, edge, width, top, bottom } = this.place;
+    const [wide, high] = [7.6 * em * label.length, 15 * em];
+    const boxes = [
+      { left: px - 10 * em - wide, top: py - high - 2 * em },
+      { left: px + 12 * em, top: py + 3 * em },
+      { left: px + 10 * em, top: py - high - 2 * em },
+      { left: px - 12 * em - wide, top: py + 3 * em },
+    ].map((box) => ({ ...box, right: box.left + wide, bottom: box.top + high }));
+    return boxes.map((box) => ({
+      ...box,
+      isOutside: box.left < edge || box.right > width || box.top < top || box.bottom > bottom,
+    }));
+  }
+
+  covered(box, paths, levels, boxes) {
+    const isIn = (px, py, room) =>
+      px > box.left - room && px < box.right + room && py > box.top - room && py < box.bottom + room;
+    const step = 5;
+    let sum = box.isOutside ? 1000 : 0;
+    for (const level of levels) if (level > box.top - 4 && level < box.bottom + 4) sum += 60;
+    for (const other of boxes) {
+      const isApart = other.right < box.left || other.left > box.right
+        || other.bottom < box.top || other.top > box.bottom;
+      if (!isApart) sum += 200;
+    }
+    for (const path of paths) {
+      for (let k = 1; k < path.length; k += 1) {
+        const [[ax, ay], [bx, by]] = [path[k - 1], path[k]];
+        const n = Math.ceil(Math.hypot(bx - ax, by - ay) / step);
+        for (let i = 0; i <= n; i += 1) {
+          const [px, py] = [ax + ((bx - ax) * i) / n, ay + ((by - ay) * i) / n];
+          if (isIn(px, py, 0)) sum += 10;
+          else if (isIn(px, py, 8)) sum += 1;
+        }
+      }
+    }
+    return sum;
   }
 
   // ---- drawn at each step of the slider
 
   paint() {
-    const here = this.epsilons[this.index];
-    if (!here) return;
-    const frame = this.frames.get(here.value);
+    if (!this.steps[this.index]) return;
+    const frame = this.frames.get(this.index);
     // Results of the previous setting stay visible in grey until new ones arrive.
     const isOld = !frame || (this.control && this.control.setting !== this.data.setting);
     this.section.classList.toggle("stale", isOld && this.frames.size > 0);
     this.section.classList.toggle("empty", this.frames.size === 0);
-    this.paintMarker(here.value, frame);
+    this.paintMarker(this.index, frame);
     if (!frame) return;
-    this.pictures.step(here.value);
-    this.find(".epsilon").textContent = here.label;
+    this.pictures.step(this.index);
+    this.find(".where").textContent = unbroken(frame.where);
     this.find(".number").textContent = unbroken(frame.number);
+    this.find(".other").textContent = frame.other ? unbroken(` · ${frame.other}`) : "";
     this.find(".range").textContent = unbroken(frame.range);
     this.find(".floor-text").textContent = unbroken(frame.floorText);
     this.svg.setAttribute("aria-label", frame.alt);
   }
 
-  paintMarker(epsilon, frame) {
+  paintMarker(step, frame) {
     if (!this.now) return;
     const { top, bottom, x, y } = this.place;
-    const parts = [make("path", { d: `M${x(epsilon)},${top}V${bottom}` })];
-    this.placeNames?.(x(epsilon));
-    for (const look of [...this.data.looks].reverse()) {
-      const runs = frame?.energies[look.key] ?? [];
-      for (const share of runs) {
-        const at = { cx: x(epsilon), cy: y(share), r: 3.5, fill: look.colour, class: "run" };
+    const parts = [make("path", { d: `M${x(step)},${top}V${bottom}` })];
+    this.placeNames?.(x(step));
+    for (const look of this.visibleLines().reverse()) {
+      const runs = frame?.energies[look.id] ?? [];
+      for (const share of look.thin ? [] : runs) {
+        const at = { cx: x(step), cy: y(share), r: 3.5, fill: look.colour, class: "run" };
         parts.push(make("circle", at));
       }
       if (!runs.length) continue;
-      const at = `translate(${x(epsilon)},${y(mean(runs))})`;
-      const size = look === this.data.looks[0] ? 9 : 6;
+      const at = `translate(${x(step)},${y(mean(runs))})`;
+      const size = look.thin ? 4 : look === this.data.lines[0] ? 9 : 6;
       parts.push(make("path", { ...markerOf(look, size), class: "mean", transform: at }));
     }
     this.now.replaceChildren(...parts);

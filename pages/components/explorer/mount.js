@@ -15,7 +15,7 @@ export default function ({ data: [data], parentElement, setTriggerValue, setStat
   }
   const { explorer, control } = mounted.get(parentElement);
   link.explorers.add(explorer);
-  control.released = (epsilon) => setTriggerValue("released", epsilon);
+  control.released = (setting, at) => setTriggerValue("released", { setting, at });
   control.show(data);
   explorer.receive(link);
   return () => {

@@ -26,7 +26,7 @@ class Pictures {
     this.root = root;
     this.rows = root.querySelector(".block.rows");
     this.components = root.querySelector(".block.components");
-    this.runs = new Map(); // run -> ε -> { rows, components, cosines }
+    this.runs = new Map(); // run -> step -> { rows, components, cosines }
     this.turn = 0;
     this.isPaused = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const button = root.querySelector(".still");
@@ -58,13 +58,13 @@ class Pictures {
     this.draw();
   }
 
-  // Private pictures of one run at several ε.
-  add({ setting, run, epsilons, rows, components, cosines }) {
+  // Private pictures of one run at several steps.
+  add({ setting, run, steps, rows, components, cosines }) {
     if (setting !== this.setting) [this.runs, this.setting] = [new Map(), setting];
     const known = this.runs.get(run) ?? new Map();
     const [allRows, allComponents] = [decode(rows), decode(components)];
-    const sizes = [allRows, allComponents].map((all) => all.length / epsilons.length);
-    epsilons.forEach((epsilon, k) => known.set(epsilon, {
+    const sizes = [allRows, allComponents].map((all) => all.length / steps.length);
+    steps.forEach((at, k) => known.set(at, {
       rows: allRows.subarray(k * sizes[0], (k + 1) * sizes[0]),
       components: allComponents.subarray(k * sizes[1], (k + 1) * sizes[1]),
       cosines: cosines[k],
@@ -73,8 +73,8 @@ class Pictures {
     this.draw();
   }
 
-  step(epsilon) {
-    this.epsilon = epsilon;
+  step(at) {
+    this.at = at;
     this.draw();
   }
 
@@ -87,7 +87,7 @@ class Pictures {
 
   results() {
     return [...this.runs.entries()].sort(([a], [b]) => a - b)
-      .map(([, known]) => known.get(this.epsilon)).filter(Boolean);
+      .map(([, known]) => known.get(this.at)).filter(Boolean);
   }
 
   build() {
@@ -149,7 +149,7 @@ class Pictures {
     const cosines = this.components.querySelectorAll(".foot span");
     const tiles = this.components.querySelectorAll(".private canvas");
     results[0].cosines.forEach((cosine, k) => {
-      const text = cosine.toFixed(2);
+      const text = cosine === null ? "" : cosine.toFixed(2);
       if (!cosines[k] || cosines[k].textContent === text) return;
       cosines[k].textContent = text;
       cosines[k].title = `|cosine| between component ${k + 1} and the exact one`;

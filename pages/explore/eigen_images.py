@@ -1,0 +1,139 @@
+"""Eigen-images along ε: exact components above private ones, one row per ε."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from dpcore.arrays import FloatArray
+from dpcore.experiments.pca import RunSpec
+from dpcore.figures.images import component_strip
+from dpcore.params import EPSILONS
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.spectra import align_signs, principal_angles
+from pages import cached, links
+from pages.components import charts, ledger
+from pages.number_format import plain
+from pages.sidebar import Selection
+
+# Those of the eigen-images on the poster.
+_POSTER = (10.0, 2.0, 0.1)
+_MOST_TILES = 8
+_SHARE = (
+    "Mean squared cosine of the principal angles between the private and the exact subspace of all "
+    "K components. 1 is the same subspace; random directions have about K / D."
+)
+_STYLE = """<style>
+.eigen { display: grid; gap: .15rem .6rem; align-items: center; overflow-x: auto; }
+.eigen img { width: 100%; image-rendering: pixelated; display: block; }
+.eigen .cosine { text-align: center; font-size: .75rem; font-variant-numeric: tabular-nums; }
+.eigen .share { font-weight: 600; font-variant-numeric: tabular-nums; }
+.eigen .of { text-decoration: underline dotted 1px; cursor: help; font-size: .8rem; }
+</style>"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of eigen-images.
+
+    tiles: PNG of each component.
+    cosines: |cosine| of each component and the exact one; empty for exact components.
+    share: Mean squared cosine of the principal angles between the subspaces; None if exact.
+    """
+
+    label: str
+    tiles: tuple[bytes, ...]
+    cosines: tuple[float, ...] = ()
+    share: float | None = None
+
+
+def draw_eigen_images(selection: Selection) -> None:
+    """Draw the choice of ε and one row of components for each."""
+    spec = cached.single(selection.spec)
+    links.accept_option("eigen_epsilons", EPSILONS, plain, several=True)
+    chosen = st.multiselect(
+        "Rows: exact, and at ε =",
+        EPSILONS,
+        default=list(_POSTER),
+        format_func=plain,
+        key="eigen_epsilons",
+        bind="query-params",
+        persist_state="session",
+    )
+    specs = [replace(spec, epsilon=e, protocols=spec.protocols[:1]) for e in sorted(chosen)[::-1]]
+    for each in specs:
+        ledger.charge_run(each)
+    shape = selection.dataset.image_shape
+    with st.spinner("Drawing components"):
+        rows = eigen_rows(specs, spec, shape, dark=charts.is_dark())
+    st.html(_STYLE + _grid(rows, are_pictures=shape is not None))
+    st.caption(
+        f"{PROTOCOLS[spec.protocols[0]].title}, one run per ε. Signs are those of the exact "
+        "components, which are not private. Under each tile: |cosine| (1 = same direction)."
+    )
+
+
+def eigen_rows(
+    specs: Sequence[RunSpec],
+    exact_spec: RunSpec,
+    image_shape: tuple[int, int] | None,
+    *,
+    dark: bool,
+) -> tuple[Row, ...]:
+    """Return the row of exact components and one row per specification."""
+    exact = _exact(exact_spec)
+    rows = [Row("exact", _tiles(exact[:_MOST_TILES], exact_spec, image_shape, dark=dark))]
+    for spec in specs:
+        exact = _exact(spec)
+        (subspace,) = cached.subspaces(spec).values()
+        private = align_signs(subspace.components, exact)
+        cosines = np.abs(np.einsum("kd,kd->k", private, exact))[:_MOST_TILES]
+        share = float(np.mean(np.cos(principal_angles(private, exact)) ** 2))
+        tiles = _tiles(private[:_MOST_TILES], spec, image_shape, dark=dark)
+        rows.append(Row(f"ε = {plain(spec.epsilon)}", tiles, tuple(map(float, cosines)), share))
+    return tuple(rows)
+
+
+def _exact(spec: RunSpec) -> FloatArray:
+    problem = cached.problem_of(spec.problem_key())
+    settings = spec.settings(problem.n_features, problem.default_components)
+    exact: FloatArray = problem.exact_components[: settings.n_components]
+    return exact
+
+
+def _tiles(
+    components: FloatArray, spec: RunSpec, image_shape: tuple[int, int] | None, *, dark: bool
+) -> tuple[bytes, ...]:
+    columns = cached.shown_rows(spec).columns
+    shape = image_shape or (len(columns), 1)
+    drawn = components[:, columns]
+    return tuple(component_strip(each[None], shape, dark=dark) for each in drawn)
+
+
+def _grid(rows: Sequence[Row], *, are_pictures: bool) -> str:
+    n_tiles = max(len(row.tiles) for row in rows)
+    columns = f"5rem repeat({n_tiles}, minmax(2rem, 6rem)) 7rem"
+    ratio = "aspect-ratio: 1;" if are_pictures else "height: 8rem;"
+    cells = []
+    for row in rows:
+        cells.append(f"<strong>{escape(row.label)}</strong>")
+        for number, tile in enumerate(row.tiles, start=1):
+            cosine = f"{row.cosines[number - 1]:.2f}" if row.cosines else ""
+            alt = f"component {number}, {row.label}" + (f", |cosine| {cosine}" if cosine else "")
+            source = b64encode(tile).decode()
+            cells.append(
+                f'<span><img style="{ratio}" src="data:image/png;base64,{source}" '
+                f'alt="{escape(alt)}"><span class="cosine" style="display:block">{cosine}</span>'
+                "</span>"
+            )
+        cells += ["<span></span>"] * (n_tiles - len(row.tiles))
+        if row.share is None:
+            cells.append(f'<span class="of" title="{escape(_SHARE)}">subspace (1 = same)</span>')
+        else:
+            cells.append(f'<span class="share" title="{escape(_SHARE)}">{row.share:.2f}</span>')
+    return f'<div class="eigen" style="grid-template-columns: {columns}">{"".join(cells)}</div>'
