@@ -1,7 +1,8 @@
 """Long computations in the background: one executor, progress with a count, cancel.
 
 A job is identified by its key, so that two visitors who ask for the same result share one
-computation, and a page that is reloaded finds its job again.
+computation, and a page that is reloaded finds its job again. Jobs on an uploaded table are stored
+with the table and deleted with it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
 import streamlit as st
 
+from dpcore.data.dataset import holder_of
 from dpcore.errors import DataUnavailable, ParameterError
 from pages.components.notices import escape_markdown
 
@@ -167,6 +169,8 @@ _executor = ThreadPoolExecutor(
     _WORKERS, "job", initializer=sys.setswitchinterval, initargs=(_SWITCH_SECONDS,)
 )
 _jobs: OrderedDict[Hashable, Job] = OrderedDict()
+# Name of the jobs on a table among its results.
+_JOBS_OF_TABLE = "background jobs"
 _lock = threading.Lock()
 
 
@@ -198,13 +202,14 @@ def start(
     seconds_unseen: Time after which the job ends if no session looks at it.
     """
     with _lock:
-        job = _jobs.get(key)
+        jobs = _jobs_of_table(key)
+        job = jobs.get(key)
         if job is None or job.cancelled.is_set() or job.has_ended_early:
-            job = _jobs[key] = Job(key, make, total, seconds_unseen)
-        _jobs.move_to_end(key)
-        finished = [each for each in _jobs.values() if not each.is_running]
+            job = jobs[key] = Job(key, make, total, seconds_unseen)
+        jobs.move_to_end(key)
+        finished = [each for each in jobs.values() if not each.is_running]
         for old in finished[:-_MAX_FINISHED]:
-            del _jobs[old.key]
+            del jobs[old.key]
         job.watchers.add(session_name())
         job.last_look = time.monotonic()
     _cancelled_keys().discard(key)
@@ -214,20 +219,29 @@ def start(
 def find(key: Hashable) -> Job | None:
     """Return the job with this key, if this session started or joined it."""
     with _lock:
-        job = _jobs.get(key)
+        job = _jobs_of_table(key).get(key)
         return job if job is not None and session_name() in job.watchers else None
 
 
 def cancel(key: Hashable) -> None:
     """Stop watching a job; it ends when no session watches it."""
     _cancelled_keys().add(key)
-    with _lock:
-        job = _jobs.get(key)
+    with _lock, suppress(ParameterError):  # the table and its jobs may be deleted
+        job = _jobs_of_table(key).get(key)
         if job is None:
             return
         job.watchers.discard(session_name())
         if not job.watchers:
             job.cancelled.set()
+
+
+def _jobs_of_table(key: Hashable) -> OrderedDict[Hashable, Job]:
+    """Return the jobs on the table that the key names; those on shared data if it names none."""
+    table = holder_of(key)
+    if table is None:
+        return _jobs
+    jobs: OrderedDict[Hashable, Job] = table.results.setdefault(_JOBS_OF_TABLE, OrderedDict())
+    return jobs
 
 
 def was_cancelled(key: Hashable) -> bool:

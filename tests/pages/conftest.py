@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from pages import background
-from tests.pages.opening import Opener, open_page_at
+from tests.pages.opening import Opener, open_page_at, running_jobs
 
 
 @pytest.fixture(autouse=True)
 def stop_background_jobs() -> Iterator[None]:
     """Cancel jobs that a test leaves behind."""
     yield
-    for job in list(background._jobs.values()):
+    for job in running_jobs():
         job.cancelled.set()
 
 

@@ -11,6 +11,7 @@ from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from dpcore.data.dataset import _tables
 from pages import background
 from pages.navigation import ENTRIES
 
@@ -48,11 +49,18 @@ def texts(at: AppTest) -> str:
     return "\n".join(text for text in found if isinstance(text, str))
 
 
+def running_jobs() -> list[background.Job]:
+    """Return the jobs in progress, on shared data and on tables of sessions."""
+    of_tables = [table.results.get(background._JOBS_OF_TABLE, {}) for table in _tables.values()]
+    jobs = [job for jobs in (background._jobs, *of_tables) for job in list(jobs.values())]
+    return [job for job in jobs if job.is_running]
+
+
 def wait_for_jobs(at: AppTest, seconds: float = 60) -> None:
     """Wait until no background job is running, and draw the page again."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        running = [job for job in background._jobs.values() if job.is_running]
+        running = running_jobs()
         if not running:
             at.run()
             return

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from dpcore.data import load_dataset
+from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
+from dpcore.experiments.pca import RunSpec
 from pages import background
 
 
@@ -183,6 +188,23 @@ def test_a_job_without_visitors_does_not_compute_when_its_turn_comes(sessions, m
     may_end.set()
     wait_for(lambda: not job.is_running)
     assert not calls and job.has_ended_early
+
+
+def test_a_job_on_a_table_is_deleted_with_the_table(sessions):
+    """Finished jobs kept the results of a visitor's table after the session."""
+    table = HeldTable(load_dataset("digits"))
+    key = ("page", (RunSpec(dataset=table.name),))
+    job = background.start(key, lambda: range(4), 4)
+    wait_for(lambda: not background.find(key).is_running)
+    assert background.find(key) is job and background.start(key, lambda: range(4), 4) is job
+    gone = weakref.ref(job)
+    del table, job
+    # A thread keeps its last call until the next one.
+    wait_for(lambda: background._executor.submit(gc.collect).result() is None or gone() is None)
+    assert gone() is None
+    with pytest.raises(ParameterError, match="its session still holds"):
+        background.find(key)
+    background.cancel(key)
 
 
 def test_finished_jobs_are_bounded(sessions):
