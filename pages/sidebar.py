@@ -7,7 +7,7 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -173,8 +173,22 @@ def numeric_datasets() -> tuple[DatasetStatus, ...]:
     return found if own is None else (*found, own)
 
 
+def require_offered(name: str, value: str, offered: Collection[str]) -> str:
+    """Return the value of a select box if it is among its options.
+
+    Streamlit accepts any text of a browser whose label is the label of an option, and all tables
+    of visitors have one label.
+
+    Raises `ParameterError` otherwise.
+    """
+    if value not in offered:
+        raise ParameterError(name, "a data set that this session is offered", "another")
+    return value
+
+
 def _status(name: str) -> DatasetStatus:
-    return next(each for each in numeric_datasets() if each.name == name)
+    statuses = {status.name: status for status in numeric_datasets()}
+    return statuses[require_offered("dataset", name, statuses)]
 
 
 def _dataset(place: _Container | None) -> DatasetStatus:
@@ -194,7 +208,7 @@ def _dataset(place: _Container | None) -> DatasetStatus:
                 on_change=_follow_dataset,
                 persist_state="session",
             )
-    return statuses[name]
+    return statuses[require_offered("dataset", name, statuses)]
 
 
 def _dataset_label(name: str) -> str:

@@ -371,6 +371,11 @@ _tables: WeakValueDictionary[str, HeldTable] = WeakValueDictionary()
 _registrations: set[bool] = set()
 
 
+def without_secret_name(text: str) -> str:
+    """Return a text with "your-table" for the secret names of tables, for files and addresses."""
+    return re.sub(f"{PREFIX}[0-9a-f]{{32}}", PREFIX.rstrip("-"), text)
+
+
 def is_held(name: str | None) -> bool:
     """Return whether the name is that of a session's table, present or deleted."""
     return name is not None and name.startswith(PREFIX)
@@ -404,7 +409,7 @@ def held_name(key: object) -> str | None:
         part = pending.pop()
         if isinstance(part, str):
             if part.startswith(PREFIX):
-                return part
+                return part.partition("/")[0]  # a statistic's source is "name/column"
         elif isinstance(part, tuple | list):
             pending += part
         elif is_dataclass(part):

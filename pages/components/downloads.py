@@ -7,6 +7,7 @@ from functools import partial
 
 import streamlit as st
 
+from dpcore.data.dataset import without_secret_name
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.publish.export import csv_of
 
@@ -36,8 +37,8 @@ def offer_downloads(
     if notebook is not None:
         files.append(("Notebook", notebook, "run.ipynb", "application/x-ipynb+json"))
     with st.popover("Download and share"):
-        for label, data, ending, kind in files:
-            file = f"{name}-{ending}"
+        for label, make, ending, kind in files:
+            file, data = f"{name}-{ending}", partial(_without_secret_name, make)
             st.download_button(label, data, file, kind, on_click="ignore", key=f"save_{file}")
         if st.context.url:
             st.caption("The address of this page restores this view:")
@@ -48,3 +49,8 @@ def offer_downloads(
         if commands:
             st.caption("The same rows from the command line:")
             st.code("\n".join(commands), language=None, wrap_lines=True)
+
+
+def _without_secret_name(make: Callable[[], str]) -> str:
+    # The secret name of a table gives access to its rows while the session lasts.
+    return without_secret_name(make())

@@ -127,6 +127,7 @@ def _choose_views() -> ViewSource:
     name = left.selectbox(
         "Two views of", names, format_func=_title_of_data, key="cca_data", bind="query-params"
     )
+    sidebar.require_offered("cca_data", name, names)
     if name == SYNTHETIC:
         return _choose_synthetic_views()
     status = dataset_status(name)

@@ -111,6 +111,7 @@ def _choose_column() -> Column:
         bind="query-params",
         persist_state="session",
     )
+    sidebar.require_offered("stat_source", source, sources)
     if source == TYPED:
         text = right.text_area(
             "One number per person",

@@ -117,7 +117,8 @@ def choose(selection: Selection) -> Question:
     trust = side.selectbox(
         "We trust", list(_TRUST), key="decide_trust", format_func=_trust_label, **_COMMON
     )
-    dataset, trusted = statuses[name], _TRUST[trust]
+    dataset = statuses[sidebar.require_offered("decide_data", name, statuses)]
+    trusted = _TRUST[trust]
     notices.require_dataset(dataset)
     sizes = dataset.site_sizes
     base = RunSpec(
