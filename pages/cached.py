@@ -19,8 +19,8 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import limits_of, read_limits
-from dpcore.data.loading import CATALOG, entry_of
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
 from dpcore.experiments.engine.spec import one_blas_thread

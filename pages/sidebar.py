@@ -16,8 +16,8 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import DatasetStatus
+from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import read_limits, written_limits
-from dpcore.data.loading import CATALOG
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.fields import GIVEN, SPLITS, VERSIONS, version_fields, version_of

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.command_line import evidence_command, main
 from dpcore.command_line.sweep_command import parse_vary
-from dpcore.data import loading
+from dpcore.data import downloads
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.sweep import Sweep, collect
 from dpcore.experiments.pca import RunSpec
@@ -196,7 +196,7 @@ def test_everything_in_one_go(tmp_path, capsys, monkeypatch):
     def no_network(*arguments, **options):
         raise DataUnavailable("no network: put the file there by hand")
 
-    monkeypatch.setattr(loading, "download_file", no_network)
+    monkeypatch.setattr(downloads, "download_file", no_network)
     out = tmp_path / "out"
     assert main(["reproduce", "all", "--repetitions", "2", "--out", str(out)]) == 0
     printed = capsys.readouterr().out

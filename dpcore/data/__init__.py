@@ -1,7 +1,8 @@
 """Data sets, bounds on the norms of rows, and the assignment of people to sites."""
 
+from dpcore.data.catalog import unit_of
 from dpcore.data.dataset import Dataset, DatasetStatus
-from dpcore.data.loading import dataset_status, list_datasets, load_dataset, unit_of
+from dpcore.data.loading import dataset_status, list_datasets, load_dataset
 from dpcore.data.pictures import select_views
 from dpcore.data.row_bounds import Prepared, prepare
 from dpcore.data.splits import draw_people, split_sites

@@ -10,8 +10,9 @@ from numbers import Integral
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.data.catalog import entry_of
 from dpcore.data.dataset import DATA_SEED, Dataset
-from dpcore.data.loading import entry_of, load_dataset
+from dpcore.data.loading import load_dataset
 from dpcore.data.official_files import find_data_home, read_idx
 from dpcore.data.pictures import TEST_FILES
 from dpcore.data.row_bounds import prepare, shorten

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import dataset_status, load_dataset
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.data.pictures import VIEWS
 from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.experiments.engine.summaries import bytes_in_words
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS

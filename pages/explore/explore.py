@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.experiments.publish.export import recipe_of
 from pages import cached, links, sidebar
 from pages.components import downloads, ledger, notices

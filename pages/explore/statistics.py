@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 
 from dpcore.data import dataset_status, load_dataset, unit_of
+from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import PEOPLE, RowUnit, limits_of
-from dpcore.data.loading import CATALOG
 from dpcore.experiments import statistics
 from dpcore.experiments.engine.spec import Row, run_unit, units_of
 from dpcore.experiments.engine.summaries import counted

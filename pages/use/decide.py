@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.data import DatasetStatus
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.experiments.decide.decision import (
     TRIED_EPSILONS,
     Answer,

@@ -9,7 +9,8 @@ from scipy import stats
 
 from dpcore.data import dataset_status, list_datasets, load_dataset, pictures, synthetic
 from dpcore.data import pictures as mnist_small
-from dpcore.data.loading import CATALOG, rows_here
+from dpcore.data.catalog import CATALOG
+from dpcore.data.loading import rows_here
 from dpcore.data.official_files import LocalFile
 from dpcore.data.splits import load_halves
 from dpcore.errors import DataUnavailable, ParameterError

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.data import load_dataset, prepare
+from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import ColumnRange, limits_of, read_limits, written_limits
-from dpcore.data.loading import CATALOG
 from dpcore.errors import ParameterError
 
 USUAL = (ColumnRange("a"), ColumnRange("b=c: d", 3, 0.0, 1.0), ColumnRange("e", 1, -5.0, 5.0))

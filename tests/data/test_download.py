@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import list_datasets, load_dataset, pictures
-from dpcore.data.loading import download_file
+from dpcore.data.downloads import download_file
 from dpcore.data.official_files import OfficialFile
 from dpcore.errors import DataUnavailable
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import list_datasets, official_files
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.data.official_files import LocalFile, OfficialFile, find_data_home, locate, read_idx
 from dpcore.errors import DataUnavailable
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore.data import covtype, load_dataset, pictures
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
 

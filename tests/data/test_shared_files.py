@@ -13,7 +13,7 @@ import pytest
 from test_bundled_data import assert_agrees_with_the_catalogue
 
 from dpcore.data import list_datasets, load_dataset, official_files, pictures, prepare
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.errors import DataUnavailable
 
 PARTS = {"covtype": 20_000, "localization": 16_486, "census": 99_762}

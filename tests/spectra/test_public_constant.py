@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.data.loading import entry_of
+from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, floor_of, random_ratio, run
 from dpcore.experiments.pca.problem import local_problem

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dpcore.data.loading import entry_of
+from dpcore.data.catalog import entry_of
 from dpcore.experiments.classification.problem import LearningProblem
 from dpcore.experiments.classification.spec import (
     PRIVATE,

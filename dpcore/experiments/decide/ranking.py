@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
-from dpcore.data.loading import entry_of
+from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE, count_directions, describe_knowledge
 from dpcore.experiments.engine.spec import Row

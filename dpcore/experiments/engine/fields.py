@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar
 
-from dpcore.data.loading import CATALOG
+from dpcore.data.catalog import CATALOG
 from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import require_one_of

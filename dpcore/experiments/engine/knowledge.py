@@ -16,7 +16,8 @@ from typing import Self
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.loading import CATALOG, entry_of, load_dataset
+from dpcore.data.catalog import CATALOG, entry_of
+from dpcore.data.loading import load_dataset
 from dpcore.errors import ParameterError
 from dpcore.spectra import leading_eigenpairs, site_moments
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, dataset_status, split_sites
+from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import is_held, read_limits
-from dpcore.data.loading import CATALOG, entry_of
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.charge_keys import COMPONENTS, make_charge

@@ -22,7 +22,8 @@ import numpy as np
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray
 from dpcore.data import Prepared
-from dpcore.data.loading import dataset_files, entry_of
+from dpcore.data.catalog import entry_of
+from dpcore.data.loading import dataset_files
 from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.fields import ProblemKey
 from dpcore.experiments.engine.store import Store

@@ -20,8 +20,8 @@ import numpy as np
 
 from dpcore.arrays import IntArray
 from dpcore.data import dataset_status
+from dpcore.data.catalog import entry_of
 from dpcore.data.dataset import limits_of, read_limits
-from dpcore.data.loading import entry_of
 from dpcore.experiments.engine.fields import VERSIONS
 from dpcore.experiments.engine.store import versions
 from dpcore.experiments.engine.summaries import percent
