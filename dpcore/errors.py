@@ -21,7 +21,7 @@ class ParameterError(ValueError):
         super().__init__(f"{parameter} must be {constraint}, got {_format(value)}")
 
     def __reduce__(self) -> tuple[Callable[[str, str], ParameterError], tuple[str, str]]:
-        return _restore_parameter_error, (self.parameter, self.args[0])
+        return restore_parameter_error, (self.parameter, self.args[0])
 
 
 def require_one_of(parameter: str, value: str, choices: Collection[str]) -> None:
@@ -43,7 +43,8 @@ def _format(value: object) -> str:
         return "a number of thousands of digits"
 
 
-def _restore_parameter_error(parameter: str, message: str) -> ParameterError:
+def restore_parameter_error(parameter: str, message: str) -> ParameterError:
+    """Return the error of another process with this complete message."""
     # Unpickling an exception calls its class with `args`, which is here the complete message and
     # not the three arguments of __init__.
     error = ParameterError.__new__(ParameterError)

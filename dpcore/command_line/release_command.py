@@ -376,6 +376,8 @@ def _check(arguments: argparse.Namespace) -> int:
     n_lines = found.n_rows + joined
     lines = f" in {n_lines:,} lines ({joined:,} within quoted cells)" if joined else ""
     print(f"{name}: {found.n_rows:,} rows{lines}{_describe_layout(header)}")
+    if found.n_empty_rows:
+        print(f"skipped: {_empty_rows_in_words(found.n_empty_rows)}")
     width = max(6, *map(len, found.columns))
     heads = "".join(f"{head:>10}" for head in ("missing", "unknown", "below", "above"))
     print(f"{'column':<{width}}{heads}")
@@ -394,6 +396,10 @@ def _check(arguments: argparse.Namespace) -> int:
     if found.empty_columns:
         print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=STDERR)
     return 0
+
+
+def _empty_rows_in_words(number: int) -> str:
+    return f"{number:,} rows have no cell" if number != 1 else "1 row has no cell"
 
 
 def _describe_layout(header: Header | None) -> str:
@@ -422,6 +428,7 @@ def _summary(reading: Reading) -> str:
     parts += [f"{reading.n_joined_lines:,} lines within quoted cells"] * bool(
         reading.n_joined_lines
     )
+    parts += [_empty_rows_in_words(reading.n_empty_rows)] * bool(reading.n_empty_rows)
     parts += [f"{sum(found.values()):,} cells {kind}" for kind, found in counts]
     return ", ".join(parts) + (f" ({', '.join(cells[:_MOST_COLUMNS])})" if cells else "")
 

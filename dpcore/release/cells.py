@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -25,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpcore.arrays import AnyArray, FloatArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.errors import ParameterError
 
 Cells: TypeAlias = "np.ndarray[Any, Any] | pa.Array"
@@ -42,6 +43,10 @@ _LARGEST_WHOLE = 1 << 53
 # A plain space, and the no-break spaces that are written between digits.
 _SPACES = " \u00a0\u2009\u202f"
 _SECONDS_A_DAY, _EPOCH = 86_400, date(1970, 1, 1)
+_UNITS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+# Column whose cells are numbers or texts: the text of a number is null. Spreadsheets have such
+# columns, and NumPy and pandas store them as objects.
+MIXED = pa.struct([("number", pa.float64()), ("text", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,13 @@ class Marks:
         numbers: AnyArray = np.unique(found[np.isfinite(found)])
         return numbers
 
+    @cached_property
+    def missing_days(self) -> AnyArray:
+        """Return the codes of missing cells that are written as dates, as days."""
+        codes = [code for code in self.missing if not _IS_NUMBER.match(code.strip())]
+        days = np.array([days_of_text(code, self) for code in codes])
+        return days[np.isfinite(days)]
+
 
 PLAIN = Marks()
 
@@ -91,10 +103,35 @@ def numbers_of(cells: Cells, name: str, marks: Marks = PLAIN) -> AnyArray:
     Raises `ParameterError` if the column's type is neither number nor text.
     """
     found = _numbers_of(cells, name, marks)
-    if not marks.missing or not marks.missing_numbers.size:
+    if not marks.missing:
         return found
+    if marks.days_since is not None:
+        return np.where(_are_codes_of_dates(found, cells, name, marks), np.nan, found)
     # A code is missing in columns of any numeric type.
-    return np.where(np.isin(found, marks.missing_numbers), np.nan, found)
+    codes = marks.missing_numbers
+    return np.where(np.isin(found, codes), np.nan, found) if codes.size else found
+
+
+def are_missing(cells: Cells, name: str, marks: Marks = PLAIN) -> BoolArray:
+    """Return whether each cell is empty or has a code of missing cells."""
+    if marks.days_since is None:
+        return _are_null(names_of(cells, name, marks))
+    is_empty = _are_null(cells if _has_dates(cells) else names_of(cells, name))
+    days = _numbers_of(cells, name, marks)
+    return is_empty | _are_codes_of_dates(days, cells, name, marks)
+
+
+def _are_codes_of_dates(days: AnyArray, cells: Cells, name: str, marks: Marks) -> BoolArray:
+    """Return whether each cell of a column of dates has a code; no date has the code -999."""
+    are_codes: BoolArray = np.isin(days, marks.missing_days)
+    if _has_dates(cells):
+        return are_codes
+    return are_codes | _are_null(names_of(cells, name, marks))
+
+
+def _are_null(cells: pa.Array) -> BoolArray:
+    are_null: BoolArray = cells.is_null().to_numpy(zero_copy_only=False)
+    return are_null
 
 
 def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
@@ -103,13 +140,23 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
             return cells
         if cells.dtype.kind == "U" and (array := _to_arrow_texts(cells)) is not None:
             return _parse_numbers(array, marks)
-        found, texts = _split_numbers(cells)
-        is_text = np.array([text is not None for text in texts], dtype=bool)
-        if is_text.any():
-            found[is_text] = _parse_numbers(pa.array(texts[is_text], pa.string()), marks)
+        return _numbers_of(mixed_cells(cells), name, marks)
+    if cells.type.equals(MIXED):
+        numbers, texts = cells.flatten()
+        is_text = texts.is_valid()
+        found: FloatArray = numbers.to_numpy(zero_copy_only=False)
+        if texts.null_count < len(texts):
+            found = found.copy()
+            found[is_text.to_numpy(zero_copy_only=False)] = _parse_numbers(
+                texts.filter(is_text), marks
+            )
         return found
     if marks.days_since is not None and is_date(cells.type):
         return _days_of_dates(cells, marks.days_since)
+    if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
+        # Repeated texts are stored once and parsed once.
+        of_texts = pa.array(_numbers_of(cells.dictionary, name, marks))
+        return of_texts.take(cells.indices).fill_null(np.nan).to_numpy(zero_copy_only=False)
     array = _decode(cells, name)
     if pa.types.is_string(array.type):
         return _parse_numbers(array, marks)
@@ -148,14 +195,11 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
             return _names_of_numbers(cells)
         if cells.dtype.kind == "U" and (array := _to_arrow_texts(cells)) is not None:
             return _names_of(array, name)
-        of_numbers, texts = _split_numbers(cells)
-        return pa.array(
-            [
-                _name_of_number(number) if text is None else name_of_text(text)
-                for number, text in zip(of_numbers.tolist(), texts, strict=True)
-            ],
-            pa.string(),
-        )
+        return _names_of(mixed_cells(cells), name)
+    if cells.type.equals(MIXED):
+        numbers, texts = cells.flatten()
+        of_numbers = _names_of_numbers(numbers.to_numpy(zero_copy_only=False))
+        return pc.if_else(texts.is_valid(), _names_of(texts, name), of_numbers)
     array = _decode(cells, name)
     if not pa.types.is_string(array.type):
         return _names_of_numbers(numbers_of(array, name))
@@ -168,14 +212,19 @@ def _names_of(cells: Cells, name: str) -> pa.Array:
 
 def names_as_written(cells: pa.Array) -> pa.Array:
     """Return the trimmed texts as names; texts of equal numbers stay different names."""
-    trimmed = pc.utf8_trim_whitespace(cells)
+    trimmed = pc.utf8_normalize(pc.utf8_trim_whitespace(cells), form="NFC")
     is_missing = pc.is_in(trimmed, value_set=pa.array(sorted(_MISSING)))
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
 
 
+def normal_form(text: str) -> str:
+    """Return the text in Unicode's form NFC, in which names are compared: é has two codes."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def name_of_text(text: str) -> str | None:
     """Return the name of a cell with this text, None if it is missing."""
-    text = text.strip()
+    text = normal_form(text.strip())
     if text in _MISSING:
         return None
     if text in _FLAGS:
@@ -241,7 +290,9 @@ def _normalise_numbers(texts: pa.Array, marks: Marks) -> pa.Array:
 
 # Positions of year, month and day. ISO dates are read whatever the order.
 _ISO = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?", re.ASCII
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:Z|([+-])(\d{2}):?(\d{2})?)?)?",
+    re.ASCII,
 )
 _ORDERS = {
     "ymd": re.compile(r"(?P<y>\d{4})([-./])(?P<m>\d{1,2})\2(?P<d>\d{1,2})", re.ASCII),
@@ -255,8 +306,12 @@ def days_of_text(text: str, marks: Marks) -> float:
     """Return the days from `marks.days_since` to the date in a text, NaN if there is none."""
     text = text.strip()
     if found := _ISO.fullmatch(text):
-        year, month, day, hour, minute, second = found.groups()
+        year, month, day, hour, minute, second, sign, *offset = found.groups()
         part = (int(hour or 0) * 60 + int(minute or 0)) * 60 + float(second or 0)
+        if sign:
+            # To UTC, in which timestamps with a time zone are stored.
+            seconds = (int(offset[0]) * 60 + int(offset[1] or 0)) * 60
+            part -= seconds if sign == "+" else -seconds
     elif found := _ORDERS[marks.date_order].fullmatch(text):
         (year, month, day), part = found.group("y", "m", "d"), 0.0
     elif _IS_NUMBER.match(text):
@@ -276,12 +331,42 @@ def is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of this type has texts."""
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
+
+
+def text_lengths(cells: Cells) -> IntArray | None:
+    """Return the number of bytes of each cell's text; None for other arrays than texts of Arrow."""
+    if isinstance(cells, np.ndarray):
+        return None
+    if cells.type.equals(MIXED):
+        return text_lengths(cells.flatten()[1])
+    if pa.types.is_dictionary(cells.type):
+        of_texts = text_lengths(cells.dictionary)
+        return None if of_texts is None else np.append(of_texts, 0)[cells.indices.fill_null(-1)]
+    if not is_text(cells.type):
+        return None
+    texts = cells.cast(pa.large_string())
+    lengths: IntArray = pc.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
+    return lengths
+
+
+def _has_dates(cells: Cells) -> bool:
+    return isinstance(cells, pa.Array) and is_date(cells.type)
+
+
 def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
-    # Timestamps with a time zone are stored in UTC.
-    moments = pc.cast(pc.cast(cells, pa.timestamp("us"), safe=False), pa.int64())
-    microseconds = pc.fill_null(pc.cast(moments, pa.float64(), safe=False), np.nan)
-    found: FloatArray = microseconds.to_numpy(zero_copy_only=False)
-    return found / (1e6 * _SECONDS_A_DAY) - (since - _EPOCH).days
+    """Return the days to each date; timestamps with a time zone are stored in UTC."""
+    # A cast between units of time would wrap around in distant years.
+    counts = pc.cast(cells, pa.int32() if pa.types.is_date32(cells.type) else pa.int64())
+    floats = pc.fill_null(pc.cast(counts, pa.float64(), safe=False), np.nan)
+    found: FloatArray = floats.to_numpy(zero_copy_only=False)
+    if not pa.types.is_date32(cells.type):
+        unit = getattr(cells.type, "unit", "ms")
+        found = found / (_UNITS_A_SECOND[unit] * _SECONDS_A_DAY)
+    return found - (since - _EPOCH).days
 
 
 def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
@@ -310,7 +395,7 @@ def _decode(array: pa.Array, name: str) -> pa.Array:
     is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     if any(test(kind) for test in is_number) or pa.types.is_string(kind):
         return array
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+    if is_text(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())
     if pa.types.is_decimal(kind):
         # A cast to float64 rounds twice, in a way that depends on the column's scale, and another
@@ -318,6 +403,13 @@ def _decode(array: pa.Array, name: str) -> pa.Array:
         return array.cast(pa.string()).cast(pa.float64())
     dates = ", or given days_since in the dictionary" if is_date(kind) else ""
     raise ParameterError(f"column {name!r}", f"of numbers or texts{dates}", str(kind))
+
+
+def mixed_cells(cells: AnyArray) -> pa.StructArray:
+    """Return cells of any types as an array of the type `MIXED`."""
+    numbers, texts = _split_numbers(cells)
+    columns = [pa.array(numbers), pa.array(texts, pa.string())]
+    return pa.StructArray.from_arrays(columns, fields=list(MIXED))
 
 
 def _split_numbers(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
@@ -338,6 +430,8 @@ def _split_numbers(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
 
 def _read_cell(cell: Any) -> float | str:
     """Return the number or the text of a cell, according to the type of this cell."""
+    if type(cell) is float:
+        return cell
     if isinstance(cell, str):
         return _valid_text(cell)
     if isinstance(cell, Number | np.bool_):

@@ -16,10 +16,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpcore.errors import ParameterError
+from dpcore.release.cells import normal_form
 from dpcore.release.table_file import (
     BUFFER,
     DAMAGED,
@@ -47,30 +48,36 @@ class DelimitedText:
     """Table in a delimited text, read a few megabytes per step.
 
     n_joined_lines: Lines that quotes joined to the line before, in the last complete reading.
+    n_empty_rows: Skipped rows without any cell, blank lines included, in that reading.
     """
 
     def __init__(self, file: TableFile, keys: Sequence[str]) -> None:
         self.file, self.keys = file, list(keys)
         self.header = find_header(file, keys)
-        self.n_joined_lines = 0
+        self.n_joined_lines = self.n_empty_rows = 0
 
     def batches(self) -> Iterator[tuple[Block, float]]:
         """Yield columns of some rows, as texts, and the share of the file that was read."""
-        n_rows = 0
+        n_rows = n_empty = 0
         with self.file.open() as file:
             try:
-                rows = _LineCounter(self._rows_of(file))
-                for batch in self._open_rows(rows):
+                lines = _Lines(self._rows_of(file))
+                for batch in self._open_rows(lines):
                     share = 1.0 if file.closed else file.tell() / file.size()
+                    rows = self._without_empty_rows(batch)
                     n_rows += batch.num_rows
-                    yield self._block(batch), share
-                self.n_joined_lines = max(0, rows.n_lines - n_rows)
+                    n_empty += batch.num_rows - rows.num_rows
+                    yield self._block(rows), share
+                if n_rows == n_empty:
+                    raise ValueError("Empty CSV")
+                self.n_joined_lines = max(0, lines.n_lines - n_rows)
+                self.n_empty_rows = n_empty
             except ParameterError:
                 raise
             except DAMAGED as error:
                 raise self._explain_failure(error) from error
 
-    def _open_rows(self, rows: _LineCounter) -> Any:
+    def _open_rows(self, lines: _Lines) -> Any:
         from pyarrow import csv as arrow_csv
 
         # Columns that are not read may share a name, which Arrow refuses.
@@ -78,8 +85,10 @@ class DelimitedText:
             name if name in self.keys else f"\0{place}"
             for place, name in enumerate(self.header.names)
         ]
+        # Other columns show which rows have a cell; their characters are not checked.
+        types = {name: pa.string() if name in self.keys else pa.binary() for name in names}
         return arrow_csv.open_csv(
-            pa.PythonFile(rows, mode="r"),
+            pa.PythonFile(io.BufferedReader(_Chunks(lines.chunks()), BUFFER), mode="r"),
             read_options=arrow_csv.ReadOptions(
                 block_size=_LONGEST_LINE, use_threads=False, column_names=names
             ),
@@ -87,11 +96,21 @@ class DelimitedText:
                 delimiter=self.header.separator,
                 # Otherwise the end of a block would change how a quoted line break is read.
                 newlines_in_values=True,
+                # In a file of one column, Arrow would skip rows without a cell silently.
+                ignore_empty_lines=False,
             ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(self.keys, pa.string()), include_columns=self.keys
-            ),
+            convert_options=arrow_csv.ConvertOptions(column_types=types),
         )
+
+    def _without_empty_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that have a cell in any column, also in one that is not read."""
+        rows = _empty_rows(batch, self.keys, None)
+        if len(rows):
+            rows = _empty_rows(batch, batch.schema.names, rows)
+        if not len(rows):
+            return batch
+        numbers = pa.array(range(batch.num_rows))
+        return batch.filter(pc.invert(pc.is_in(numbers, value_set=rows)))
 
     def _rows_of(self, file: Any) -> Any:
         """Return the stream of the lines below the header, in UTF-8."""
@@ -121,9 +140,9 @@ class DelimitedText:
             place = f"row {number} below the header" if line is None else f"line {line}"
             return ParameterError(
                 "data",
-                f"a table with {expected} cell{'s' * (expected > 1)} in every row, as the header "
-                f"in line {self.header.line} (header_line and footer_lines exclude other lines)",
-                f"{found} in {place}",
+                f"a table with {_cells_in_words(expected)} in every line, as in the header in line "
+                f"{self.header.line} (is a quote missing? footer_lines skips lines at the end)",
+                f"{_cells_in_words(int(found))} in {place}",
             )
         if "Empty CSV" in str(error):
             below = f"none below the header in line {self.header.line}"
@@ -141,7 +160,7 @@ class DelimitedText:
                 )
                 records = _records(text, self.header.separator, self.header.line)
                 for line, cells, _ in islice(records, 1, _MOST_COUNTED):
-                    if cells and len(cells) != len(self.header.names):
+                    if any(map(str.strip, cells)) and len(cells) != len(self.header.names):
                         return line
         except (*DAMAGED, csv.Error):
             return None
@@ -190,8 +209,12 @@ class _Chunks(io.RawIOBase):
         return len(chunk)
 
 
-class _LineCounter(io.RawIOBase):
-    """Stream that counts the lines read from another stream, without blank lines."""
+class _Lines:
+    """Lines of a stream of bytes, each ended by \\n, and their number.
+
+    The parser would lose the second half of a quoted \\r\\n between two of its blocks, so that the
+    length of one row would change another row.
+    """
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -201,24 +224,34 @@ class _LineCounter(io.RawIOBase):
     def n_lines(self) -> int:
         return self._n_ends + self._is_line_open
 
-    def readable(self) -> bool:
-        return True
+    def chunks(self) -> Iterator[bytes]:
+        is_half = False
+        while raw := bytes(self._stream.read(BUFFER)):
+            # The other half of the \r\n whose \r ended the chunk before.
+            data = raw[1:] if is_half and raw.startswith(b"\n") else raw
+            is_half = raw.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            if data:
+                self._n_ends += data.count(b"\n")
+                self._is_line_open = not data.endswith(b"\n")
+                yield data
 
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self._stream.read(size)
-        if data:
-            codes = np.frombuffer(data, dtype=np.uint8)
-            # \r\n ends one line: its \n follows an end, as if the line were blank.
-            is_end = (codes == ord("\n")) | (codes == ord("\r"))
-            self._n_ends += int(np.count_nonzero(is_end[1:] & ~is_end[:-1]))
-            self._n_ends += int(is_end[0] and self._is_line_open)
-            self._is_line_open = not is_end[-1]
-        return data
+def _empty_rows(batch: pa.RecordBatch, names: Sequence[str], rows: pa.Array | None) -> pa.Array:
+    """Return the numbers of the rows, among some or all, whose cells in these columns are empty."""
+    rows = pa.array(range(batch.num_rows)) if rows is None else rows
+    for name in names:
+        if not len(rows):
+            break
+        cells = batch.column(name).take(rows)
+        # Cells of other columns may have any bytes.
+        cells = cells if pa.types.is_string(cells.type) else cells.view(pa.string())
+        rows = rows.filter(pc.equal(pc.binary_length(pc.ascii_trim_whitespace(cells)), 0))
+    return rows
+
+
+def _cells_in_words(number: int) -> str:
+    return f"{number} cell{'s' * (number != 1)}"
 
 
 def _rows_in_utf8(stream: Any, header: Header, footer_lines: int) -> Iterator[bytes]:
@@ -315,7 +348,12 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
         is_whole = len(text) < n_characters
         found = [
             Header(
-                tuple(cell.strip() for cell in cells), line, separator, encoding, length, has_mark
+                tuple(normal_form(cell.strip()) for cell in cells),
+                line,
+                separator,
+                encoding,
+                length,
+                has_mark,
             )
             for separator in _separators(file, _separator_line(text, file))
             for line, cells, length in _first_records(text, separator, file, is_whole)

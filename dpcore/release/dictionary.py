@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.errors import ParameterError
-from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text
+from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text, normal_form
 from dpcore.release.table_file import require_regular_file
 
 # Norms of integer rows with more features would not be exact in doubles.
@@ -29,6 +30,16 @@ MOST_ROWS_PER_PERSON = 1_000_000
 # Differences and quotients of limits within this range do not overflow.
 _LARGEST_LIMIT, _SMALLEST_WIDTH = 1e150, 1e-150
 _LARGEST_FILE = 1 << 24
+# Dictionaries from a page. The time to read a dictionary is limited by the number of its keys.
+LARGEST_UPLOADED_DICTIONARY = 1 << 18
+_MOST_KEY_PARTS = 10
+# Strings and comments, in which dots mean nothing. No quote is looked at twice, also if unclosed.
+_STRINGS = re.compile(
+    r'"""(?:\\.|(?!""")[^\\])*+(?:""")?|' + r"'''(?:(?!''').)*+(?:''')?|"
+    r'"(?:\\.|[^"\\\n])*+"?|' + r"'[^'\n]*+'?|#[^\n]*+",
+    re.DOTALL,
+)
+_LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_KEY_PARTS},}}")
 _TOP, _ROWS, _COLUMN = (
     {"title", "image", "rows", "cells", "columns"},
     {"person", "at_most", "site", "label", "norm_bound"},
@@ -85,6 +96,7 @@ class Column:
     date_order: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", normal_form(self.name))
         self._check_cells()
         for key in ("lower", "upper", "middle"):
             limit = getattr(self, key)
@@ -244,8 +256,10 @@ class Dictionary:
         if len(self.features) > MOST_FEATURES:
             raise ParameterError("columns", f"at most {MOST_FEATURES} features", len(self.features))
         for text in ("title", "person", "site", "label"):
-            if not isinstance(getattr(self, text), str | None):
-                raise ParameterError(text, "a text", getattr(self, text))
+            if not isinstance(value := getattr(self, text), str | None):
+                raise ParameterError(text, "a text", value)
+            if value is not None and text != "title":
+                object.__setattr__(self, text, normal_form(value))
         others = [name for name in (self.person, self.site, self.label) if name is not None]
         for name in {*names, *others}:
             if names.count(name) + others.count(name) > 1:
@@ -384,16 +398,23 @@ def read_dictionary(path: Path | str) -> Dictionary:
     return parse_dictionary(text, str(path))
 
 
-def parse_dictionary(text: bytes, where: str) -> Dictionary:
+def parse_dictionary(text: bytes, where: str, most_bytes: int = _LARGEST_FILE) -> Dictionary:
     """Return the dictionary in the text of a TOML file.
 
     where: Source of the text, for messages.
-    Raises `ParameterError` if it is not TOML or too long, or `dictionary_from` refuses it.
+    Raises `ParameterError` if it is not TOML, longer than most_bytes or has keys of more than ten
+        parts, or `dictionary_from` refuses it.
     """
-    if len(text) > _LARGEST_FILE:
-        raise ParameterError("dictionary", f"at most {_LARGEST_FILE:,} bytes", where)
+    if len(text) > most_bytes:
+        raise ParameterError("dictionary", f"at most {most_bytes:,} bytes", where)
     try:
-        content = tomllib.loads(text.decode("utf-8-sig"))
+        decoded = text.decode("utf-8-sig")
+        # tomllib takes quadratic time for a key a.a.a.
+        if _LONG_KEY.search(_STRINGS.sub("s", decoded)):
+            raise ParameterError("dictionary", f"of keys of at most {_MOST_KEY_PARTS} parts", where)
+        content = tomllib.loads(decoded)
+    except ParameterError:
+        raise
     except (ValueError, RecursionError) as error:  # ValueError for very long integers
         raise ParameterError("dictionary", f"a TOML file ({error})", where) from error
     return dictionary_from(content)

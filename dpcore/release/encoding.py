@@ -61,6 +61,8 @@ class Reading:
         Rows without a person, or more than the dictionary's `at_most` of one person.
     n_joined_lines : int
         Lines of a text file that quotes joined to the line before.
+    n_empty_rows : int
+        Rows of a text or sheet without any cell, blank lines included. They are not read.
     missing, clipped : Counter of str
         Cells of each column without a number or a known level, and beyond a limit.
     """
@@ -68,6 +70,7 @@ class Reading:
     n_rows: int = 0
     n_left_out: int = 0
     n_joined_lines: int = 0
+    n_empty_rows: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     clipped: Counter[str] = field(default_factory=Counter)
 
@@ -76,6 +79,7 @@ class Reading:
         self.n_rows += other.n_rows
         self.n_left_out += other.n_left_out
         self.n_joined_lines += other.n_joined_lines
+        self.n_empty_rows += other.n_empty_rows
         self.missing.update(other.missing)
         self.clipped.update(other.clipped)
 
@@ -156,12 +160,13 @@ def _select_values(
     require_balanced_quotes(table, dictionary)
     if reading is not None:
         reading.n_joined_lines += table.n_joined_lines
+        reading.n_empty_rows += table.n_empty_rows
 
 
 def require_balanced_quotes(table: Table, dictionary: Dictionary) -> None:
     """Refuse a text file in which quotes joined many lines: rows would be lost silently.
 
-    table: Read to its end.
+    table: Table whose blocks have all been read.
     """
     if table.n_joined_lines > MOST_JOINED_LINES and not dictionary.multiline:
         raise ParameterError(

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import BoolArray
 from dpcore.errors import truncate_text
-from dpcore.release.cells import Cells, Marks, is_date, name_of_text, names_of, numbers_of
+from dpcore.release.cells import Cells, Marks, are_missing, name_of_text, names_of, numbers_of
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import people_of, require_balanced_quotes, require_decimal_mark
 from dpcore.release.table_file import Block
@@ -65,6 +65,8 @@ class Inspection:
         Rows without a person, and rows beyond `at_most` of one person. Both are skipped.
     n_joined_lines : int
         Lines of a text file that quotes joined to the line before.
+    n_empty_rows : int
+        Rows of a text or sheet without any cell, blank lines included. They are not read.
     """
 
     n_rows: int = 0
@@ -73,6 +75,7 @@ class Inspection:
     n_nameless: int = 0
     n_beyond: int = 0
     n_joined_lines: int = 0
+    n_empty_rows: int = 0
 
     @property
     def empty_columns(self) -> tuple[str, ...]:
@@ -113,7 +116,7 @@ def inspect_table(data: Any, dictionary: Dictionary) -> Inspection:
         if dictionary.person is not None:
             found.n_nameless += _count_people(rows_of, block, dictionary)
     require_balanced_quotes(table, dictionary)
-    found.n_joined_lines = table.n_joined_lines
+    found.n_joined_lines, found.n_empty_rows = table.n_joined_lines, table.n_empty_rows
     if dictionary.person is not None:
         found.n_people = len(rows_of)
         found.n_beyond = sum(max(0, rows - dictionary.at_most) for rows in rows_of.values())
@@ -127,7 +130,7 @@ def _count_cells(counts: ColumnCounts, cells: Cells, column: Column, marks: Mark
         is_read = _is_in(names, column.levels)
     else:
         numbers = numbers_of(cells, column.name, marks)
-        is_missing = _is_missing(cells, column.name, marks)
+        is_missing = are_missing(cells, column.name, marks)
         is_read = ~np.isnan(numbers)
         counts.below += int(np.count_nonzero(numbers < column.lower))
         counts.above += int(np.count_nonzero(numbers > column.upper))
@@ -152,12 +155,6 @@ def _count_people(rows_of: Counter[str], block: Block, dictionary: Dictionary) -
     people = people_of(block, dictionary.person or "", dictionary.marks_of(None))
     rows_of.update(people.drop_null().to_pylist())
     return int(people.null_count)
-
-
-def _is_missing(cells: Cells, name: str, marks: Marks) -> BoolArray:
-    if isinstance(cells, pa.Array) and is_date(cells.type):
-        return _is_null(cells)
-    return _is_null(names_of(cells, name, marks))
 
 
 def _is_null(names: pa.Array) -> BoolArray:

@@ -12,12 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from dpcore.errors import ParameterError
-from dpcore.release.cells import is_date
+from dpcore.release.cells import is_date, is_text, normal_form, text_lengths
 from dpcore.release.table_file import BUFFER, Block, TableFile, refuse_damaged, require_columns
 
 # Rows of a part, unless one row group has more. The D x D sum of a part is small compared to its
 # rows, and parts are small enough to keep all workers busy until the end.
 PART_ROWS = 1 << 17
+# Bytes of a text in a cell, as many as a line of a text file may have.
+LONGEST_TEXT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,50 @@ class ParquetPart:
     def open(self) -> Any:
         """Open the whole file as an Arrow stream."""
         return self.fragment.open()
+
+
+def open_parquet(stream: Any, **options: Any) -> Any:
+    """Return a `pyarrow.parquet.ParquetFile` whose footer does not contradict itself.
+
+    options: Other arguments of `ParquetFile`.
+    Raises `ParameterError` if the row groups have other rows than the footer says, or longer texts
+        than `LONGEST_TEXT`.
+    """
+    from pyarrow import parquet
+
+    # Dates far from today, which mark an open end, do not fit into nanoseconds.
+    file = parquet.ParquetFile(stream, coerce_int96_timestamp_unit="us", **options)
+    footer, texts = file.metadata, _text_columns(file)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    n_rows = sum(group.num_rows for group in groups)
+    if n_rows != footer.num_rows:
+        raise ParameterError(
+            "data", f"a Parquet file with the {footer.num_rows:,} rows that its footer states",
+            f"{n_rows:,} in its row groups",
+        )  # fmt: skip
+    for group in groups:
+        for place in texts:
+            if (of := group.column(place)).total_uncompressed_size > LONGEST_TEXT * max(
+                of.num_values, 1
+            ):
+                raise text_too_long(of.total_uncompressed_size)
+    return file
+
+
+def text_too_long(n_bytes: int) -> ParameterError:
+    """Return the error of a cell with a long text."""
+    longest = f"a table without texts above {LONGEST_TEXT >> 20} MB"
+    return ParameterError("data", longest, f"texts of {n_bytes >> 20} MB")
+
+
+def _text_columns(file: Any) -> list[int]:
+    """Return the places of columns of texts in the file's schema without nested columns."""
+    schema = file.schema
+    return [
+        place
+        for place in range(len(schema.names))
+        if schema.column(place).physical_type == "BYTE_ARRAY"
+    ]
 
 
 def is_partitioned(data: Any) -> bool:
@@ -63,8 +109,6 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
     data: Folder, glob or URL of Parquet files; one Parquet file; `pyarrow.dataset.Dataset`.
     Raises `ParameterError` with the name of a file that is damaged or differs, or if there is none.
     """
-    from pyarrow import parquet
-
     parts: list[ParquetPart] = []
     kinds: dict[str, tuple[str, str]] = {}
     fragments = find_fragments(data)
@@ -75,15 +119,16 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
         with (
             refuse_damaged(whole.ending, whole.name),
             whole.open() as stream,
-            parquet.ParquetFile(stream) as file,
+            open_parquet(stream) as file,
         ):
+            names = {normal_form(each): each for each in file.schema_arrow.names}
             try:
-                require_columns(keys, file.schema_arrow.names)
+                require_columns(keys, list(map(normal_form, file.schema_arrow.names)))
             except ParameterError as error:
                 raise ParameterError("data", "files of one schema", f"{name}: {error}") from error
             n_rows = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             for key in keys if sum(n_rows) else ():
-                kind = _kind_of(file.schema_arrow.field(key).type)
+                kind = _kind_of(file.schema_arrow.field(names[key]).type)
                 first, there = kinds.setdefault(key, (name, kind)) if kind else ("", kind)
                 if kind != there:
                     raise ParameterError(
@@ -153,8 +198,7 @@ def _kind_of(kind: pa.DataType) -> str:
         return _kind_of(kind.value_type)
     if is_date(kind):
         return "dates"
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if any(test(kind) for test in texts):
+    if is_text(kind):
         return "texts"
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
     return "numbers" if any(test(kind) for test in numbers) else str(kind)
@@ -179,24 +223,33 @@ def read_row_groups(
     groups: Sequence[int] | None = None,
 ) -> Iterator[tuple[Block, float]]:
     """Yield columns of some rows, and the share of the row groups that was read."""
-    from pyarrow import parquet
-
-    # Arrow reads a column's pages lazily if it has a buffer.
+    with file.open() as stream, open_parquet(stream) as opened:
+        schema = opened.schema_arrow
+    require_columns(keys, list(map(normal_form, schema.names)))
+    names = {key: name for name in schema.names if (key := normal_form(name)) in set(keys)}
+    texts = [name for name in names.values() if is_text(schema.field(name).type)]
+    # Arrow reads a column's pages lazily if it has a buffer, and stores a repeated text once if it
+    # reads a dictionary.
     with (
         file.open() as stream,
-        parquet.ParquetFile(stream, buffer_size=BUFFER) as table,
+        open_parquet(stream, buffer_size=BUFFER, read_dictionary=texts) as table,
     ):
-        require_columns(keys, table.schema_arrow.names)
         groups = range(table.num_row_groups) if groups is None else groups
         n_rows, n_all = 0, sum(table.metadata.row_group(group).num_rows for group in groups)
         # Arrow would keep all row groups of one call in memory until the last is read.
         for group in groups:
             for batch in table.iter_batches(
-                most_rows, row_groups=[group], columns=list(keys), use_threads=False
+                most_rows, row_groups=[group], columns=list(names.values()), use_threads=False
             ):
                 n_rows += batch.num_rows
-                columns = {key: batch.column(key) for key in keys}
+                columns = {key: batch.column(names[key]) for key in keys}
                 for column in columns.values():
                     # Indices in a damaged file may be out of range.
                     column.validate(full=isinstance(column, pa.DictionaryArray))
+                    lengths = text_lengths(column)
+                    if (
+                        lengths is not None
+                        and (longest := int(lengths.max(initial=0))) > LONGEST_TEXT
+                    ):
+                        raise text_too_long(longest)
                 yield Block(columns), n_rows / n_all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import math
 import os
 import stat
 import zipfile
@@ -36,7 +37,7 @@ REQUIREMENTS = {
     ),
     WORKBOOK: "a sound workbook of at most 256 MB unpacked, with a header",
     ".parquet": "a sound Parquet file",
-    ".npz": "an NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
+    ".npz": "a sound NPZ file of at most 2 GB unpacked, with a matrix X or an array a column",
     ".npy": "an NPY file with a matrix of numbers",
 }
 # Names of separators in messages.
@@ -57,6 +58,7 @@ class Block(dict[str, Cells]):
     decimal, thousands: Marks that the data holder gave for the file.
     is_decimal_open: Whether the decimal mark of the file is unknown.
     n_joined_lines: Lines that quotes joined to the line before, in the file of a whole table.
+    n_empty_rows: Skipped rows without any cell, in the file of a whole table.
     """
 
     matrix: np.ndarray[Any, Any] | None = None
@@ -65,13 +67,14 @@ class Block(dict[str, Cells]):
     thousands: str | None = None
     is_decimal_open: bool = False
     n_joined_lines: int = 0
+    n_empty_rows: int = 0
 
     def copy_with(self, columns: Mapping[str, Cells]) -> Block:
         """Return a block of other columns or rows of the same source."""
         block = Block(columns)
         block.are_texts, block.is_decimal_open = self.are_texts, self.is_decimal_open
         block.decimal, block.thousands = self.decimal, self.thousands
-        block.n_joined_lines = self.n_joined_lines
+        block.n_joined_lines, block.n_empty_rows = self.n_joined_lines, self.n_empty_rows
         return block
 
 
@@ -234,7 +237,7 @@ def refuse_numbers(header: Header, file: TableFile) -> None:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", "."))
+        # Columns may be called NaN or Inf.
+        return math.isfinite(float(text.replace(",", ".")))
     except ValueError:
         return False
-    return True

@@ -8,7 +8,7 @@ its content.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,18 @@ import numpy as np
 import pyarrow as pa
 
 from dpcore.errors import ParameterError
-from dpcore.release.cells import Cells
+from dpcore.release.cells import Cells, normal_form, text_lengths
 from dpcore.release.delimited_text import DelimitedText, find_header
 from dpcore.release.numpy_files import free_mapped_pages, load_numpy_file
 from dpcore.release.parquet_files import (
     ParquetPart,
     find_fragments,
     is_partitioned,
+    open_parquet,
     parquet_parts,
     read_row_groups,
 )
+from dpcore.release.reading_process import OF_THE_HOLDER, read_in_process
 from dpcore.release.table_file import (
     WORKBOOK,
     Block,
@@ -36,9 +38,9 @@ from dpcore.release.table_file import (
     require_columns,
     require_regular_file,
 )
-from dpcore.release.workbook import Workbook
 
-_BLOCK_CELLS = 1 << 21
+# Cells of a block, and bytes of its texts.
+_BLOCK_CELLS, _BLOCK_TEXT = 1 << 21, 1 << 26
 
 
 class Table:
@@ -63,6 +65,8 @@ class Table:
         Share of the table that the current reading has reached, from 0 to 1.
     n_joined_lines : int
         Lines of a text that quotes joined to the line before, after a complete reading.
+    n_empty_rows : int
+        Skipped rows of a text or sheet without any cell, after a complete reading.
     n_threads : int or None
         Number of threads that encode rows; None for one per processor.
 
@@ -77,7 +81,7 @@ class Table:
 
     def __init__(self, data: Any, keys: Sequence[str], width: int = 0) -> None:
         self.share_read = 0.0
-        self.n_joined_lines = 0
+        self.n_joined_lines = self.n_empty_rows = 0
         self.n_threads: int | None = None
         self._data = data
         self._keys = list(keys)
@@ -85,7 +89,6 @@ class Table:
         is_file = isinstance(data, str | Path) and not is_partitioned(data)
         self._file = TableFile(data) if is_file else data
         self._text: DelimitedText | None = None
-        self._workbook: Workbook | None = None
         self._parts: list[Callable[[], Block]] = []
         self._parquet: list[ParquetPart] | None = None
         if isinstance(data, ParquetPart):
@@ -110,7 +113,8 @@ class Table:
         if file.is_text:
             self._text = DelimitedText(file, self._keys)
         elif file.ending == WORKBOOK:
-            self._workbook = Workbook(file, self._keys)
+            block, _ = read_in_process(file, self._keys, OF_THE_HOLDER)
+            self._parts = [lambda: block]
         elif file.ending.startswith(".np"):
             self._parts = list(self._parts_of(load_numpy_file(file)))
 
@@ -131,8 +135,6 @@ class Table:
             file = self._file
             if self._text is not None:
                 read = self._text.batches
-            elif self._workbook is not None:
-                read = self._workbook.batches
             else:
                 read = partial(read_row_groups, file, self._keys, self._rows)
             with refuse_damaged(file.ending, file.name):
@@ -141,6 +143,7 @@ class Table:
                     self.share_read = share
             if self._text is not None:
                 self.n_joined_lines = self._text.n_joined_lines
+                self.n_empty_rows = self._text.n_empty_rows
         self.share_read = 1.0
 
     def _parquet_blocks(self, parts: Sequence[ParquetPart]) -> Iterator[Block]:
@@ -169,7 +172,10 @@ class Table:
             return [(part, part.n_rows) for part in parquet_parts(file.path, self._keys)]
         if _is_dask(self._data):
             if hasattr(self._data, "columns"):
-                return [(part, 1) for part in self._data[self._keys].to_delayed()]
+                return [
+                    (part, 1)
+                    for part in self._data[self._names_in(self._data.columns)].to_delayed()
+                ]
             return [(part, 1) for part in self._data.rechunk({1: -1}).to_delayed().ravel()]
         raise ParameterError(
             "data", "Parquet (a file, folder, glob or URL) or a Dask table with a scheduler",
@@ -177,22 +183,36 @@ class Table:
         )  # fmt: skip
 
     def _limit_rows(self, block: Block) -> Iterator[Block]:
-        """Yield blocks of at most `self._rows` rows."""
-        for start in range(0, len(block[self._keys[0]]), self._rows):
-            rows = slice(start, start + self._rows)
-            yield block.copy_with({key: cells[rows] for key, cells in block.items()})
+        """Yield blocks of at most `self._rows` rows and about `_BLOCK_TEXT` bytes of texts."""
+        for rows in self._cut(block):
+            part = block.copy_with({key: cells[rows] for key, cells in block.items()})
+            part.matrix = None if block.matrix is None else block.matrix[rows]
+            yield part
+
+    def _cut(self, block: Block) -> Iterator[slice]:
+        n_rows = len(block[self._keys[0]])
+        of_columns = [text_lengths(cells) for cells in block.values()]
+        lengths = [each for each in of_columns if each is not None]
+        ends = np.cumsum(np.sum(lengths, axis=0, dtype=np.int64)) if lengths else np.zeros(n_rows)
+        start = 0
+        while start < n_rows:
+            stop = start + self._rows
+            before = ends[start - 1] if start else 0
+            if ends[-1] - before > _BLOCK_TEXT:
+                last = int(np.searchsorted(ends, before + _BLOCK_TEXT, side="right"))
+                stop = min(stop, max(last, start + 1))
+            yield slice(start, min(stop, n_rows))
+            start = stop
 
     def _blocks_of_parts(self) -> Iterator[Block]:
         for number, part in enumerate(self._parts):
             columns = part()
-            self.n_joined_lines = columns.n_joined_lines
-            n_rows = len(columns[self._keys[0]])
-            for start in range(0, n_rows, self._rows):
-                rows = slice(start, start + self._rows)
-                block = columns.copy_with({key: column[rows] for key, column in columns.items()})
-                block.matrix = None if columns.matrix is None else columns.matrix[rows]
+            self.n_joined_lines, self.n_empty_rows = columns.n_joined_lines, columns.n_empty_rows
+            n_rows, n_read = len(columns[self._keys[0]]), 0
+            for block in self._limit_rows(columns):
+                n_read += len(block[self._keys[0]])
                 yield block
-                self.share_read = (number + min(1, rows.stop / n_rows)) / len(self._parts)
+                self.share_read = (number + n_read / n_rows) / len(self._parts)
                 free_mapped_pages(columns.matrix)
 
     def _parts_of(self, data: Any) -> Iterator[Callable[[], Block]]:
@@ -201,8 +221,8 @@ class Table:
             columns = self._columns_of(data)
             yield lambda: columns
         elif hasattr(data, "columns"):
-            require_columns(self._keys, [str(name) for name in data.columns])
-            for part in data[self._keys].partitions:
+            names = self._names_in(data.columns)
+            for part in data[names].partitions:
                 yield partial(self._compute_part, part)
         else:
             whole_rows = data.rechunk({1: -1})
@@ -230,9 +250,10 @@ class Table:
             columns.matrix = data
             return columns
         try:
-            require_columns(self._keys, [str(name) for name in data])
+            names = self._names_in(data)
             source = data if isinstance(data, Block) else Block()
-            columns = source.copy_with({key: _cells(data[key]) for key in self._keys})
+            cells = (_cells(data[name]) for name in names)
+            columns = source.copy_with(dict(zip(self._keys, cells, strict=True)))
         except ParameterError:
             raise
         except (TypeError, KeyError, ValueError) as error:
@@ -240,6 +261,12 @@ class Table:
         if len(set(map(len, columns.values()))) > 1:
             raise ParameterError("data", "columns of one length", "others")
         return columns
+
+    def _names_in(self, stored: Iterable[Any]) -> list[Any]:
+        """Return the names of the columns as the table stores them."""
+        names = {normal_form(str(name)): name for name in stored}
+        require_columns(self._keys, [normal_form(str(name)) for name in stored])
+        return [names[key] for key in self._keys]
 
 
 def _is_dask(data: Any) -> bool:
@@ -256,7 +283,9 @@ def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
     with refuse_damaged(file.ending, file.name):
         if file.is_text:
             return find_header(file, keys)
-        return Workbook(file, keys).header if file.ending == WORKBOOK else None
+        if file.ending == WORKBOOK:
+            return read_in_process(file, keys, OF_THE_HOLDER)[1].header
+        return None
 
 
 def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
@@ -265,8 +294,6 @@ def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
     file: The first file counts if it is a folder, glob or URL of Parquet files.
     Raises `ParameterError` if the file is damaged, or stores no names.
     """
-    from pyarrow import parquet
-
     source: TableFile | ParquetPart
     if isinstance(file, TableFile):
         source = file
@@ -275,8 +302,8 @@ def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
         source = ParquetPart(first, os.path.basename(first.path), (), 0)
     with refuse_damaged(source.ending, source.name):
         if source.ending == ".parquet":
-            with source.open() as stream, parquet.ParquetFile(stream) as table:
-                return tuple(table.schema_arrow.names)
+            with source.open() as stream, open_parquet(stream) as table:
+                return tuple(map(normal_form, table.schema_arrow.names))
         if (
             isinstance(file, TableFile)
             and file.ending == ".npz"

@@ -23,6 +23,7 @@ from dpcore.params import usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.release.common_limits import find_common_limits
 from dpcore.release.dictionary import (
+    LARGEST_UPLOADED_DICTIONARY,
     MOST_ROWS_PER_PERSON,
     Dictionary,
     dictionary_from,
@@ -670,7 +671,8 @@ def _fill(own: OwnTable, key: str) -> None:
     if file is None:
         return
     try:
-        dictionary = parse_dictionary(file.getvalue(), file.name)
+        content = file.getvalue()
+        dictionary = parse_dictionary(content, file.name, LARGEST_UPLOADED_DICTIONARY)
         named = [*dictionary.keys, dictionary.label, dictionary.site]
         absent = [name for name in named if name is not None and name not in own.upload.columns]
         if absent:

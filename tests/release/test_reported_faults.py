@@ -80,7 +80,7 @@ def test_lines_of_quoted_cells_and_blank_lines_are_counted(end, tmp_path):
     (tmp_path / "t.csv").write_bytes(text.encode())
     reading = Reading()
     (rows,) = grid_blocks(Table(tmp_path / "t.csv", AGE.keys), AGE, reading)
-    assert (len(rows), reading.n_joined_lines) == (3, 2)
+    assert (len(rows), reading.n_joined_lines, reading.n_empty_rows) == (3, 3, 2)
 
 
 def test_the_holder_sees_cells_that_were_not_understood():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import sites_of
 from dpcore.release import Column, Dictionary, Reading, simulation, uploads
+from dpcore.release.reading_process import UPLOADED, ReadingLimits, read_in_process
 from dpcore.release.simulation import simulation_data
 from dpcore.release.uploads import read_upload
 
@@ -145,7 +147,8 @@ def test_a_bad_upload_gets_one_sentence_without_content(which):
 
 
 def test_a_zip_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(uploads, "LARGEST_UNPACKED", 10_000)
+    small = ReadingLimits(unpacked=10_000, memory=UPLOADED.memory, seconds=UPLOADED.seconds)
+    monkeypatch.setattr(uploads, "read_in_process", partial(read_in_process, limits=small))
     zeros = io.BytesIO()
     np.savez_compressed(zeros, X=np.zeros((1000, 10)))
     with pytest.raises(ParameterError, match="sound NPZ"):
