@@ -88,7 +88,8 @@ class Marks:
         """Return the codes of missing cells that are written as dates, as days."""
         codes = [code for code in self.missing if not _IS_NUMBER.match(code.strip())]
         days = np.array([days_of_text(code, self) for code in codes])
-        return days[np.isfinite(days)]
+        finite: AnyArray = days[np.isfinite(days)]
+        return finite
 
 
 PLAIN = Marks()
@@ -156,7 +157,10 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
     if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
         # Repeated texts are stored once and parsed once.
         of_texts = pa.array(_numbers_of(cells.dictionary, name, marks))
-        return of_texts.take(cells.indices).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        of_rows: FloatArray = (
+            of_texts.take(cells.indices).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        )
+        return of_rows
     array = _decode(cells, name)
     if pa.types.is_string(array.type):
         return _parse_numbers(array, marks)

@@ -175,8 +175,11 @@ def _answer_of(request: bytes, file: TableFile, limits: ReadingLimits) -> bytear
         process.stdout.close()  # type: ignore[union-attr]
     if is_late.is_set() or status == _OUT_OF_TIME:
         raise ParameterError("data", f"a table that is read in {limits.seconds} s", file.name)
-    if status != 0:
+    if status < 0:
+        # Libraries without exceptions abort, and the system kills, if memory runs out.
         raise _out_of_memory(file, limits)
+    if status != 0:
+        raise ParameterError("data", REQUIREMENTS[file.ending], file.name)
     return answer
 
 
@@ -215,18 +218,20 @@ def main() -> None:
     try:
         said = asdict(write_columns(file, request["keys"], limits, sink))
     except ParameterError as error:
-        said = {"parameter": error.parameter, "message": str(error)}
+        said = _as_json(error)
     except DataUnavailable as error:
         said = {"unavailable": str(error)}
     except MemoryError:
-        error = _out_of_memory(file, limits)
-        said = {"parameter": error.parameter, "message": str(error)}
+        said = _as_json(_out_of_memory(file, limits))
     except DAMAGED:
-        error = ParameterError("data", REQUIREMENTS[file.ending], file.name)
-        said = {"parameter": error.parameter, "message": str(error)}
+        said = _as_json(ParameterError("data", REQUIREMENTS[file.ending], file.name))
     last = json.dumps(said).encode()
     sink.write(last + len(last).to_bytes(8))
     sink.flush()
+
+
+def _as_json(error: ParameterError) -> dict[str, str]:
+    return {"parameter": error.parameter, "message": str(error)}
 
 
 def _limit_this_process(limits: ReadingLimits) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import stat
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from dpcore.release.cells import Cells
 # Exceptions of pyarrow, NumPy and zipfile for damaged files. ArrowInvalid is a ValueError;
 # passwords and unsupported columns or compressions raise RuntimeError.
 DAMAGED = (ValueError, OSError, EOFError, RuntimeError, KeyError, TypeError, MemoryError,
-           SyntaxError, TokenError, zipfile.BadZipFile, csv.Error)  # fmt: skip
+           SyntaxError, TokenError, zipfile.BadZipFile, zlib.error, csv.Error)  # fmt: skip
 BUFFER = 1 << 16
 _MOST_FOOTER = 1000
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")

@@ -22,6 +22,15 @@ from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import moment_around, sum_and_count
 from dpcore.release.scales import calibrated
 from dpcore.release.uploads import read_upload
+from tests.release.reading import read_in_this_process
+
+
+@pytest.fixture(autouse=True, scope="module")
+def read_here():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpcore.release.uploads.read_in_process", read_in_this_process)
+        yield
+
 
 N_MOST = 8
 DICTIONARIES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import mmap
 import tracemalloc
 from datetime import date
@@ -23,19 +22,12 @@ from dpcore.release import Column, Dictionary, Reading, Table
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_rows import GRID
 from dpcore.release.table_file import TableFile
-from dpcore.release.whole_file import write_columns
 from tests.release.hostile_files import FRAME, REFUSED, SOUND, damaged, workbook
+from tests.release.reading import read_in_this_process
 
 AGE, SEX = Column("age", 0, 100), Column("sex", levels=("f", "m"))
 DICTIONARY = Dictionary((AGE, SEX))
 ROWS = GRID * np.array([[-1, 1, 0], [0, 0, 1], [0.5, 0, 0], [1, 1, 0]])
-
-
-def read_in_this_process(file, keys, limits):
-    sink = io.BytesIO()
-    facts = write_columns(file, keys, limits, sink)
-    table = pa.ipc.open_stream(sink.getvalue()).read_all()
-    return facts.block({name: table[name].combine_chunks() for name in keys}), facts
 
 
 def rows_of(data, dictionary=DICTIONARY, reading=None) -> np.ndarray:
