@@ -210,9 +210,9 @@ class _Chunks(io.RawIOBase):
 
 
 class _Lines:
-    """Lines of a stream of bytes, each ended by \\n, and their number.
+    """Lines of a stream of bytes, each ended by a line feed, and their number.
 
-    The parser would lose the second half of a quoted \\r\\n between two of its blocks, so that the
+    The parser would lose the line feed of a quoted CR LF between two of its blocks, so that the
     length of one row would change another row.
     """
 
