@@ -84,12 +84,12 @@ class ProjectSummary:
 
 
 def add_project(key: str, summarize: Callable[[], ProjectSummary]) -> None:
-    """Register a project in which this visit released something."""
+    """Register a project that this visit saw or in which it released something."""
     st.session_state.setdefault(_PROJECTS, {})[key] = summarize
 
 
 def projects() -> tuple[ProjectSummary, ...]:
-    """Return the projects in which this visit released something."""
+    """Return the projects that this visit saw or in which it released something."""
     found: dict[str, Callable[[], ProjectSummary]] = st.session_state.get(_PROJECTS, {})
     return tuple(summarize() for summarize in found.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -49,10 +50,13 @@ _COLUMNS: dict[str, Any] = {
 
 def show(selection: Selection) -> None:
     """Draw the total of one data set with its lines, the cap, and releases of real rows."""
-    accountants = ledger.accountants()
+    accountants, projects = ledger.accountants(), ledger.projects()
     delta = selection.spec.delta
     if not accountants:
-        _draw_example(delta)
+        if projects:
+            _draw_title(_say_used(projects))
+        else:
+            _draw_example(delta)
         _draw_cap(None, delta)
     else:
         titles = _titles()
@@ -66,10 +70,11 @@ def show(selection: Selection) -> None:
                 format_func=lambda each: titles.get(each, "a former table"),
                 key="ledger_data",
             )
-        _draw_total(heading, accountants[name], titles.get(name, "a former table"), delta)
+        title = titles.get(name, "a former table")
+        _draw_total(heading, accountants[name], title, delta, projects)
         _draw_cap(accountants[name], delta)
         _draw_lines(accountants, name, delta)
-    for project in ledger.projects():
+    for project in projects:
         _draw_project(project)
     notices.explain_computation("ledger")
 
@@ -107,9 +112,23 @@ def _draw_example(delta: float) -> None:
     _draw_running_total(rows)
 
 
-def _draw_total(heading: Any, accountant: Accountant, title: str, delta: float) -> None:
+def _say_used(projects: Sequence[ledger.ProjectSummary]) -> str:
+    parts = (f"“{escape_markdown(each.name)}” used {each.used} of its cap" for each in projects)
+    return ", ".join(parts)
+
+
+def _draw_total(
+    heading: Any,
+    accountant: Accountant,
+    title: str,
+    delta: float,
+    projects: Sequence[ledger.ProjectSummary],
+) -> None:
     rows = accountant.rows(delta)
     with heading:
+        if not rows and projects:
+            _draw_title(_say_used(projects))
+            return
         if not rows:
             _draw_title(f"ε = 0: nothing private was shown of {escape_markdown(title)}")
             return

@@ -49,10 +49,6 @@ CAPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 _REFUSED = ":red-badge[beyond the cap] This release would be refused."
 _PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length (bounded)"}
-# The example's first release, so that the page opens with a result.
-_EXAMPLE_PROJECT, _EXAMPLE_RELEASE = "example", "release-1"
-_EXAMPLE_SETTINGS = PublicationSettings(1.0, 1e-6, 3)
-_EXAMPLE_CAP = (2.0, 1e-6)
 _USUAL = (("epsilon", 1.0), ("delta", 1e-6))
 _FOLDER = "_own_projects"
 _MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
@@ -86,8 +82,6 @@ def show(_: Selection) -> None:
         st.title("Give the public limits of your columns first", anchor=False)
         link_to_parts("release")
         return
-    if own.is_example:
-        _prepare_example(own, dictionary)
     # Results are drawn before the controls that select them, so that no part of the page moves
     # when a later one is there. The values of the controls are in the session already.
     released = None
@@ -108,13 +102,6 @@ def show(_: Selection) -> None:
             _draw_details(released, own)
     if released is None:
         notices.explain_computation("release")
-
-
-def _prepare_example(own: OwnTable, dictionary: Dictionary) -> None:
-    folder = _folder_of(own, _EXAMPLE_PROJECT)
-    if not (folder / LEDGER).is_file():
-        first = Request(_EXAMPLE_RELEASE, _EXAMPLE_SETTINGS, _EXAMPLE_PROJECT, None, _EXAMPLE_CAP)
-        _carry_out(first, own, dictionary)
 
 
 # ---- the request: settings, charge, question
@@ -166,7 +153,7 @@ def _usual_components(dictionary: Dictionary) -> int:
 
 
 def _usual_project(own: OwnTable) -> str:
-    return _EXAMPLE_PROJECT if own.is_example else "people"
+    return "example" if own.is_example else "people"
 
 
 def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int) -> Request:
@@ -179,6 +166,8 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
         help="One ledger for everything that is released about the same people.",
     )
     existing = _find_project(own, project)
+    if existing is not None:
+        _show_in_ledger(_folder_of(own, project), own)
     number = 1 + (0 if existing is None else len(existing.releases()))
     name = st.text_input(
         "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
@@ -264,8 +253,11 @@ def _carry_out(request: Request, own: OwnTable, dictionary: Dictionary) -> None:
             )
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
-    if not (own.is_example and request.project == _EXAMPLE_PROJECT):
-        ledger.add_project(str(folder), partial(_summarize, folder, _lifetime(own)))
+    _show_in_ledger(folder, own)
+
+
+def _show_in_ledger(folder: Path, own: OwnTable) -> None:
+    ledger.add_project(str(folder), partial(_summarize, folder, _lifetime(own)))
 
 
 def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
@@ -316,7 +308,7 @@ def _folder_of(own: OwnTable, name: str) -> Path:
 
 def _count_others(own: OwnTable, name: str) -> int:
     found = _projects_folder(own).glob(f"*/{LEDGER}")
-    return sum(each.parent.name not in (name, _EXAMPLE_PROJECT) for each in found)
+    return sum(each.parent.name != name for each in found)
 
 
 def _projects_folder(own: OwnTable) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.privacy import PrivacyBudget, composed_mu, gaussian_epsilon, gaussian_mu
-from tests.pages.opening import texts, visit
+from tests.pages.opening import texts, visit, wait_for_jobs
 
 LEDGER, TABLE = "ledger", "breast-cancer"
 
@@ -61,6 +61,7 @@ def test_the_total_composes_and_the_adaptive_one_is_larger(open_page):
 
 def test_a_page_that_shows_results_is_in_the_ledger_and_can_be_cleared(open_page):
     at = open_page("decide")
+    wait_for_jobs(at)
     assert spent(at) > 0
     assert "not private" in texts(at)
     (clear,) = (each for each in at.button if each.label == "Clear these lines")

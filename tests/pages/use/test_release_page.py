@@ -34,8 +34,29 @@ def release_now(at):
     return at.button(key="release_now").click().run()
 
 
-def test_the_example_is_released_at_once_and_verifies(open_page):
+def test_the_example_is_not_released_by_itself(open_page, without_plan):
+    """Release charged 55.8 % of the cap, while What was spent said ε = 0."""
     at = open_page(PAGE)
+    assert not at.exception and not at.error
+    assert "Nothing is released yet" in texts(at) and "Used:" not in texts(at)
+    assert texts(visit(at, LEDGER)).count("% of the cap") == 0
+    assert at.title[0].value.startswith("ε = 0")
+
+
+@pytest.mark.parametrize("is_example", [True, False])
+def test_what_is_charged_is_shown_in_both_pages(open_page, without_plan, is_example):
+    at = open_page(PAGE) if is_example else visit(brought(open_page), PAGE)
+    release_now(at)
+    (used,) = re.findall(r"Used: \*\*([\d.]+\s%)\*\*", texts(at))
+    at = visit(at, LEDGER)
+    assert not at.exception
+    assert f"used **{used}** of the cap" in texts(at)
+    if is_example:  # no simulated result was shown
+        assert used in at.title[0].value and "ε = 0" not in at.title[0].value
+
+
+def test_the_example_is_released_and_verifies(open_page, without_plan):
+    at = release_now(open_page(PAGE))
     assert not at.exception and not at.error
     assert at.title[0].value.startswith("“release-1” is released: ε = 1")
     assert "verified" in texts(at) and len(at.get("plotly_chart")) == 1
