@@ -15,7 +15,7 @@ GROUP_COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
     "#56B4E9", "#66CCEE", "#AA3377", "#228833", "#8a8a8a",
 )  # fmt: skip
-# Groups that are told apart by colour; more share one picture.
+# Largest number of groups that a figure can show.
 MOST_GROUPS = len(GROUP_COLOURS)
 # Share of a group's people within its outer and its inner line.
 _OUTER, _INNER = 0.8, 0.5
@@ -95,9 +95,9 @@ def scatter_figure(
     figure = base_figure(_HEIGHT)
     step = max(1, -(-len(points) // _MOST_POINTS))
     within = np.clip(points[::step], edges[:, 0], edges[:, -1])
-    shown = np.zeros(len(within), dtype=int) if groups is None else groups[::step]
+    group_of = np.zeros(len(within), dtype=int) if groups is None else groups[::step]
     for number, name in enumerate(names):
-        own = within[shown == number]
+        own = within[group_of == number]
         colour = ink(dark) if len(names) == 1 else GROUP_COLOURS[number % MOST_GROUPS]
         figure.add_scatter(
             x=own[:, 0],

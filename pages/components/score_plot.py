@@ -1,4 +1,4 @@
-"""Where people lie on the first two components: the private picture next to the exact one."""
+"""Score plot of people on the first two components: the private one next to the exact one."""
 
 from __future__ import annotations
 
