@@ -16,10 +16,12 @@ from dpcore.errors import ParameterError
 from dpcore.mechanisms import estimated_counts
 from dpcore.pca import SiteMessage
 from dpcore.streams import Purpose, stream
-from dpcore.teaching.algorithm1 import (
+from dpcore.teaching.class_hospitals import (
     ClassOfHospitals,
+    ImprovedRound,
     combine,
     combine_by_noise,
+    improve,
     message_of,
 )
 from dpcore.teaching.quiz import Phase, Question, check_answer, shuffled_quiz
@@ -68,7 +70,8 @@ class Hospitals:
         self.epsilons: dict[int, float] = {}
         self.n_bytes: dict[int, int] = {}
         self.opened: int | None = None  # seat whose message the projector shows
-        self.is_weighed = True  # weights from the public noise scales, or a plain average
+        self.is_weighed = False  # weights from the public noise scales, or a plain average
+        self.improved: ImprovedRound | None = None
         self.energies_weighed: list[float] = []
         self.energies_plain: list[float] = []
         self._seed = draw_secret_seed()
@@ -95,6 +98,18 @@ class Hospitals:
         self._weighed, self._plain = combine_by_noise(self.messages), combine(self.messages)
         self.energies_weighed.append(self.hospitals.energy(self._weighed))
         self.energies_plain.append(self.hospitals.energy(self._plain))
+
+    def run_improved(self) -> ImprovedRound:
+        """Run the improved version for the hospitals that have sent, with new noise.
+
+        The caller stores the result under the lock of the room; it takes seconds to compute.
+        Raises `Refused` without a message, or after an improved round.
+        """
+        if not self.messages:
+            raise Refused("No hospital has sent a message yet.")
+        if self.improved is not None:
+            raise Refused("Improved has run: another run would cost every patient again.")
+        return improve(self.hospitals, dict(self.epsilons), draw_secret_seed())
 
     @property
     def components(self) -> FloatArray | None:

@@ -1,32 +1,23 @@
-"""Algorithm 1 of Imtiaz & Sarwate (2018), step by step at one site, and with a class for hospitals.
+"""Algorithm 1 of Imtiaz & Sarwate (2018), step by step at one site.
 
-The steps are those of the first run of the protocol `dpdis`. In a class each hospital has its share
-of the digits and its own epsilon. Its message is that of `site_message`, and the result that of
-`aggregate`, equal to the bit.
+The steps are those of the first run of the protocol `dpdis`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data import load_dataset
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.pca.problem import Problem, local_problem
-from dpcore.pca import Draw, SiteMessage, Subspace, aggregate, site_message
-from dpcore.pca.aggregator import Inbox, add_up, leading_directions
-from dpcore.pca.messages import transmit
+from dpcore.experiments.pca.problem import Problem
+from dpcore.pca import Draw, SiteMessage, Subspace
 from dpcore.pca.protocols.distributed import average_of_sites
-from dpcore.pca.protocols.protocol import EVERY_SITE, noise_guarantee
-from dpcore.pca.settings import ReleaseSettings
-from dpcore.pca.site import MessageKind, SiteAtWork, noise_scales
-from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.spectra import SiteMoments, captured_energy, leading_eigenpairs
-from dpcore.streams import Purpose, Repetition
+from dpcore.pca.site import MessageKind, SiteAtWork
+from dpcore.spectra import captured_energy, leading_eigenpairs
+from dpcore.streams import Repetition
 
 AT_SITE, ON_THE_WIRE, AT_AGGREGATOR = "site", "wire", "aggregator"
 STEPS = (
@@ -305,137 +296,3 @@ def _aggregator_steps(
 def _strength(matrix: FloatArray) -> float:
     """Return a size that 99 % of the entries do not exceed."""
     return float(np.quantile(np.abs(matrix), 0.99)) or 1.0
-
-
-PICTURES, SHAPE = "mnist-small", (14, 14)
-N_COMPONENTS, INTERMEDIATE_DIM = 10, 20
-DELTA = 1e-5
-# Middle of a pixel's public limits, 0 to 1, and largest norm of a picture around it: a row is
-# (pixels - 1/2) / 7.
-MIDDLE, REACH = 0.5, 7.0
-
-
-@dataclass(frozen=True, eq=False)
-class ClassOfHospitals:
-    """Handwritten digits, dealt to disjoint hospitals.
-
-    moments: Second moments of rows around the middle of a pixel's public limits, of length at most
-        1. No private mean is needed, so a hospital need not wait for another.
-    exact: shape (n_components, n_features). Components of all rows without noise.
-    reference: shape (n_features, n_features). Centred second moment for the captured energy.
-    """
-
-    moments: SiteMoments
-    exact: FloatArray
-    reference: FloatArray
-
-    @classmethod
-    @lru_cache(maxsize=2)  # of 60 hospitals, 18 MB
-    def deal(cls, n_hospitals: int) -> ClassOfHospitals:
-        """Deal the digits to a number of hospitals.
-
-        Raises `ParameterError` if there are fewer than two people for each.
-        """
-        spec = RunSpec.bounded(dataset=PICTURES, sites=n_hospitals)
-        problem = local_problem(spec.problem_key())
-        if not isinstance(problem.moments, SiteMoments):
-            raise TypeError("rows that wait for a centre have no moments yet")
-        exact = leading_eigenpairs(problem.moments.pooled(), N_COMPONENTS)[1]
-        # The pictures are float32; a single site's message is computed in float64.
-        return cls(replace(problem.moments, precision=None), exact, problem.reference)
-
-    def rebuild(self, components: FloatArray) -> FloatArray:
-        """Return ink of ten pictures rebuilt from components, shape (10, 196).
-
-        There is one picture of each numeral.
-        """
-        rows = (numerals() - MIDDLE) / REACH
-        ink: FloatArray = rows @ components.T @ components * REACH + MIDDLE
-        return ink
-
-    def people(self, hospital: int) -> int:
-        """Return the public number of people of a hospital."""
-        return int(self.moments.n_samples[hospital])
-
-    def own_components(self, hospital: int) -> FloatArray:
-        """Return (n_components, n_features) without noise, which must not leave the hospital."""
-        return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
-
-    @property
-    def random_energy(self) -> float:
-        """Mean captured energy of a random subspace, relative to `exact`."""
-        captured = N_COMPONENTS / len(self.reference) * np.trace(self.reference)
-        return float(captured / captured_energy(self.exact, self.reference))
-
-    def energy(self, components: FloatArray) -> float:
-        """Return the captured energy of components, relative to `exact`."""
-        captured = captured_energy(components, self.reference)
-        return float(captured / captured_energy(self.exact, self.reference))
-
-
-@lru_cache(maxsize=1)
-def numerals() -> FloatArray:
-    """Return (10, 196) ink of the first picture of each numeral."""
-    pictures = load_dataset(PICTURES)
-    labels = np.asarray(pictures.labels)
-    found: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
-    return found
-
-
-def settings_of(epsilon: float) -> ReleaseSettings:
-    """Return the settings of a hospital's message at its epsilon."""
-    return ReleaseSettings(PrivacyBudget(epsilon, DELTA), N_COMPONENTS, INTERMEDIATE_DIM)
-
-
-def message_of(
-    hospitals: ClassOfHospitals, hospital: int, epsilon: float, seed: int
-) -> tuple[SiteMessage, int]:
-    """Return a hospital's message, as the aggregator receives it, and its size in bytes.
-
-    The guarantee of `dpcore.pca.site.site_message` holds for each of the hospital's people if it
-    sends once and keeps the seed secret. Previews at other epsilons use the same unit noise and
-    must not leave the hospital.
-    """
-    message = site_message(
-        hospitals.moments.second_moments[hospital],
-        hospitals.people(hospital),
-        settings_of(epsilon),
-        rng=Repetition(seed).rng(Purpose.SITE_NOISE, hospital),
-    )
-    return transmit(message, "native")
-
-
-def components_of(message: SiteMessage) -> FloatArray:
-    """Return (n_components, n_features) of the directions in one message."""
-    return aggregate([message], N_COMPONENTS)[1]
-
-
-def combine(messages: Mapping[int, SiteMessage]) -> FloatArray:
-    """Return (n_components, n_features) of all messages.
-
-    They are added in the order of the hospitals, so that the order of arrival does not matter.
-    """
-    return aggregate([messages[hospital] for hospital in sorted(messages)], N_COMPONENTS)[1]
-
-
-def combine_by_noise(messages: Mapping[int, SiteMessage]) -> FloatArray:
-    """Return the components of all messages, weighted by 1 / sigma^2 instead of people.
-
-    Every sigma is public, so this is post-processing. In a plain average one hospital with a small
-    epsilon adds its noise to the result of all.
-    """
-    ordered = [messages[hospital] for hospital in sorted(messages)]
-    weights = np.array([message.sigma**-2 for message in ordered])
-    inbox = Inbox(weights / weights.sum())
-    for message in ordered:
-        inbox.receive(message)
-    add_up([inbox])
-    return leading_directions(inbox.average, N_COMPONENTS, ranking="value", from_proxies=True)[1]
-
-
-def hospital_guarantee(hospitals: ClassOfHospitals, hospital: int, epsilon: float) -> Guarantee:
-    """Return the guarantee of a hospital's message for each of its people."""
-    settings = settings_of(epsilon)
-    return noise_guarantee(
-        settings, EVERY_SITE, [noise_scales(hospitals.people(hospital), settings)]
-    )

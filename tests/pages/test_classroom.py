@@ -65,9 +65,12 @@ def test_hospitals_send_their_messages_and_the_wall_shows_captured_energy(consol
     assert "Sent" in texts(phone)
     wall = open_page_at("classroom", room=code, projector="true")
     assert not wall.exception
-    assert "captured energy from 1 of" in texts(wall)
+    assert "As published: " in texts(wall) and "1 of 10 hospitals" in texts(wall)
     press(console.run(), "Reveal")
-    assert "captured energy from 1 of" in texts(phone.run())
+    assert "As published: " in texts(phone.run())
+    press(console.run(), "Improved, at ε = 1")
+    for page in (phone, wall):
+        assert "Improved: " in texts(page.run()) and "second release" in texts(page)
 
 
 def test_answers_are_estimated_after_the_reveal(console, code, phone):

@@ -1,0 +1,1 @@
+"""Activities of the classroom, one module each."""
