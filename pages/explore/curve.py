@@ -56,9 +56,9 @@ def view_of(selection: Selection, steps: Steps) -> View:
         lines=tuple(lines),
         other_version=steps.other_version,
         floor_label="without any data" if has_prior else "random directions",
-        floor_sentence="Guessing that pictures are smooth already gives {}."
+        floor_sentence="Guessing smooth pictures gives {}."
         if has_prior
-        else "Random directions give {}.",
+        else "Random directions: {}.",
         file=f"captured-energy-{selection.dataset.name}-{steps.axis}",
     )
 

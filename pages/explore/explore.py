@@ -40,6 +40,9 @@ def show(selection: Selection) -> None:
     curve.compute(selection, steps, view)
     st.markdown("**What the switch changes**")
     versions.draw_differences(selection)
+    with st.expander("Words on this page", key="explain_words", on_change="rerun") as words:
+        if words.open:
+            notices.show_formulas("words")
     tabs.draw_tabs(selection)
     _draw_statements(selection)
 

@@ -14,7 +14,7 @@ from pages.explore.axes import in_version
 from pages.number_format import plain
 from pages.sidebar import Selection
 
-TITLES = {"published": "As published", "improved": "Improved", CUSTOM: "Custom"}
+TITLES = {"published": "As published", "improved": "Improved"}
 _CHOICES = (
     ("Centring", "exact mean, longest row scaled to 1", "private mean, every row scaled to 1"),
     ("Calibration", "σ = √(2 ln(1.25/δ)) / (n ε)", "smallest σ that keeps ε and δ exactly"),
@@ -25,24 +25,18 @@ _CHOICES = (
 
 
 def draw_switch(selection: Selection) -> None:
-    """Draw the switch; a single changed setting is shown as a third choice."""
-    options = [*VERSIONS, *([CUSTOM] if selection.version == CUSTOM else [])]
-    st.session_state["explore_version"] = selection.version
-    st.segmented_control(
-        "Version",
-        options,
-        format_func=TITLES.__getitem__,
-        key="explore_version",
-        required=True,
-        on_change=_switch,
-        label_visibility="collapsed",
-    )
+    """Draw the switch; settings of neither version are named on its left."""
+    is_custom = selection.version == CUSTOM
+    st.session_state["explore_improved"] = selection.version == "improved"
+    with st.container(horizontal=True, width="content", key="version_switch", gap="small"):
+        title = TITLES["published"]
+        st.markdown(":orange-badge[Custom]" if is_custom else title, width="content")
+        st.toggle(TITLES["improved"], key="explore_improved", on_change=_switch)
 
 
 def _switch() -> None:
-    version = st.session_state["explore_version"]
-    if version in VERSIONS:
-        sidebar.set_version(version)
+    is_improved = st.session_state["explore_improved"]
+    sidebar.set_version("improved" if is_improved else "published")
 
 
 def draw_differences(selection: Selection) -> None:

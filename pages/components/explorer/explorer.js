@@ -225,8 +225,8 @@ class Explorer {
     for (const look of this.visibleLines().reverse()) this.drawLine(look, frames, parts);
     this.now = make("g", { class: "now" });
     this.svg.replaceChildren(...parts, this.now);
-    this.find(".names").replaceChildren(...(isNamed ? this.names(frames) : []));
-    Object.assign(this.find(".names").style, { width: `${width}px`, height: `${height}px` });
+    this.find(".line-names").replaceChildren(...(isNamed ? this.names(frames) : []));
+    Object.assign(this.find(".line-names").style, { width: `${width}px`, height: `${height}px` });
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   }
 

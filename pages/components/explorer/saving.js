@@ -68,7 +68,7 @@ class Saving {
       x: 0, y: -MARGIN / 2, fill: style.color, "font-size": 16, "font-weight": 700,
       "font-family": style.fontFamily,
     }, this.explorer.find("h1").textContent.trim().replace(/\s+/g, " ")));
-    for (const source of [svg, this.explorer.find(".names")]) whole.append(...this.copies(source));
+    for (const source of [svg, this.explorer.find(".line-names")]) whole.append(...this.copies(source));
     return { text: new XMLSerializer().serializeToString(whole), width, height: height + MARGIN };
   }
 

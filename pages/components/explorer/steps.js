@@ -3,7 +3,7 @@
 
 const STEPS_SEEN = "dp-pca-lab.first-steps";
 const FIRST_STEPS = [
-  [".curve .control label", "1/3 Drag this line: smaller ε, more privacy"],
+  [".curve .control label", "1/3 Drag: smaller ε, more privacy"],
   [".curve > svg", "2/3 Height: how much structure is left"],
   [".block.rows .tiles", "3/3 Real digits, rebuilt from what is left"],
 ];
