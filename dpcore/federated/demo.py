@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.data import load_dataset
+from dpcore.data.dataset import CENTRED
 from dpcore.federated.aggregator import PLAN
 from dpcore.federated.deployment import (
     CERTIFICATE,
@@ -39,7 +40,9 @@ def digits_plan(n_sites: int, **settings: Any) -> FederatedPlan:
     columns = tuple(Column(f"pixel {number}", 0, 16) for number in range(64))
     sites = tuple(f"hospital_{number}" for number in range(1, n_sites + 1))
     values = {"epsilon": 1.0, "delta": 1e-5, "n_components": 10} | settings
-    return FederatedPlan("demo", Dictionary(columns, title="Digits", image=(8, 8)), sites, **values)
+    return FederatedPlan(
+        "demo", Dictionary(columns, title="Digits", image=(8, 8), picture=CENTRED), sites, **values
+    )
 
 
 class DemoNetwork:

@@ -161,7 +161,10 @@ class FederatedPlan:
         """Return the public bases in which noisy moments may be denoised."""
         if self.first_view is not None:
             return ()
-        return bases_of(self.denoise, self.n_features, self.n_components, self.dictionary.image)
+        dictionary = self.dictionary
+        return bases_of(
+            self.denoise, self.n_features, self.n_components, dictionary.image, dictionary.picture
+        )
 
     def unknown_noises(self, adversary: Adversary) -> int:
         """Return the smallest number of sites' noises that an adversary cannot subtract."""

@@ -441,7 +441,13 @@ class Draw:
         weights = self.moments.weights
         sigma = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
         mean, rows = weights @ self.noisy_means, self.moments
-        return centre_of_sphere(mean, rows.half_widths, sigma=sigma, image_shape=rows.image_shape)
+        return centre_of_sphere(
+            mean,
+            rows.half_widths,
+            sigma=sigma,
+            image_shape=rows.image_shape,
+            picture=rows.picture,
+        )
 
     def _columns_differ(self) -> bool:
         sigma = self.sigma_of_average

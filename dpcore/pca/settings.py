@@ -9,6 +9,7 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any, Self
 
+from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.centre_rule import (
@@ -230,6 +231,7 @@ def sites_that_answer(
 def bases_to_denoise_in(
     choice: str,
     image_shape: tuple[int, int] | None = None,
+    picture: str = FULL,
     *,
     calibration: str = "analytic",
     noise: str = "isometric",
@@ -246,6 +248,8 @@ def bases_to_denoise_in(
         is "none", so that a published configuration stays as published.
     image_shape : (height, width), optional
         Shape of pictures whose pixels are the columns.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     calibration, noise, truncation : str
         Fields of `ReleaseSettings`.
 
@@ -267,7 +271,7 @@ def bases_to_denoise_in(
         return (COLUMNS_WHERE_BETTER,)
     if choice == "cosines":
         return cosine_basis(image_shape), COLUMNS
-    return picture_basis(image_shape), COLUMNS
+    return picture_basis(image_shape, picture), COLUMNS
 
 
 def noise_of(settings: ReleaseSettings) -> ReleaseSettings:

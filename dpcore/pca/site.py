@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
+from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
@@ -33,8 +34,8 @@ from dpcore.spectra import (
     COLUMNS_WHERE_BETTER,
     PublicBasis,
     Spectrum,
-    cosine_basis,
     denoise_mean,
+    picture_basis,
     uncentred_bases,
 )
 
@@ -178,6 +179,7 @@ def centre_of_sphere(
     *,
     sigma: float = 0.0,
     image_shape: tuple[int, int] | None = None,
+    picture: str = FULL,
 ) -> FloatArray:
     """Return the centre of the rows, from a noisy mean and public numbers only.
 
@@ -188,7 +190,10 @@ def centre_of_sphere(
     the box next to the result: the part outside it is noise. Otherwise it is cut to the unit ball.
     """
     if image_shape is not None and sigma > 0:
-        noisy_mean, sigma = denoise_mean(noisy_mean, sigma, cosine_basis(image_shape)), 0.0
+        noisy_mean, sigma = (
+            denoise_mean(noisy_mean, sigma, picture_basis(image_shape, picture)),
+            0.0,
+        )
     squared = float(noisy_mean @ noisy_mean)
     if squared == 0:
         return noisy_mean

@@ -20,7 +20,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from dpcore.errors import ParameterError
+from dpcore.data.dataset import FULL, PICTURE_KINDS
+from dpcore.errors import ParameterError, require_one_of
 from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text, normal_form
 from dpcore.release.table_file import require_regular_file
 
@@ -41,7 +42,7 @@ _STRINGS = re.compile(
 )
 _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_KEY_PARTS},}}")
 _TOP, _ROWS, _COLUMN = (
-    {"title", "image", "rows", "cells", "columns"},
+    {"title", "image", "picture", "rows", "cells", "columns"},
     {"person", "at_most", "site", "label", "norm_bound"},
     {"lower", "upper", "middle", "levels", "missing", "decimal", "thousands", "unit", "days_since",
      "date_order"},
@@ -197,6 +198,8 @@ class Dictionary:
     image : (height, width), optional
         Shape of the pictures whose pixels, row by row, are the columns in their order. The noisy
         second moment is then denoised as one of pictures.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     person : str or None
         Column that names the person; None if every row is a different person.
     at_most : int
@@ -231,6 +234,7 @@ class Dictionary:
     date_order: str | None = None
     multiline: bool | None = None
     image: tuple[int, int] | None = None
+    picture: str = FULL
 
     def __post_init__(self) -> None:
         _check_marks(self, "cells")
@@ -268,7 +272,10 @@ class Dictionary:
             raise ParameterError("columns", "such that no two features have one name", names)
 
     def _check_image(self) -> None:
+        require_one_of("picture", self.picture, PICTURE_KINDS)
         if self.image is None:
+            if self.picture != FULL:
+                raise ParameterError("picture", "left out without an image", self.picture)
             return
         if not isinstance(self.image, list | tuple) or [*map(type, self.image)] != [int, int]:
             raise ParameterError("image", "[height, width] in pixels", self.image)
@@ -331,6 +338,7 @@ class Dictionary:
         return {
             "title": self.title,
             **({} if self.image is None else {"image": list(self.image)}),
+            **({} if self.picture == FULL else {"picture": self.picture}),
             "rows": {key: value for key, value in rows.items() if value is not None},
             **({"cells": cells} if (cells := _marks_of_file(self)) else {}),
             "columns": {column.name: column.as_dict() for column in self.columns},
@@ -339,7 +347,7 @@ class Dictionary:
     def toml(self) -> str:
         """Return the text of a file that `read_dictionary` reads as this dictionary."""
         content = self.as_dict()
-        top = {key: value for key, value in content.items() if key in ("title", "image")}
+        top = {key: value for key, value in content.items() if key in ("title", "image", "picture")}
         lines = [*_format_pairs(top), "", "[rows]", *_format_pairs(content["rows"])]
         if cells := content.get("cells"):
             lines += ["", "[cells]", *_format_pairs(cells)]
@@ -373,6 +381,7 @@ def dictionary_from(content: Mapping[str, Any]) -> Dictionary:
         tuple(_column(name, values) for name, values in columns.items()),
         title=content.get("title", ""),
         image=content.get("image"),
+        picture=content.get("picture", FULL),
         **rows,
         **_codes_as_texts("cells", cells),
     )
@@ -432,6 +441,7 @@ def template(names: Sequence[str], title: str = "") -> str:
         "# unit or the sensor, not from the rows. Delete the columns that are not used.",
         f"title = {_quote(title)}",
         "# image = [28, 28]  # height and width, if the columns are the pixels of pictures",
+        '# picture = "centred"  # if each picture shows one object in its middle',
         "",
         "[rows]",
         '# person = "..."  # the column that names the person, where one may have several rows',

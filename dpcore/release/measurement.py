@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.pca.assessment import (
     Assessment,
@@ -128,15 +130,17 @@ def bases_of(
     n_features: int,
     n_components: int,
     image_shape: tuple[int, int] | None = None,
+    picture: str = FULL,
 ) -> tuple[PublicBasis, ...]:
     """Return the public bases in which a release's noisy moment may be denoised.
 
     choice: {"auto", "none"}. "auto" gives no basis if only one matrix fits (`is_held_once`).
     image_shape: Height and width of pictures whose pixels are the features.
+    picture: Whether they fill the frame or show an object in its middle.
     """
     if is_held_once(n_features, n_components):
         return ()
-    return bases_to_denoise_in(choice, image_shape)
+    return bases_to_denoise_in(choice, image_shape, picture)
 
 
 def leading_of(
@@ -255,7 +259,8 @@ def centre_of(
         return np.zeros(len(noisy))
     mean, mean_sigma = noisy / n_rows, sigma / n_rows
     if bases and bases[0].frequencies is not None:
-        shrunk = denoise_mean(mean, mean_sigma, bases[0])
+        longest = GRID * math.sqrt(len(noisy))
+        shrunk = denoise_mean(mean, mean_sigma, bases[0], unit=longest)
     else:
         noise = max(0, len(noisy) - 2) * mean_sigma**2
         shrunk = mean * max(0.0, 1 - noise / max(float(mean @ mean), noise, 1.0))

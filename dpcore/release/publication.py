@@ -177,7 +177,13 @@ def write_release(
     project = project if isinstance(project, Project) else Project(project, cap)
     spent = project.charge(name, scales, exact, settings.delta)
     n_components = int(settings.n_components)
-    bases = bases_of(settings.denoise, dictionary.n_features, n_components, dictionary.image)
+    bases = bases_of(
+        settings.denoise,
+        dictionary.n_features,
+        n_components,
+        dictionary.image,
+        dictionary.picture,
+    )
     measured = measure(
         table, dictionary, scales, total, n_components=n_components,
         on_sphere=settings.on_sphere, bases=bases, watch=partial(watch, "components"),

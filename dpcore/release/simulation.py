@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset
+from dpcore.data.dataset import FULL
 from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.release.cells import names_of
@@ -50,6 +51,7 @@ def simulation_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         label=None,
         site=None,
         image=None,
+        picture=FULL,
     )
     for rows in grid_blocks(
         Table(data, one_row_each.keys, one_row_each.n_features), one_row_each, reading
@@ -75,6 +77,7 @@ def simulation_data(data: Any, dictionary: Dictionary, reading: Reading | None =
         sites=sites,
         feature_names=dictionary.features,
         image_shape=dictionary.image,
+        picture=dictionary.picture,
         # If K equals D, every protocol captures everything.
         default_components=min(_USUAL_COMPONENTS, max(1, n_features // 2)),
         provenance="Rows of a table that this session holds, scaled to its public limits.",

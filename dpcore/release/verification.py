@@ -237,7 +237,11 @@ def _wrong_words(
         yield "its dictionary is not written as a release writes it"
     bases = certificate["post_processing"]["denoised_in"]
     allowed = bases_of(
-        "auto", dictionary.n_features, certificate["result"]["components"], dictionary.image
+        "auto",
+        dictionary.n_features,
+        certificate["result"]["components"],
+        dictionary.image,
+        dictionary.picture,
     )
     if bases and bases != [basis.name for basis in allowed]:
         yield f"it was denoised in {' and '.join(bases)}, which does not fit its dictionary"

@@ -27,10 +27,8 @@ from dpcore.spectra.public_bases import (
     uncentred_bases,
     uncentred_picture_basis,
 )
-from dpcore.spectra.public_constant import (
-    public_components,
-    public_kernel,
-)
+from dpcore.spectra.public_constant import public_components
+from dpcore.spectra.public_kernel import public_kernel
 from dpcore.spectra.subspaces import (
     align_signs,
     captured_energy,

@@ -30,6 +30,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import posterior_at_least_zero
 from dpcore.spectra.prior_mean import PriorMean
 from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
@@ -43,6 +44,9 @@ _SCATTER = (1e-3, 4.0)
 # Scale of the half-normal prior of c, which is between .01 and .3 on public data sets; a scale ten
 # times larger or five times smaller changes their captured energy in the third decimal.
 _COUPLING = 0.1
+# Noise in an entry of a mean that took a tenth of the budget, in units of that of the matrix of
+# rows of length 1: the sensitivities are 2 and sqrt(2), and the shares .1 and .9.
+_MEAN_NOISE = 3 * math.sqrt(2)
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -129,10 +133,7 @@ def denoise(
         return denoised
     if bases[0].image_shape is not None:
         average = sigma if sigma_of_average is None else sigma_of_average
-        about = _about_prior_mean(noisy, bases, bases[0].image_shape, sigma, noise, average)
-        if bases[0].is_centred:
-            return about
-        return (about + _denoise_in_sequence(noisy, bases, sigma, noise)) / 2
+        return _about_prior_mean(noisy, bases, sigma, noise, average)
     if diagonal_of_average is not None and tuple(bases) in ((COLUMNS,), (COLUMNS_WHERE_BETTER,)):
         average = sigma if sigma_of_average is None else sigma_of_average
         return _denoise_in_shared_columns(noisy, sigma, noise, average, diagonal_of_average)
@@ -198,6 +199,7 @@ class _Entries(NamedTuple):
     variances: shape (n_vectors,). a_i.
     coupling: shape (n_bands, n_bands). c_gh.
     noise_variance: Variance of the noise in an entry off the diagonal.
+    errors: shape (n_vectors,) or None. d_i: a further variance d_i d_j of the noise.
     """
 
     basis: PublicBasis
@@ -205,6 +207,7 @@ class _Entries(NamedTuple):
     variances: FloatArray
     coupling: FloatArray
     noise_variance: float
+    errors: FloatArray | None = None
 
     def estimate(self, inverse_weights: FloatArray) -> FloatArray:
         """Return the estimate, computed in the memory of `inverse_weights`."""
@@ -224,18 +227,23 @@ class _Entries(NamedTuple):
         return self.noise_variance * float(np.vdot(weights, weights)) / entries
 
     def inverse_weights(self) -> FloatArray:
-        """Return 1 / W = 1 + s^2 / (c_gh a_i a_j), infinite if a_i or a_j is 0."""
+        """Return 1 / W = 1 + (s^2 + d_i d_j) / (c_gh a_i a_j), infinite if a_i or a_j is 0."""
         dtype = self.noisy.dtype
         with np.errstate(divide="ignore", over="ignore"):
             if len(self.coupling) == 1:
                 scale = math.sqrt(self.noise_variance / max(self.coupling.item(), _TINY))
-                each = (scale / self.variances).astype(dtype)
+                each = (max(scale, _TINY) / self.variances).astype(dtype)
                 inverse_weights: FloatArray = np.outer(each, each)
             else:
                 scaled = self.variances / math.sqrt(self.noise_variance)
                 grouped = (self.basis.grouping * scaled).astype(dtype)
                 inverse_weights = grouped.T @ (self.coupling.astype(dtype) @ grouped)
                 np.reciprocal(inverse_weights, out=inverse_weights)
+            if self.errors is not None and self.errors.any():
+                relative = (self.errors / math.sqrt(self.noise_variance)).astype(dtype)
+                for start in range(0, len(relative), _ROWS_AT_ONCE):
+                    rows = slice(start, start + _ROWS_AT_ONCE)
+                    inverse_weights[rows] *= 1 + np.outer(relative[rows], relative)
         inverse_weights += 1
         return inverse_weights
 
@@ -296,7 +304,6 @@ def _denoise_in_shared_columns(
 def _about_prior_mean(
     noisy: FloatArray,
     bases: Sequence[PublicBasis],
-    image_shape: tuple[int, int],
     sigma: float,
     noise: str,
     sigma_of_average: float,
@@ -304,39 +311,43 @@ def _about_prior_mean(
     """Return the fitted prior mean A_0 plus M - A_0, denoised in one basis after another.
 
     The residual has the variances c_gh a_i a_j, as without a prior mean. a_i is the posterior mean
-    given the noisy diagonal, about the diagonal of A_0 in the basis. The weights are those of the
-    average of all sites, so filtering each site's matrix has the same result as filtering their
-    average.
+    given the noisy diagonal, about the diagonal of A_0 in the basis. The outer product of the
+    error of the mean counts as noise. The weights are those of the average of all sites, so
+    filtering each site's matrix has the same result as filtering their average.
     """
     first = bases[0]
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     of_average = (sigma_of_average / sigma) ** 2
-    prior = PriorMean.fit(noisy, noise_variance, sigma**2, first, image_shape)
+    mean_variance = (_MEAN_NOISE * sigma_of_average) ** 2 if first.is_centred else math.inf
+    prior = PriorMean.fit(noisy, noise_variance, sigma**2, first, mean_variance)
     mean = prior.matrix(noisy.dtype)
     residual = noisy - mean
     expected = prior.variances(mean, first)
-    basis, inside = first, expected
+    errors = prior.trace * MeanError.of(first, mean_variance / prior.trace**2).in_cosines
+    basis, own = first, (expected, errors)
     if first.coarse_basis is not None:
-        basis, inside = first.coarse_basis, first.coarse_basis.from_full(expected, first)
-    entries, overall = _residual_entries(residual, basis, inside, sigma, noise)
+        basis = first.coarse_basis
+        own = basis.from_full(expected, first), basis.from_full(errors, first)
+    entries, overall = _residual_entries(residual, basis, *own, sigma, noise)
     if basis is not first:
         groups = first.curves
         levels = groups.grouping @ expected / np.maximum(groups.sizes, 1)
         if _is_too_coarse(entries, first, levels, overall):
-            entries, _ = _residual_entries(residual, first, expected, sigma, noise)
-            inside = expected
+            own = expected, errors
+            entries, _ = _residual_entries(residual, first, *own, sigma, noise)
     inverse_weights = entries._replace(noise_variance=of_average * noise_variance).inverse_weights()
     remaining = entries.remaining_variance(inverse_weights)
     estimate = np.divide(entries.noisy, inverse_weights, out=inverse_weights)
-    np.fill_diagonal(estimate, entries.variances - inside)
+    np.fill_diagonal(estimate, entries.variances - own[0])
     estimate = entries.basis.from_basis(estimate)
     for following in bases[1:]:
         turned = following.to_basis(estimate)
-        own = np.diagonal(following.to_basis(noisy)).astype(np.float64)
         prior_diagonal = np.diagonal(following.to_basis(mean)).astype(np.float64)
         diagonal = np.diagonal(turned).astype(np.float64)
+        centre = prior_diagonal + diagonal
+        deviation = np.diagonal(following.to_basis(noisy)).astype(np.float64) - centre
         on_diagonal = following.diagonal_noise(sigma, noise, len(turned))
-        variances = _posterior_variances(prior_diagonal + diagonal, own, on_diagonal)
+        variances = _scattered_variances(centre, deviation, on_diagonal)
         coupling = _fit_coupling(following, turned, diagonal, variances, remaining)[1]
         entries = _Entries(following, turned, variances, coupling, of_average * remaining)
         inverse_weights = entries.inverse_weights()
@@ -348,22 +359,50 @@ def _about_prior_mean(
 
 
 def _residual_entries(
-    residual: FloatArray, basis: PublicBasis, expected: FloatArray, sigma: float, noise: str
+    residual: FloatArray,
+    basis: PublicBasis,
+    expected: FloatArray,
+    errors: FloatArray,
+    sigma: float,
+    noise: str,
 ) -> tuple[_Entries, float]:
     """Return the residual in a basis with its expected variances, and the overall coupling.
 
     expected: shape (n_vectors,). Diagonal of the prior mean in the basis.
+    errors: shape (n_vectors,). Squared error of the mean in each vector, d_i: its outer product
+        adds d_i on the diagonal and a variance of d_i d_j to every entry.
     """
     turned = basis.to_basis(residual)
     diagonal = np.diagonal(turned).astype(np.float64)
-    on_diagonal = basis.diagonal_noise(sigma, noise, len(turned))
+    on_diagonal = basis.diagonal_noise(sigma, noise, len(turned)) + 2 * errors**2
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
-    shares = expected**2 / (on_diagonal + expected**2)
-    excess = (diagonal**2 - on_diagonal) * expected**2 / (on_diagonal + expected**2) ** 2
-    scatter = float(np.clip(excess.sum() / (shares**2).sum(), *_SCATTER)) * expected**2
-    variances = np.maximum(expected + scatter / (scatter + on_diagonal) * diagonal, 0)
-    overall, coupling = _fit_coupling(basis, turned, diagonal, variances, noise_variance)
-    return _Entries(basis, turned, variances, coupling, noise_variance), overall
+    variances = _scattered_variances(expected, diagonal - errors, on_diagonal)
+    overall, coupling = _fit_coupling(basis, turned, diagonal, variances, noise_variance, errors)
+    return _Entries(basis, turned, variances, coupling, noise_variance, errors), overall
+
+
+def _scattered_variances(
+    centre: FloatArray, deviation: FloatArray, on_diagonal: FloatArray
+) -> FloatArray:
+    """Return posterior means of variances that scatter about a centre by N(0, k centre^2).
+
+    k has a half-normal prior, so that a diagonal of noise does not move the centre.
+
+    deviation: Noisy diagonal minus the centre, with noise of variance `on_diagonal`.
+    """
+    centre = np.maximum(centre, 0)
+    squared = centre**2
+    weights = squared / (on_diagonal + squared) ** 2
+    estimate, slope = ((deviation**2 - on_diagonal) * weights).sum(), (squared * weights).sum()
+    if not slope > 0:
+        return centre
+    variance = 2 * ((on_diagonal * weights) ** 2).sum()
+    largest = _SCATTER[1]
+    share = posterior_at_least_zero(
+        np.array([estimate]), np.array([largest * slope]), np.array([variance]), 0.0, 1 / largest
+    ).item()
+    scatter = largest * share * squared
+    return np.maximum(centre + scatter / (scatter + on_diagonal) * deviation, 0)
 
 
 def _posterior_variances(
@@ -427,11 +466,14 @@ def _fit_coupling(
     diagonal: FloatArray,
     variances: FloatArray,
     noise_variance: float,
+    errors: FloatArray | None = None,
 ) -> tuple[float, FloatArray]:
     """Return c, and c_gh of shape (n_bands, n_bands).
 
     Only one product of (D, D) arrays is computed: w_ij is a product, so all other sums over blocks
     are products of sums over bands.
+
+    errors: d_i, where the noise has the variance s^2 + d_i d_j.
     """
     grouping = np.ones((1, len(variances))) if basis.bands is None else basis.grouping
     weights = grouping * variances
@@ -441,12 +483,19 @@ def _fit_coupling(
     excess = rows.astype(np.float64) @ weights.T - noise_variance * np.outer(sums, sums)
     excess[np.diag_indices_from(excess)] -= grouping @ own
     second, third, fourth = (_without_diagonal(grouping, variances**k) for k in (2, 3, 4))
+    noise_squared = noise_variance**2 * second
+    if errors is not None:
+        of_errors = _without_diagonal(grouping, variances * errors)
+        excess -= of_errors
+        noise_squared = noise_squared + _without_diagonal(grouping, (variances * errors) ** 2)
+        noise_squared += 2 * noise_variance * _without_diagonal(grouping, variances**2 * errors)
+        third = third + _without_diagonal(grouping, variances**3 * errors) / noise_variance
     # A square of N(0, t) has variance 2 t^2. Blocks of one band contain each pair twice.
     twice = 2 * (1 + np.eye(len(grouping)))
 
     def spread(c: float) -> FloatArray:
         parts: FloatArray = c**2 * fourth + 2 * c * noise_variance * third
-        return parts + noise_variance**2 * second
+        return parts + noise_squared
 
     overall = _COUPLING
     for _ in range(2):

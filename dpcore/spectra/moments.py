@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import PROCESSORS, FloatArray, IntArray, map_blocks, row_blocks
+from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
 from dpcore.spectra.pairs import PairDistances, Pairs, pair_blocks
@@ -339,6 +340,8 @@ class SiteRows(AtSites):
         Views of a person that are normalised separately; by default the whole row.
     image_shape : (height, width), or None
         Public shape of pictures whose pixels are the columns.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     cached_moments : list of SiteMoments
         Cached value of `unscaled_moments`.
     cached_pairs : dict
@@ -353,6 +356,7 @@ class SiteRows(AtSites):
     half_widths: FloatArray | None = None
     parts: Parts = WHOLE
     image_shape: tuple[int, int] | None = None
+    picture: str = FULL
     cached_moments: list[SiteMoments] = field(default_factory=list)
     cached_pairs: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
@@ -365,6 +369,7 @@ class SiteRows(AtSites):
         *,
         parts: Parts = WHOLE,
         image_shape: tuple[int, int] | None = None,
+        picture: str = FULL,
     ) -> SiteRows:
         """Return sites of the given rows, which are referenced and not copied.
 
@@ -378,7 +383,9 @@ class SiteRows(AtSites):
         members = tuple(np.sort(site) for site in sites)
         counts = np.array([len(site) for site in sites], dtype=np.int64)
         means = _sums_within_bound(rows, box, members) / counts[:, None]
-        return cls(_InMemory(rows), rows.dtype, members, means, counts, box, parts, image_shape)
+        return cls(
+            _InMemory(rows), rows.dtype, members, means, counts, box, parts, image_shape, picture
+        )
 
     @property
     def rows(self) -> FloatArray:

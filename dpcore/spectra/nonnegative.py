@@ -1,4 +1,4 @@
-"""Posterior mean of a non-negative number, given a noisy estimate."""
+"""A non-negative number with a normal prior cut at 0, given a noisy estimate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ def posterior_at_least_zero(
     found = np.divide(estimate, slope, out=np.zeros_like(estimate), where=slope > 0)
     spread = 1 / np.sqrt(precision + scale**-2)
     mean = spread**2 * (precision * found + centre * scale**-2)
-    # Mean of a normal cut at 0: m + s phi(m / s) / Phi(m / s).
-    tail = math.sqrt(2 / math.pi) / erfcx(-mean / spread / math.sqrt(2))
-    posterior: FloatArray = np.clip(mean + spread * tail, 0, 1)
+    posterior: FloatArray = np.clip(mean_above_zero(mean, spread), 0, 1)
     return posterior
+
+
+def mean_above_zero(mean: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the mean of N(mean, spread^2) cut at 0, m + s phi(m / s) / Phi(m / s)."""
+    above: FloatArray = mean + spread * (
+        math.sqrt(2 / math.pi) / erfcx(-mean / spread / math.sqrt(2))
+    )
+    return above

@@ -5,8 +5,9 @@ Model of the second moment A of pictures with pixels x:
     A(x, x') = p(x) rho(x - x') p(x') + residual,    rho(0) = 1.
 
 p is the standard deviation of each pixel and rho the correlation of two pixels at a displacement.
-Both are fitted to M = A + E, where E is Gaussian noise of public variance: s^2 off the diagonal and
-v on it. No exact quantity enters, so the fit is post-processing of M.
+Both start from the public kernel (`dpcore.spectra.public_kernel`) and are fitted to M = A + E,
+where E is Gaussian noise of public variance: s^2 off the diagonal and v on it. No exact quantity
+enters, so the fit is post-processing of M. Without signal the result is the public kernel.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from numpy.typing import DTypeLike
 from scipy.fft import irfft2, rfft2
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
-from dpcore.spectra.mean_denoising import denoise_mean
-from dpcore.spectra.nonnegative import posterior_at_least_zero
+from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
+from dpcore.spectra.nonnegative import mean_above_zero, posterior_at_least_zero
 from dpcore.spectra.public_bases import PublicBasis, rows_rotated
+from dpcore.spectra.public_kernel import KERNELS, public_kernel
 
-# Shapes of the curves exp(-(r / l)^nu), whose lengths l are 0.5, 1, 2, ... pixels.
-_SHORTEST_LENGTH = 0.5
-_POWERS = (1.0, 2.0)
+# Curves exp(-(r / l)^nu): lengths l in units of the longer side, and powers nu. The kernel of the
+# public constant has half of the prior weight, and the other curves share the other half.
+_LENGTHS = (0.06, 0.08, 0.1, 0.13, 0.18, 0.25, 0.35, 0.5)
+_POWERS = (1.0, 1.5, 2.0)
+_PUBLIC_WEIGHT = 0.5
 # Deviations of the correlation from the curve: their standard deviations at short distances, the
 # distance in pixels at which they are correlated, and the distance over which they die out.
 _DEVIATIONS = (0.05, 0.15, 0.4)
@@ -34,9 +38,15 @@ _CORRELATED_OVER = 1.5
 _DIE_OUT_OVER = 10.0
 # Scale of the deviations of single displacements from the curve.
 _ANISOTROPY = 0.1
-_LARGEST_STEP = 0.5
-# Least mean variance of a pixel, in units of the noise of the mean of the diagonal.
-_LEAST_LEVEL = 0.1
+# Deviations of the pixels from the public window: limits of their mean square, in units of the mean
+# square of a pixel, and prior probability that there are none.
+_LEAST_CHANGE, _LARGEST_CHANGE, _HEIGHTS = 0.01, 4.0, 24
+_NO_CHANGE = 0.5
+_LARGEST_STEP = 0.25
+# Error of the mean in its public directions, in units of the public kernel, at which half of that
+# block is replaced.
+_HALF_REPLACED = 0.05
+_LEAST_ESTIMATE = 3.0
 _TINY = 1e-12
 
 
@@ -45,10 +55,12 @@ class PriorMean(NamedTuple):
 
     deviations: shape (height, width). p.
     correlations: shape (2 height - 1, 2 width - 1). rho, with displacement 0 in the middle.
+    trace: Fitted trace.
     """
 
     deviations: FloatArray
     correlations: FloatArray
+    trace: float
 
     @classmethod
     def fit(
@@ -57,21 +69,29 @@ class PriorMean(NamedTuple):
         variance: float,
         diagonal_variance: float,
         basis: PublicBasis,
-        shape: tuple[int, int],
+        mean_variance: float = 0.0,
     ) -> PriorMean:
-        """Fit a prior mean to a noisy second moment.
+        """Fit a prior mean to a noisy second moment, starting from the public kernel.
 
-        1. p^2 is the diagonal of M, smoothed about its mean in cosines (`denoise_mean`).
-        2. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2, with
+        1. The trace is fitted by least squares to the public kernel.
+        2. Error of the mean that rows are centred by adds its outer product, which is no
+           stationary correlation. Most of it is in the span of the mean's public prior
+           (`MeanError.directions`), so that block of M is replaced by that of the public kernel,
+           in part if the error is small.
+        3. p^2 is the public window plus the deviations of the noisy diagonal from it, smoothed in
+           cosines.
+        4. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2, with
            noise of variance s^2 / sum (p p')^2. They are shrunk twice. Means over rings of equal
-           distance are shrunk to a curve: Gaussian processes about exp(-(r / l)^nu) for a grid of
-           l and nu, averaged with their likelihoods as weights. Displacements are then shrunk to
-           the curve, with a variance about it that is the posterior mean given their scatter.
-        3. p is corrected once by least squares given the curve,
-           p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 2 is repeated. The same
-           noise is in rho and in p', so at most half of the correction is applied. Less is applied
+           distance are shrunk to a curve: Gaussian processes about e^-(r/l)^nu for several l and
+           nu, averaged by prior weight times likelihood. Displacements are then shrunk to the
+           curve, with a variance about it that is the posterior mean given their scatter.
+        5. p is corrected once by least squares given the curve,
+           p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 4 is repeated. The same
+           noise is in rho and in p', so at most a quarter of the correction is applied, and less
            if it is larger than noise explains: the model is then wrong, and the diagonal, which
-           assumes no rho, is more reliable. More iterations fit noise.
+           assumes no rho, is more reliable.
+
+        All steps shrink to the public kernel, which is the result if there is no signal.
 
         Parameters
         ----------
@@ -79,33 +99,46 @@ class PriorMean(NamedTuple):
         variance, diagonal_variance : float
             Variance of the noise off and on the diagonal, greater than 0.
         basis : PublicBasis
-            Cosines of the pictures.
-        shape : (height, width)
+            Cosines of the pictures, with `image_shape` and `picture`.
+        mean_variance : float
+            Variance of the noise in an entry of the mean, in units in which the trace is that of
+            `noisy`; infinite without a released mean.
         """
+        shape = basis.image_shape or (1, len(noisy))
+        public = _public_parts(shape, basis.picture)
+        n_pixels, window = len(noisy), public.window
+        trace = _fit_trace(noisy, variance, public)
+        level = trace / n_pixels
+        error = MeanError.of(basis, mean_variance / trace**2)
+        directions = error.directions.astype(noisy.dtype)
+        block = directions @ noisy @ directions.T - trace * public.block
+        excess = error.in_directions / (float(np.trace(public.block)) / len(directions))
+        share = excess / (excess + _HALF_REPLACED)
+        noisy = noisy - (share * (directions.T @ block @ directions)).astype(noisy.dtype)
         diagonal = np.diagonal(noisy).astype(np.float64)
-        least = _LEAST_LEVEL * math.sqrt(diagonal_variance / len(diagonal))
-        level = max(float(diagonal.mean()), least)
-        smooth = denoise_mean(diagonal - level, math.sqrt(diagonal_variance), basis)
-        squares = np.maximum(level + smooth, 0)
+        spread = math.sqrt(diagonal_variance)
+        change = _smooth_change((diagonal - level * window**2) / spread, basis, level / spread)
+        squares = np.maximum(level * window**2 + spread * change, 0)
         if not squares.any():
-            squares = np.full(len(diagonal), level)
+            squares = level * window**2
         deviations = np.sqrt(squares)
-        correlations, curve = _fit_correlations(noisy, deviations, variance, shape)
+        correlations, curve = _fit_correlations(noisy, deviations, variance, shape, basis.picture)
         weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
         p = deviations.astype(noisy.dtype)
         explained = (weighted.reshape(noisy.shape) @ p).astype(np.float64) - diagonal * deviations
         weights = _convolve(curve**2, squares.reshape(shape)).ravel() - squares
         weights = np.maximum(weights, _TINY)
-        change, error = explained / weights - deviations, np.sqrt(variance / weights)
-        excess = 4 * float(np.mean(squares * (change**2 - error**2)))
+        change, errors = explained / weights - deviations, np.sqrt(variance / weights)
+        excess = 4 * float(np.mean(squares * (change**2 - errors**2)))
         step = _LARGEST_STEP * diagonal_variance / (diagonal_variance + max(excess, 0.0))
-        deviations = deviations + step * error * denoise_mean(change / error, 1.0, basis)
+        scale = math.sqrt(level / float(np.mean(errors**2)))
+        deviations = deviations + step * errors * _smooth_change(change / errors, basis, scale)
         deviations = np.maximum(deviations, 0)
         if not deviations.any():
-            return cls(np.sqrt(squares).reshape(shape), correlations)
+            return cls(np.sqrt(squares).reshape(shape), correlations, trace)
         deviations *= math.sqrt(float(squares.sum() / (deviations @ deviations)))
-        correlations, _ = _fit_correlations(noisy, deviations, variance, shape)
-        return cls(deviations.reshape(shape), correlations)
+        correlations, _ = _fit_correlations(noisy, deviations, variance, shape, basis.picture)
+        return cls(deviations.reshape(shape), correlations, trace)
 
     def matrix(self, dtype: DTypeLike) -> FloatArray:
         """Return the prior mean, shape (n_features, n_features)."""
@@ -128,6 +161,54 @@ class PriorMean(NamedTuple):
 @lru_cache(maxsize=16)
 def _dense_basis(basis: PublicBasis) -> FloatArray:
     return np.kron(*basis.factors)
+
+
+class _PublicParts(NamedTuple):
+    """Public kernel with squares of p of mean 1.
+
+    window: shape (n_pixels,). p.
+    matrix: shape (n_pixels, n_pixels), with a diagonal of 0, divided by the number of pixels.
+    block: Kernel of trace 1 in the directions of the mean's public prior.
+    """
+
+    window: FloatArray
+    matrix: FloatArray
+    block: FloatArray
+
+
+@lru_cache(maxsize=8)
+def _public_parts(shape: tuple[int, int], picture: str) -> _PublicParts:
+    matrix = public_kernel(shape, picture)
+    directions = directions_of_mean(shape, picture)
+    block = directions @ matrix @ directions.T
+    np.fill_diagonal(matrix, 0)
+    return _PublicParts(KERNELS[picture].pixel_deviations(shape).ravel(), matrix, block)
+
+
+def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> float:
+    """Return the posterior mean of the trace, at least 0, from the entries off the diagonal."""
+    squared = float(np.vdot(public.matrix, public.matrix))
+    if squared == 0:
+        return max(float(np.trace(noisy)), math.sqrt(variance))
+    estimate = float(np.vdot(public.matrix.astype(noisy.dtype), noisy)) / squared
+    spread = math.sqrt(2 * variance / squared)
+    # If signal is far below the noise, its density underflows.
+    estimate = max(estimate, -_LEAST_ESTIMATE * spread)
+    return mean_above_zero(np.array([estimate]), np.array([spread])).item()
+
+
+def _smooth_change(values: FloatArray, basis: PublicBasis, scale: float) -> FloatArray:
+    """Return the posterior mean of smooth values, given them with noise of variance 1 each.
+
+    The entries in cosines are N(0, alpha g_i) with the curves g of the basis, averaged over the
+    curves and over mean squares of the values, with a prior probability that all are 0.
+
+    scale: Unit of the values: the limits of their mean square are multiples of its square.
+    """
+    n_pixels = len(values)
+    least, largest = (n_pixels * scale**2 * limit for limit in (_LEAST_CHANGE, _LARGEST_CHANGE))
+    totals = np.geomspace(least, largest, _HEIGHTS)
+    return shrink_in_cosines(values, basis, totals, probability_of_none=_NO_CHANGE)
 
 
 class _Displacements(NamedTuple):
@@ -164,7 +245,11 @@ _displacements = lru_cache(maxsize=16)(_Displacements.of)
 
 
 def _fit_correlations(
-    noisy: FloatArray, deviations: FloatArray, variance: float, shape: tuple[int, int]
+    noisy: FloatArray,
+    deviations: FloatArray,
+    variance: float,
+    shape: tuple[int, int],
+    picture: str,
 ) -> tuple[FloatArray, FloatArray]:
     """Return rho and the curve of distances that it is shrunk to.
 
@@ -184,7 +269,7 @@ def _fit_correlations(
     of_rings = of_rings[present]
     means = np.bincount(rings, sums.ravel() * counted)[1:][present] / of_rings
     radii = np.bincount(rings, (weights * half.distances).ravel() * counted)[1:][present] / of_rings
-    smooth = _smooth_curve(means, variance / of_rings, radii, max(shape))
+    smooth = _smooth_curve(means, variance / of_rings, radii, max(shape), picture)
     curve = np.interp(half.distances, np.append(0, radii), np.append(1, smooth))
     deviation = estimates - curve
     precision = half.is_counted / (errors + _ANISOTROPY**2) ** 2
@@ -202,26 +287,28 @@ def _fit_correlations(
 
 
 def _smooth_curve(
-    means: FloatArray, variances: FloatArray, radii: FloatArray, longest: float
+    means: FloatArray, variances: FloatArray, radii: FloatArray, side: int, picture: str
 ) -> FloatArray:
     """Return the posterior mean of a correlation at some distances, averaged over all models."""
-    lengths = [_SHORTEST_LENGTH]
-    while lengths[-1] < longest:
-        lengths.append(2 * lengths[-1])
-    models = [np.exp(-((radii / length) ** power)) for length in lengths for power in _POWERS]
-    curves = np.array(models).T
+    public = KERNELS[picture]
+    models = [(length, power) for length in _LENGTHS for power in _POWERS]
+    shapes = [(public.length, public.power), *models]
+    curves = np.array([np.exp(-((radii / (side * length)) ** nu)) for length, nu in shapes]).T
+    weights = [_PUBLIC_WEIGHT, *[(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)]
+    log_prior = np.log(weights)
     misfit = means[:, None] - curves
     distances = np.abs(np.subtract.outer(radii, radii)) / _CORRELATED_OVER
     fading = 1 / (1 + radii / _DIE_OUT_OVER)
     alike = (1 + distances) * np.exp(-distances) * np.outer(fading, fading)
-    answers, log_likelihoods = [], []
+    answers, log_posteriors = [], []
     for deviation in _DEVIATIONS:
         prior = deviation**2 * alike
         root = np.linalg.cholesky(prior + np.diag(variances))
         innovation = np.linalg.solve(root, misfit)
-        log_likelihoods.append(-(innovation**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum())
+        log_likelihood = -(innovation**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum()
+        log_posteriors.append(log_prior + log_likelihood)
         answers.append(curves + np.linalg.solve(root, prior).T @ innovation)
-    evidence = np.concatenate(log_likelihoods)
+    evidence = np.concatenate(log_posteriors)
     weights = np.exp(evidence - evidence.max())
     posterior: FloatArray = np.concatenate(answers, axis=1) @ (weights / weights.sum())
     return posterior

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.errors import ParameterError
+from dpcore.data.dataset import FULL, PICTURE_KINDS
+from dpcore.errors import ParameterError, require_one_of
 
 # Grid of the curves (1 + f / f_0)^-b: exponents b, and offsets f_0 in half waves per picture.
 _EXPONENTS = np.arange(0.0, 6.01, 0.25)
@@ -46,10 +47,11 @@ class PublicBasis:
         the noisy matrix is denoised without a prior mean.
     pixels : integer ndarray of shape (n_features,), optional
         Column of each pixel of the pictures, row by row. Default: columns are in this order.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     is_centred : bool
-        Whether the second moment is about a released mean of the pictures. If it is not, the
-        estimates with and without a prior mean are averaged, because the prior mean does not model
-        the outer product of the mean.
+        Whether the second moment is about a released mean of the pictures. If it is not, it
+        contains the outer product of their mean, which is no correlation of pixels.
 
     Raises
     ------
@@ -65,8 +67,10 @@ class PublicBasis:
     image_shape: tuple[int, int] | None = None
     pixels: IntArray | None = field(default=None, repr=False)
     is_centred: bool = True
+    picture: str = FULL
 
     def __post_init__(self) -> None:
+        require_one_of("picture", self.picture, PICTURE_KINDS)
         for factor in self.factors:
             if factor.ndim != 2 or len(factor) > factor.shape[1]:
                 raise ParameterError("basis", "no more vectors than features", factor.shape)
@@ -220,30 +224,41 @@ def cosine_basis(image_shape: tuple[int, int]) -> PublicBasis:
     return PublicBasis("cosines", (_cosines(height), _cosines(width)), frequencies, bands)
 
 
-@lru_cache(maxsize=16)
-def picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
+def picture_basis(image_shape: tuple[int, int], picture: str = FULL) -> PublicBasis:
     """Return the cosine basis of pictures, with a prior mean (`dpcore.spectra.prior_mean`).
 
     image_shape: Height and width of the pictures.
+    picture: {"full", "centred"}. Whether pictures fill the frame or show an object in its middle.
     """
-    return replace(cosine_basis(image_shape), name="pictures", image_shape=image_shape)
+    return _basis_of_pictures(image_shape, picture, True)
 
 
-@lru_cache(maxsize=16)
-def uncentred_picture_basis(image_shape: tuple[int, int]) -> PublicBasis:
+def uncentred_picture_basis(image_shape: tuple[int, int], picture: str = FULL) -> PublicBasis:
     """Return the basis of pictures whose mean was not released (`PublicBasis.is_centred`).
 
-    image_shape: Height and width of the pictures.
+    image_shape, picture: As in `picture_basis`.
     """
-    basis = picture_basis(image_shape)
-    return replace(basis, name="pictures without a released mean", is_centred=False)
+    return _basis_of_pictures(image_shape, picture, False)
+
+
+@lru_cache(maxsize=32)
+def _basis_of_pictures(image_shape: tuple[int, int], picture: str, is_centred: bool) -> PublicBasis:
+    return replace(
+        cosine_basis(image_shape),
+        name="pictures" if is_centred else "pictures without a released mean",
+        image_shape=image_shape,
+        picture=picture,
+        is_centred=is_centred,
+    )
 
 
 def uncentred_bases(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
     """Return the bases for rows about a public point instead of a released mean."""
     found = []
     for each in bases:
-        basis = uncentred_picture_basis(each.image_shape) if each.image_shape else each
+        basis = (
+            uncentred_picture_basis(each.image_shape, each.picture) if each.image_shape else each
+        )
         found.append(basis if each.pixels is None else replace(basis, pixels=each.pixels))
     return tuple(found)
 

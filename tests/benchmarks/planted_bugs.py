@@ -296,11 +296,11 @@ BUGS: tuple[PlantedBug, ...] = (
         "coded-with-half-the-noise",
         "coded matrices carry the noise of the guarantee",
         "dpcore/pca/protocols/coded.py",
-        "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
+        "    return encode_message(draw.centred_site(site, noisy).whole(), encoding, rng=key)\n",
         "    exact = draw.moment_around(draw.centre, site)\n"
         "    halved, sigma = (noisy.noisy + exact) / 2, noisy.sigma / 2\n"
         "    noisy = NoisySite(halved, noisy.n_samples, sigma, noisy.noise)\n"
-        "    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)\n",
+        "    return encode_message(draw.centred_site(site, noisy).whole(), encoding, rng=key)\n",
         (_AUDIT,),
     ),
     PlantedBug(

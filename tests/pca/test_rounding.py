@@ -12,13 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpcore.pca import SiteMessage, decode_message, encode_message
-from dpcore.pca.messages import (
-    CodingError,
-    decode_integers,
-    decode_rounded,
-    encode_integers,
-    round_and_code,
-)
+from dpcore.pca.entropy_coder import CodingError, decode_integers, encode_integers
+from dpcore.pca.messages import decode_rounded, round_and_code
 from dpcore.streams import Purpose, Repetition
 
 

@@ -105,11 +105,12 @@ def pca_settings(
 ) -> ReleaseSettings:
     """Return the PCA settings for rows that are centred already."""
     n_components = spec.components or problem.default_components
+    entry = entry_of(spec.dataset)
     return ReleaseSettings(
         budget=budget,
         n_components=n_components,
         intermediate_dim=min(2 * n_components, problem.X.shape[1]),
-        **noise_settings(spec, entry_of(spec.dataset).image_shape),
+        **noise_settings(spec, entry.image_shape, entry.picture),
         row_norm_bound=row_norm_bound(spec),
     )
 

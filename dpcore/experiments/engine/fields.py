@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar
 
 from dpcore.data.catalog import CATALOG
+from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import require_one_of
@@ -307,12 +308,15 @@ def same_fields(spec: ReleaseSpec, other: type[PrivateSpec]) -> dict[str, Any]:
     }
 
 
-def noise_settings(spec: PrivateSpec, image_shape: tuple[int, int] | None) -> dict[str, Any]:
+def noise_settings(
+    spec: PrivateSpec, image_shape: tuple[int, int] | None, picture: str = FULL
+) -> dict[str, Any]:
     """Return the settings of the noise, the truncation and the denoising."""
     noise = {name: getattr(spec, name) for name in ("calibration", "noise", "truncation")}
     # Rows prepared as printed are not denoised, to reproduce the paper.
     as_printed = spec.denoise == "auto" and spec.reads_rows_first
-    bases = bases_to_denoise_in("none" if as_printed else spec.denoise, image_shape, **noise)
+    choice = "none" if as_printed else spec.denoise
+    bases = bases_to_denoise_in(choice, image_shape, picture, **noise)
     return noise | {"bases": bases}
 
 
@@ -321,17 +325,19 @@ def release_settings(
     n_components: int,
     intermediate_dim: int,
     image_shape: tuple[int, int] | None = None,
+    picture: str = FULL,
     **more: Any,
 ) -> ReleaseSettings:
     """Return the settings that specs of private releases share.
 
     image_shape: Height and width of the images whose pixels are the columns, if they are images.
+    picture: Whether they fill the frame or show an object in its middle.
     """
     return ReleaseSettings(
         budget=PrivacyBudget(spec.epsilon, spec.delta),
         n_components=n_components,
         intermediate_dim=intermediate_dim,
-        **noise_settings(spec, image_shape),
+        **noise_settings(spec, image_shape, picture),
         mean_share=spec.mean_share if spec.may_buy_mean else 0.0,
         on_sphere=spec.on_sphere,
         masks=spec.masks,

@@ -183,7 +183,9 @@ def site_data(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
     sites = sites_of(key, prepared)
     if key.on_sphere:
         shape = prepared.image_shape
-        rows = SiteRows.of(prepared.X, sites, prepared.half_widths, image_shape=shape)
+        rows = SiteRows.of(
+            prepared.X, sites, prepared.half_widths, image_shape=shape, picture=prepared.picture
+        )
         return SiteData(rows, rows.unscaled_moments.means[0], DataDescription.of(prepared))
     moments = site_moments(prepared.X, sites)
     centre = moments.weights @ moments.means

@@ -15,7 +15,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.data.catalog import CATALOG, entry_of
-from dpcore.data.dataset import is_held, read_limits
+from dpcore.data.dataset import FULL, is_held, read_limits
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.charge_keys import COMPONENTS, make_charge
@@ -246,6 +246,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
             components,
             intermediate,
             self._image_shape,
+            self._picture,
             encoding=self.encoding,
             dropped_sites=self.dropped_sites,
             # Pictures buy a mean, which is denoised.
@@ -304,6 +305,11 @@ class RunSpec(ReleaseSpec, PlannedSpec):
             "samples": status.n_samples if self.samples is None else self.samples,
             "components": self.components or status.default_components,
         }
+
+    @property
+    def _picture(self) -> str:
+        """Return the kind of picture; without pictures it has no effect."""
+        return FULL if self._image_shape is None else entry_of(self.dataset).picture
 
     @property
     def _image_shape(self) -> tuple[int, int] | None:

@@ -58,8 +58,13 @@ def load_or_compute(key: ProblemKey, read: Callable[[], Prepared]) -> SiteData:
         data = _unpack(content, rows)
     if not isinstance(data.moments, SiteRows):
         return data
-    shape = entry_of(key.dataset).image_shape
-    return replace(data, moments=replace(data.moments, read=rows, image_shape=shape))
+    entry = entry_of(key.dataset)
+    return replace(
+        data,
+        moments=replace(
+            data.moments, read=rows, image_shape=entry.image_shape, picture=entry.picture
+        ),
+    )
 
 
 @dataclass(eq=False)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from dpcore.arrays import FloatArray
+from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
@@ -44,6 +45,8 @@ class AnalyzeGaussPCA(PrivatePCA):
         Basis choice as in `DistributedPCA`.
     image_shape : (height, width) or None
         Shape of pictures whose pixels are the columns, row by row.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     preparation : {"sphere", "bounded", "none"}
         "sphere": a private mean is released first, and every row is scaled to length 1 around it,
         so that only its direction counts. "bounded": rows keep their length, up to the bound, and
@@ -108,6 +111,7 @@ class AnalyzeGaussPCA(PrivatePCA):
         truncation: str = "psd",
         denoise: Denoising = "auto",
         image_shape: tuple[int, int] | None = None,
+        picture: str = FULL,
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,

@@ -6,6 +6,7 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
+from dpcore.data.dataset import FULL
 from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA
@@ -45,6 +46,8 @@ class DistributedPCA(PrivatePCA):
         calibration, triangle noise or svd.
     image_shape : (height, width) or None
         Shape of pictures whose pixels are the columns, row by row.
+    picture : {"full", "centred"}
+        Whether pictures fill the frame or show an object in its middle.
     preparation : {"sphere", "bounded", "none"}
         "sphere": a private mean is released first, and every row is scaled to length 1 around it,
         so that only its direction counts. "bounded": rows keep their length, up to the bound, and
@@ -140,6 +143,7 @@ class DistributedPCA(PrivatePCA):
         truncation: str = "psd",
         denoise: Denoising = "auto",
         image_shape: tuple[int, int] | None = None,
+        picture: str = FULL,
         preparation: str = "sphere",
         mean_share: float | None = None,
         row_norm_bound: float = 1.0,

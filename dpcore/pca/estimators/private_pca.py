@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Subspace
@@ -219,8 +220,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         """Return the fields of `ReleaseSettings` for the noise, the ranking and the denoising."""
         chosen = {name: getattr(self, name) for name in ("calibration", "noise", "truncation")}
         if isinstance(self.denoise, str):
-            shape = getattr(self, "image_shape", None)
-            return chosen | {"bases": bases_to_denoise_in(self.denoise, shape, **chosen)}
+            shape, picture = getattr(self, "image_shape", None), getattr(self, "picture", FULL)
+            return chosen | {"bases": bases_to_denoise_in(self.denoise, shape, picture, **chosen)}
         bases = (self.denoise,) if isinstance(self.denoise, PublicBasis) else tuple(self.denoise)
         return chosen | {"bases": bases}
 

@@ -1,15 +1,22 @@
-"""Coded matrices: every site sends its whole noisy second moment in few bytes."""
+"""Coded matrices: every site sends its whole noisy second moment in few bytes.
+
+Entries are rounded with dither to steps of one standard deviation of the noise, and entropy-coded
+(`dpcore.pca.messages`). The aggregator averages the matrices and denoises once. Nothing is cut or
+selected, so that the result is that of `full` with the variance of the noise increased by a sixth.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
-from dpcore.pca.coded_messages import STEP, decode_site, encode_site, noise_factor
+from dpcore.pca.assessment import off_diagonal_sigma
 from dpcore.pca.draw import Draw
+from dpcore.pca.messages import decode_message, encode_message
 from dpcore.pca.protocols.distributed import first_noisy_mean, guarantee_of_sites, shared_centre
 from dpcore.pca.protocols.protocol import (
     EVERY_SITE,
@@ -22,9 +29,19 @@ from dpcore.pca.protocols.protocol import (
     traffic_of_means,
 )
 from dpcore.pca.protocols.register import SITES_MOMENTS, register
+from dpcore.pca.settings import NATIVE, ROUNDED
 from dpcore.pca.site import NoisySite
 from dpcore.spectra import Spectrum
 from dpcore.streams import Purpose
+
+# Step of the rounding in standard deviations of the noise off the diagonal: one of the diagonal, if
+# the noise is isometric.
+STEP = math.sqrt(2)
+
+
+def noise_factor() -> float:
+    """Return the noise of a decoded matrix, in units of the noise before encoding."""
+    return math.sqrt(1 + STEP**2 / 12)
 
 
 def coded(draw: Draw) -> Subspace:
@@ -42,7 +59,7 @@ def average_of_coded(draw: Draw) -> NoisyAverage:
     n_bytes = []
     for weight, message in zip(weights, draw.for_each_site(partial(message_of, draw)), strict=True):
         n_bytes.append(len(message))
-        total += weight * decode_site(message).values
+        total += weight * decode_message(message).values
     for_means, before = traffic_of_means(draw, come_back=True)
     of_means = [scales.mean for scales in draw.scales]
     return NoisyAverage(
@@ -61,13 +78,16 @@ def average_of_coded(draw: Draw) -> NoisyAverage:
 
 def message_of(draw: Draw, site: int, noisy: NoisySite) -> bytes:
     """Return the message of a site, given its noisy matrix before it is centred."""
+    step = STEP * off_diagonal_sigma(1.0, noisy.noise)
+    # Without noise nothing is rounded.
+    encoding = f"{ROUNDED}{step!r}" if noisy.sigma > 0 else NATIVE
     key = draw.repetition.rng(Purpose.ROUNDING, draw.sites[site])
-    return encode_site(draw.centred_site(site, noisy), draw.settings.bases, rng=key)
+    return encode_message(draw.centred_site(site, noisy).whole(), encoding, rng=key)
 
 
 def decoded_message(draw: Draw, site: int) -> FloatArray:
     """Return the matrix that a site's message decodes to."""
-    return decode_site(message_of(draw, site, draw.noisy_site(site))).values
+    return decode_message(message_of(draw, site, draw.noisy_site(site))).values
 
 
 register(

@@ -144,7 +144,13 @@ def centre_of_rows(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -
     if mean is None:
         return np.zeros(draw.moments.n_features)
     rows = draw.moments
-    return centre_of_sphere(mean, rows.half_widths, sigma=sigma, image_shape=rows.image_shape)
+    return centre_of_sphere(
+        mean,
+        rows.half_widths,
+        sigma=sigma,
+        image_shape=rows.image_shape,
+        picture=rows.picture,
+    )
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
