@@ -17,6 +17,7 @@ from itertools import chain
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.audit_cases.centre_cases import differences_cases_of
 from dpcore.audit_cases.flawed import flawed_cases
 from dpcore.audit_cases.noise_cases import message_cases, second_moment_cases
 from dpcore.audit_cases.protocol_cases import (
@@ -294,4 +295,9 @@ def _sound_cases(protocols: tuple[Protocol, ...]) -> tuple[AuditCase, ...]:
 
 @cache
 def _cases_of_protocol(entry: Protocol) -> tuple[AuditCase, ...]:
-    return (*cases_of(entry), *private_mean_cases_of(entry), *sphere_cases_of(entry))
+    return (
+        *cases_of(entry),
+        *private_mean_cases_of(entry),
+        *sphere_cases_of(entry),
+        *differences_cases_of(entry),
+    )

@@ -23,7 +23,7 @@ from dpcore.arrays import PROCESSORS, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
-from dpcore.pca.centre_rule import CENTRES, choose_centre
+from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.messages import transmit
 from dpcore.pca.settings import (
     ReleaseSettings,
@@ -184,6 +184,11 @@ class Draw:
         return self.compute_once(Draw._settings_of_sites)
 
     @property
+    def noisy_votes(self) -> FloatArray | None:
+        """Return the shares of votes that the sites release, shape (S, 3); None without votes."""
+        return self.compute_once(Draw._noisy_votes)
+
+    @property
     def scales(self) -> list[NoiseScales]:
         """Return the noise scales of each site.
 
@@ -286,18 +291,6 @@ class Draw:
         return self.moments.moment_of_differences(
             site, across_sites=across_sites, threads=threads, checkpoint=ask
         )
-
-    def choose_centre(
-        self, settings: ReleaseSettings, votes: Callable[[SiteRows], FloatArray]
-    ) -> ReleaseSettings:
-        """Return the settings with the centre that noisy votes choose, if the settings ask for it.
-
-        settings: Result of `with_mean_share`.
-        votes: SiteRows -> noisy shares of votes, drawn if there is a choice.
-        """
-        if settings.test_share == 0 or not isinstance(self.moments, SiteRows):
-            return settings
-        return with_centre(settings, choose_centre(votes(self.moments)))
 
     def total_around(self, centre: FloatArray | None) -> float | None:
         """Return the energy of all directions of `moment_around(centre)`, if it is public."""
@@ -415,20 +408,30 @@ class Draw:
 
     # Arguments of `compute_once`.
 
-    def _settings_of_sites(self) -> ReleaseSettings:
+    def _settings_before_votes(self) -> ReleaseSettings:
         people, n_features = self.n_samples, self.moments.n_features
-        before = with_mean_share(self.settings, people, n_features, n_noises=len(people))
+        return with_mean_share(self.settings, people, n_features, n_noises=len(people))
 
-        def votes(rows: SiteRows) -> FloatArray:
-            total = np.zeros(len(CENTRES))
-            scales = noise_of_sites(before, people, self.calibrate)
-            for site, (number, own) in enumerate(zip(self.sites, scales, strict=True)):
-                rng = self.repetition.rng(Purpose.VOTES, number)
-                exact = rows.votes(before.smallest_spread, site)
-                total += rows.weights[site] * noisy_votes(exact, own.votes, rng=rng)
-            return total
+    def _settings_of_sites(self) -> ReleaseSettings:
+        before = self._settings_before_votes()
+        if before.test_share == 0 or self.noisy_votes is None:
+            return before
+        return with_centre(before, choose_centre(self.moments.weights @ self.noisy_votes))
 
-        return self.choose_centre(before, votes)
+    def _noisy_votes(self) -> FloatArray | None:
+        before, rows = self._settings_before_votes(), self.moments
+        if before.test_share == 0 or not isinstance(rows, SiteRows):
+            return None
+        scales = noise_of_sites(before, self.n_samples, self.calibrate)
+        rng = partial(self.repetition.rng, Purpose.VOTES)
+        return np.stack(
+            [
+                noisy_votes(
+                    rows.votes(before.smallest_spread, site), own.votes, rng=rng(self.sites[site])
+                )
+                for site, own in enumerate(scales)
+            ]
+        )
 
     def _scales(self) -> list[NoiseScales]:
         return noise_of_sites(self.of_sites, self.n_samples, self.calibrate)

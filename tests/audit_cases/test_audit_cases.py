@@ -35,7 +35,7 @@ from dpcore.pca import Draw, ReleaseSettings, site
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import noise_of
-from dpcore.pca.site import NoisySite
+from dpcore.pca.site import NoiseScales, NoisySite, noise_scales
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, audit
 from dpcore.spectra import SiteRows, Spectrum, denoise, eigen, site_moments
@@ -391,3 +391,21 @@ def test_the_pairs_are_of_the_joint_moment_that_is_attacked(key):
     np.testing.assert_array_equal(pairs.joint_moment, attacked.spectrum.matrix)
     np.testing.assert_array_equal(pairs.mean, attacked.centre)
     assert pairs.guarantee == attacked.guarantee
+
+
+DIFFERENCES = [case for case in SOUND if "differences" in case.name]
+
+
+@pytest.mark.parametrize("part", ["moment", "votes"])
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.name)
+def test_half_the_noise_of_differences_or_of_their_votes_is_caught(case, part, monkeypatch):
+    """Halved noise of the moment gives 1.8 times the mu, of the votes 1.5 times."""
+
+    def halved(n_samples: float, settings: ReleaseSettings) -> NoiseScales:
+        scales = noise_scales(n_samples, settings)
+        return replace(scales, **{part: getattr(scales, part) / 2})
+
+    defaults = Draw.__init__.__kwdefaults__ | {"calibrate": halved}
+    monkeypatch.setattr(Draw.__init__, "__kwdefaults__", defaults)
+    result = audit(case, n_trials=2_500, confidence=1 - FALSE_ALARM, rng=np.random.default_rng())
+    assert result.breaks_claim, result.row()

@@ -14,7 +14,8 @@ from dpcore.experiments.pca.runs import RunSpec
 from dpcore.pca import Draw
 from dpcore.pca.aggregator import NoisyAverage
 from dpcore.pca.assessment import Assessment
-from dpcore.pca.protocols.protocol import Protocol
+from dpcore.pca.centre_rule import DIFFERENCES
+from dpcore.pca.protocols.protocol import Protocol, Where
 from dpcore.pca.protocols.register import protocol
 from dpcore.spectra import SiteRows, cumulative_energy, leading_eigenpairs
 from dpcore.streams import Repetition
@@ -90,7 +91,12 @@ def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedR
 def _exact_matrix(entry: Protocol, average: NoisyAverage, draw: Draw) -> FloatArray:
     """Return the exact matrix that the noise was added to, around the released centre."""
     if draw.settings.on_sphere and average.centre is not None:
-        exact = draw.moment_around(average.centre, 0 if entry.reads_first_site_only else None)
+        site = 0 if entry.reads_first_site_only else None
+        if average.centre_choice == DIFFERENCES and isinstance(draw.moments, SiteRows):
+            across = entry.where in (Where.AFTER_POOLING, Where.HOLDER)
+            exact = draw.moments.moment_of_differences(site, across_sites=across)
+        else:
+            exact = draw.moment_around(average.centre, site)
         return exact.astype(np.float64)
     rows = draw.moments
     moments = rows.around_public_middle() if isinstance(rows, SiteRows) else rows

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
+from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.distributed import first_noisy_mean
 from dpcore.pca.protocols.pooled_release import centre_of_rows
@@ -22,7 +23,7 @@ from dpcore.pca.protocols.protocol import (
     noise_guarantee,
 )
 from dpcore.pca.protocols.register import FIRST_MOMENT, register
-from dpcore.pca.settings import ReleaseSettings, with_mean_share
+from dpcore.pca.settings import ReleaseSettings, with_centre, with_mean_share
 from dpcore.pca.site import (
     NoiseScales,
     noise_of_sites,
@@ -84,14 +85,14 @@ def average_of_first_site(draw: Draw) -> NoisyAverage:
 
 
 def _settings_of_first(draw: Draw) -> ReleaseSettings:
-    before = with_mean_share(draw.settings, draw.n_samples[:1], draw.moments.n_features)
-
-    def votes(rows: SiteRows) -> FloatArray:
-        sigma = draw.calibrate(draw.n_samples[0], before).votes
-        rng = draw.repetition.rng(Purpose.VOTES, draw.sites[0], _LOCAL_STREAM)
-        return noisy_votes(rows.votes(before.smallest_spread, 0), sigma, rng=rng)
-
-    return draw.choose_centre(before, votes)
+    rows = draw.moments
+    before = with_mean_share(draw.settings, draw.n_samples[:1], rows.n_features)
+    if before.test_share == 0 or not isinstance(rows, SiteRows):
+        return before
+    sigma = draw.calibrate(draw.n_samples[0], before).votes
+    rng = draw.repetition.rng(Purpose.VOTES, draw.sites[0], _LOCAL_STREAM)
+    votes = noisy_votes(rows.votes(before.smallest_spread, 0), sigma, rng=rng)
+    return with_centre(before, choose_centre(votes))
 
 
 def _scales_of_first(draw: Draw) -> NoiseScales:

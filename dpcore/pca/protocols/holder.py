@@ -43,6 +43,7 @@ _RELEASE = PooledRelease(
 pooled, guarantee_of_holder = _RELEASE.release, _RELEASE.guarantee
 # Noisy second moment and noisy mean of all rows.
 noisy_pool, noisy_mean_of_holder = _RELEASE.average, _RELEASE.mean
+noisy_votes_of_holder = _RELEASE.votes
 
 
 register(

@@ -13,9 +13,10 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.aggregator import NoisyAverage, Subspace
+from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.protocol import Trust, noise_guarantee
-from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.settings import ReleaseSettings, with_centre
 from dpcore.pca.site import (
     Calibrate,
     NoiseScales,
@@ -102,16 +103,24 @@ class PooledRelease:
         """Return the settings of the draw, with the centre that was chosen."""
         return draw.compute_once(self._settle)
 
+    def votes(self, draw: Draw) -> FloatArray | None:
+        """Return the noisy shares of votes on the centre, shape (3,); None without votes."""
+        before, rows = self._settings_before_votes(draw), draw.moments
+        if before.test_share == 0 or not isinstance(rows, SiteRows):
+            return None
+        scales = self.scales(before, draw.n_samples, draw.calibrate)
+        return noisy_votes(
+            rows.votes(before.smallest_spread, across_sites=self.holds_rows),
+            self.noise_factor(rows.n_sites) * scales.votes,
+            rng=draw.repetition.rng(Purpose.VOTES, self.purpose),
+        )
+
+    def _settings_before_votes(self, draw: Draw) -> ReleaseSettings:
+        return self.share_budget(draw.settings, draw.n_samples, draw.moments.n_features)
+
     def _settle(self, draw: Draw) -> ReleaseSettings:
-        before = self.share_budget(draw.settings, draw.n_samples, draw.moments.n_features)
-
-        def votes(rows: SiteRows) -> FloatArray:
-            scales = self.scales(before, draw.n_samples, draw.calibrate)
-            sigma = self.noise_factor(rows.n_sites) * scales.votes
-            exact = rows.votes(before.smallest_spread, across_sites=self.holds_rows)
-            return noisy_votes(exact, sigma, rng=draw.repetition.rng(Purpose.VOTES, self.purpose))
-
-        return draw.choose_centre(before, votes)
+        before, votes = self._settings_before_votes(draw), draw.compute_once(self.votes)
+        return before if votes is None else with_centre(before, choose_centre(votes))
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settings_of(draw).mean_share != 0
