@@ -29,8 +29,8 @@ from dpcore.spectra import SiteRows
 from dpcore.spectra.pairs import pair_blocks
 
 _D, _N_SAMPLES = 3, 150
-# Shares of the mean and of the votes, and the half squared distance of a vote for the mean.
-_MEAN_SHARE, _TEST_SHARE, _SPREAD = 0.2, 0.4, 0.02
+# Shares of the mean and of the votes, and the noise from which pairs find their votes.
+_MEAN_SHARE, _TEST_SHARE, _VOTE_NOISE = 0.2, 0.4, 0.05
 
 
 def differences_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
@@ -56,12 +56,13 @@ def differences_case(entry: Protocol, votes_of: Callable[[Draw], FloatArray | No
         on_sphere=True,
         mean_share=_MEAN_SHARE,
         test_share=_TEST_SHARE,
-        smallest_spread=_SPREAD,
+        vote_noise=_VOTE_NOISE,
     )
     first, second = worst_pairs()
     scales = noise_scales(_N_SAMPLES, with_centre(settings, "differences"))
     of_moment = first.moment_of_differences() - second.moment_of_differences()
-    of_votes = first.votes(_SPREAD) - second.votes(_SPREAD)
+    votes = settings.vote_rule.votes
+    of_votes = first.votes(votes) - second.votes(votes)
 
     def view(draw: Draw) -> FloatArray:
         released, votes = entry.release(draw), votes_of(draw)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, IntArray
 
 MEAN, DIFFERENCES, NO_CENTRE = "mean", "differences", "none"
 # Order of the counts of votes.
@@ -24,8 +24,9 @@ _SHARE_WITHOUT_NOISE = 1e-6
 # Noise x from which a table gets no centre. The noise of differences, 4 x, then exceeds most
 # eigenvalues of a second moment with trace 1.
 _MOST_NOISE_OF_TABLES = 1 / 6
-# Cost of the component that the mean's error takes, in units of the error's relative energy.
-_COST_OF_COMPONENT = 0.15
+# Cost of the component that an error of the centre takes, in units of the error's relative energy:
+# without noise, and the noise x from which noise takes as many components as it would.
+_COST_OF_COMPONENT, _NOISE_WITHOUT_COST = 0.12, 0.06
 # Requested standard deviation of the difference of two shares of the votes, and limits on the
 # share of mu squared for them.
 _NOISE_OF_VOTES = 0.4
@@ -35,12 +36,58 @@ _LEAST_TEST_SHARE, _MOST_TEST_SHARE = 0.01, 0.1
 _MAJORITY = 2.0
 
 
-class CentreShares(NamedTuple):
-    """Shares of mu squared for the mean and for the votes, and the threshold of a vote."""
+class VoteRule(NamedTuple):
+    """Public numbers from which a pair of rows finds its vote.
 
+    noise: x = sqrt(S D) / (N mu).
+    mean, test: Shares of mu squared for the mean and for the votes.
+    """
+
+    noise: float
     mean: float
     test: float = 0.0
-    smallest_spread: float = 0.0
+
+    def votes(self, spread: FloatArray, product: FloatArray) -> IntArray:
+        """Return the positions in `CENTRES` of the votes of pairs.
+
+        Each pair votes for the centre with the smallest loss if all rows were like it.
+
+        spread: Half of the squared distance of a pair, an estimate of the variance v of the rows.
+        product: Scalar product of the pair, an estimate of the squared length of their mean.
+        """
+        about_public = 2 * self.noise / math.sqrt(1 - self.test)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.maximum(product, 0) / spread
+            error = self.error_of_mean(np.maximum(product, 0)) / spread
+            losses = np.stack(
+                [
+                    self._noise_about_mean * (1 + error) + self._cost_of_component * error,
+                    np.broadcast_to(2 * about_public, spread.shape),
+                    about_public * (1 + shift) + self._cost_of_component * shift,
+                ]
+            )
+        # Equal rows have no direction, and vote for differences.
+        return np.where(spread > 0, losses.argmin(axis=0), 1)
+
+    def error_of_mean(self, squared_length: FloatArray) -> FloatArray:
+        """Return the squared error of a noisy mean of this squared length, after its shrinkage."""
+        squared_noise = 4 * self.noise**2 / self.mean
+        error: FloatArray = squared_length * squared_noise / (squared_length + squared_noise)
+        return error
+
+    @property
+    def largest_error(self) -> float:
+        """Squared error of the mean over the variance with which a pair still votes for it."""
+        gain = 4 * self.noise / math.sqrt(1 - self.test) - self._noise_about_mean
+        return max(0.0, gain / (self._noise_about_mean + self._cost_of_component))
+
+    @property
+    def _cost_of_component(self) -> float:
+        return _COST_OF_COMPONENT * max(0.0, 1 - self.noise / _NOISE_WITHOUT_COST)
+
+    @property
+    def _noise_about_mean(self) -> float:
+        return 2 * self.noise / math.sqrt(1 - self.mean - self.test)
 
 
 def best_mean_share(noise: float) -> float:
@@ -69,39 +116,42 @@ def best_mean_share(noise: float) -> float:
     return max(root / (1 + root), _SHARE_WITHOUT_NOISE)
 
 
-def shares_with_votes(noise: float, n_features: int) -> CentreShares:
-    """Return the shares of a table whose pairs vote on the centre, for noise x as above.
+def vote_rule(noise: float, n_features: int) -> VoteRule:
+    """Return the rule of a table whose pairs vote on the centre, for noise x as above.
 
     With votes counted as shares of all pairs, the standard deviation of the difference of two
-    counts is 4 x / sqrt(t D) for a share t of mu squared.
+    counts is 4 x / sqrt(t D) for a share t of mu squared. There is no vote from x = 1/6 on.
 
-    A pair votes for the mean if half of its squared distance is at least the smallest spread. For
-    rows of variance v about their mean, the mean's error z^2 = 4 x^2 / s shrinks the signal by
-    1 / (1 + z^2 / v) and takes a component, which costs 0.15 z^2 / v; differences double the
-    noise. Both are equal at the threshold v:
+    For rows of variance v about a mean of squared length m^2, noise and bias are, relative to the
+    signal,
 
-        2 x (1 + z^2 / v) / sqrt(1 - s - t) + 0.15 z^2 / v = 4 x / sqrt(1 - t).
+        mean          2 x (1 + e^2 / v) / sqrt(1 - s - t) + c e^2 / v,
+        differences   4 x / sqrt(1 - t),
+        no centre     2 x (1 + m^2 / v) / sqrt(1 - t) + c m^2 / v,
+
+    with the error e^2 = m^2 z^2 / (m^2 + z^2) of the shrunk mean, z^2 = 4 x^2 / s. It shrinks the
+    signal by 1 / (1 + e^2 / v), and takes a component, at the cost c = 0.12 (1 - x / 0.06), or 0
+    where noise takes more.
     """
     if noise > _MOST_NOISE_OF_TABLES:
-        return CentreShares(0.0)
-    mean = best_mean_share(noise)
+        return VoteRule(noise, 0.0)
     test = (4 * noise / _NOISE_OF_VOTES) ** 2 / n_features
     test = min(max(test, _LEAST_TEST_SHARE), _MOST_TEST_SHARE)
-    about_mean = 2 * noise / math.sqrt(1 - mean - test)
-    gain = 4 * noise / math.sqrt(1 - test) - about_mean
-    error = 4 * noise**2 / mean
-    if gain <= 0:
-        return CentreShares(mean)
-    return CentreShares(mean, test, error * (about_mean + _COST_OF_COMPONENT) / gain)
+    return VoteRule(noise, best_mean_share(noise), test)
+
+
+def choose_centre_of_table(votes: FloatArray, noise: float) -> str:
+    """Return the centre that noisy votes choose, or no centre where the noise is too large."""
+    return NO_CENTRE if noise > _MOST_NOISE_OF_TABLES else choose_centre(votes)
 
 
 def choose_centre(votes: FloatArray) -> str:
     """Return the centre that noisy votes choose, shares of the pairs in the order of `CENTRES`.
 
-    The mean needs half of all votes. Otherwise differences need twice the votes of no centre.
+    The mean needs the most votes. Otherwise differences need twice the votes of no centre.
     """
     # The exact shares add up to 1.
     mean, differences, none = votes - (np.sum(votes) - 1) / 3
-    if mean >= 0.5:
+    if mean >= max(differences, none):
         return MEAN
     return DIFFERENCES if differences >= _MAJORITY * none else NO_CENTRE

@@ -427,7 +427,7 @@ class Draw:
         return np.stack(
             [
                 noisy_votes(
-                    rows.votes(before.smallest_spread, site), own.votes, rng=rng(self.sites[site])
+                    rows.votes(before.vote_rule.votes, site), own.votes, rng=rng(self.sites[site])
                 )
                 for site, own in enumerate(scales)
             ]

@@ -16,8 +16,9 @@ from dpcore.pca.centre_rule import (
     DIFFERENCES,
     MEAN,
     NO_CENTRE,
+    VoteRule,
     best_mean_share,
-    shares_with_votes,
+    vote_rule,
 )
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
 from dpcore.spectra import (
@@ -73,9 +74,9 @@ class ReleaseSettings:
     pairs_vote : bool
         Let noisy votes of pairs of rows choose the centre on the sphere, if `mean_share` is None
         (`dpcore.pca.centre_rule`).
-    test_share, smallest_spread : float
-        Share of the budget for these votes, and half of the squared distance from which a pair
-        votes for the mean. Set by `with_mean_share`.
+    test_share, vote_noise : float
+        Share of the budget for these votes, and the noise x from which pairs find their votes
+        (`VoteRule`). Set by `with_mean_share`.
     is_of_differences : bool
         Replace rows by differences of pairs at length 1 (`SiteRows.moment_of_differences`).
     masks : {"published", "wide"}
@@ -111,7 +112,7 @@ class ReleaseSettings:
     on_sphere: bool = False
     pairs_vote: bool = False
     test_share: float = 0.0
-    smallest_spread: float = 0.0
+    vote_noise: float = 0.0
     is_of_differences: bool = False
     masks: str = "published"
     honest_sites: int | None = None
@@ -171,6 +172,11 @@ class ReleaseSettings:
         for name in ("n_components", "intermediate_dim"):
             if getattr(self, name) > n_features:
                 raise ParameterError(name, f"in [1, n_features={n_features}]", getattr(self, name))
+
+    @property
+    def vote_rule(self) -> VoteRule:
+        """Return the rule of the votes, for settings from `with_mean_share`."""
+        return VoteRule(self.vote_noise, self.mean_share or 0.0, self.test_share)
 
     @property
     def centre_choice(self) -> str:
@@ -315,8 +321,8 @@ def _with_best_share(
     noise = math.sqrt(n_noises * n_features) / n_people * unit
     if not settings.pairs_vote:
         return replace(settings, mean_share=best_mean_share(noise))
-    mean, test, smallest_spread = shares_with_votes(noise, n_features)
-    return replace(settings, mean_share=mean, test_share=test, smallest_spread=smallest_spread)
+    rule = vote_rule(noise, n_features)
+    return replace(settings, mean_share=rule.mean, test_share=rule.test, vote_noise=noise)
 
 
 def with_centre(settings: ReleaseSettings, centre: str) -> ReleaseSettings:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.assessment import LEVEL
+from dpcore.pca.centre_rule import DIFFERENCES, MEAN, NO_CENTRE
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import FORM as LABEL_FORM
 from dpcore.release.dictionary import Dictionary
@@ -24,6 +25,12 @@ from dpcore.release.settings import PublicationSettings
 from dpcore.release.software import software
 
 FORM = "dp-pca-lab/certificate/1"
+# Centres of the rows in words.
+CENTRE_WORDS = {
+    MEAN: "a private mean",
+    DIFFERENCES: "none, since differences of random pairs of rows were taken",
+    NO_CENTRE: "the public middle of the columns",
+}
 READER_ALONE = (
     "The reader sees the release, and neither the memory of the computer that made it nor how long "
     "it took. Refusals and what the command says of the table are for the holder alone."
@@ -72,7 +79,7 @@ def certificate_of(
         "requested": {"epsilon": settings.epsilon, "delta": settings.delta},
         "relation": relation(scales.rows_per_person),
         "mechanism": mechanism_of(scales),
-        **preparation_entry(settings),
+        **preparation_entry(settings, measured.centre_choice),
         "post_processing": {"denoised_in": [basis.name for basis in measured.bases]},
         "result": {
             "components": len(measured.components),
@@ -91,12 +98,19 @@ def certificate_of(
     }
 
 
-def preparation_entry(settings: Any) -> dict[str, Any]:
+def preparation_entry(settings: Any, centre: str = MEAN) -> dict[str, Any]:
     """Return the entry about centring and bounding rows.
 
     settings: `PublicationSettings`, or `FederatedPlan`, which has the same fields.
+    centre: Item of `dpcore.pca.centre_rule.CENTRES`.
     """
-    return {"preparation": {"name": settings.preparation, "mean_share": settings.mean_share}}
+    return {
+        "preparation": {
+            "name": settings.preparation,
+            "centre": centre,
+            "mean_share": settings.mean_share,
+        }
+    }
 
 
 def mean_share_of(certificate: Mapping[str, Any]) -> float:
@@ -106,7 +120,7 @@ def mean_share_of(certificate: Mapping[str, Any]) -> float:
 
 def mechanism_of(scales: Scales) -> dict[str, Any]:
     """Return the integers of the mechanism, and the numbers that follow from them."""
-    m = scales.rows_per_person
+    m, n_moments = scales.rows_per_person, 2 if scales.of_differences else 1
     return {
         "name": "Gaussian, rounded to whole numbers",
         "grid": GRID,
@@ -114,7 +128,8 @@ def mechanism_of(scales: Scales) -> dict[str, Any]:
         "count_weight": scales.count_weight,
         "diagonal_sigma": scales.diagonal_sigma,
         "sum_sensitivity": f"2 m R = {2 * m * math.sqrt(scales.squared_norm)}",
-        "moment_sensitivity": f"√2 m L² = {math.sqrt(2) * m * scales.length**2}",
+        "moment_sensitivity": f"{'2' if scales.of_differences else ''}√2 m L² = "
+        f"{n_moments * math.sqrt(2) * m * scales.length**2}",
         "mu": scales.mu,
         "draws": scales.n_draws,
         "distance": scales.distance,
@@ -151,7 +166,7 @@ def _of_subspace(measured: Measured) -> dict[str, Any]:
             name: _json(np.append(each.value, each.interval)) if each else None
             for name, each in ({"captured": None, "of_best": None} | shares).items()
         },
-        "above_noise": None if assessment is None else assessment.n_above_noise,
+        "above_noise": measured.n_above_noise,
     }
 
 

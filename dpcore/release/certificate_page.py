@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label_page import label_card
-from dpcore.release.certificate import post_processing
+from dpcore.release.certificate import CENTRE_WORDS, post_processing
 from dpcore.release.certificate_label import label_of_certificate, name_person, say_total
 
 _STYLE = """
@@ -67,6 +67,7 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
         "Of columns": ", ".join(dictionary["columns"]),
         "Rows (noisy)": f"{result['noisy_rows']:.0f} ± {result['noisy_rows_sigma']:.2g}",
         "Preparation": certificate["preparation"]["name"],
+        "Centre of the rows": CENTRE_WORDS[certificate["preparation"]["centre"]],
         "After the noise": post_processing(certificate),
         "Variance that each explains, with its 90 % interval": shares,
         "All together": _share(result["captured"]),

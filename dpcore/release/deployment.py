@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.privacy.guarantee_in_words import say_delta
-from dpcore.release.certificate import FORM, describe_person, post_processing
+from dpcore.release.certificate import CENTRE_WORDS, FORM, describe_person, post_processing
 
 FOR_THE_CURATOR = "(for the curator to say)"
 
@@ -13,6 +13,7 @@ FOR_THE_CURATOR = "(for the curator to say)"
 def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
     """Return an entry for the OpenDP Deployments Registry, to be completed by its curator."""
     preparation = certificate["preparation"]["name"]
+    centre = CENTRE_WORDS[certificate["preparation"]["centre"]]
     return {
         "status": "Draft",
         "deployment": {
@@ -52,7 +53,7 @@ def deployment(certificate: dict[str, Any]) -> dict[str, Any]:
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": "Cells are clipped to public limits; "
-                f"rows are centred with a private mean ({preparation}).",
+                f"the centre of rows ({preparation}) is {centre}.",
                 "mechanisms": "Gaussian noise rounded to whole numbers, on whole numbers, from the "
                 "operating system's entropy; its distance from the law is inside delta.",
                 "justification": "\n".join(certificate["assumptions"]),

@@ -71,6 +71,14 @@ def moment_of_rows(
     return exact_second_moment(_watch_blocks(rows, table, watch), dictionary.n_features)
 
 
+def bounded_blocks(
+    table: Table, dictionary: Dictionary, scales: Scales, watch: Watch = ignore_progress
+) -> Iterator[FloatArray]:
+    """Yield the rows on the grid that `sum_rows` adds, in blocks."""
+    rows = grid_blocks(table, dictionary, then=_bound_rows(dictionary, scales))
+    return _watch_blocks(rows, table, watch)
+
+
 def _watch_blocks(blocks: Iterator[T], table: Table, watch: Watch) -> Iterator[T]:
     reported = 0.0
     for block in blocks:

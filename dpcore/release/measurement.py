@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,16 +20,35 @@ from dpcore.pca.assessment import (
     assess_by_probes,
     choose_bases,
 )
+from dpcore.pca.centre_rule import (
+    DIFFERENCES,
+    MEAN,
+    NO_CENTRE,
+    VoteRule,
+    choose_centre_of_table,
+)
 from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading
+from dpcore.release.exact_pairs import (
+    ACCURATE,
+    MOST_CELLS,
+    Rows,
+    count_votes,
+    moment_of_differences,
+    moment_of_ring,
+    read_ring,
+)
 from dpcore.release.exact_sums import Watch, ignore_progress, moment_of_rows, sum_rows
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import GRID, LENGTH
-from dpcore.release.scales import Scales
+from dpcore.release.scales import VOTE, Scales, shares_of
 from dpcore.release.tables import Table
 from dpcore.spectra import PublicBasis, Spectrum, denoise_mean, few_of_many
+
+# Share of mu^2 for votes on the centre.
+_VOTE_SHARE = 0.04
 
 ESTIMATES = ("explained_variance", "explained_variance_ratio")
 # An assessment needs all eigenpairs; above this size they take longer than everything else.
@@ -51,6 +70,10 @@ class Measured:
     trace: Trace of the noisy moment as drawn, in the same units.
     assessment: Estimates of how good the components are; None above `MOST_ASSESSED` features.
     bases: Public bases in which the noisy moment was denoised.
+    n_above_noise: Number of leading components that neither the noise of the moment nor the error
+        of a mean that votes chose would give alone; None if it is unknown.
+    centre_choice: Item of `dpcore.pca.centre_rule.CENTRES`.
+    scales: Scales of the noise; not the calibrated ones after a choice of differences.
     """
 
     centre: FloatArray
@@ -60,6 +83,9 @@ class Measured:
     trace: float
     assessment: Assessment | None
     bases: tuple[PublicBasis, ...] = ()
+    n_above_noise: int | None = None
+    centre_choice: str = MEAN
+    scales: Scales | None = None
 
 
 def sum_and_count(
@@ -108,12 +134,73 @@ def measure(
     watch, scheduler: See `sum_and_count`.
     """
     centre, n_rows = noisy_centre(total, scales, bases)
-    exact = moment_around(
-        table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
-    )
+    choice, limit = MEAN, None
+    if scales.vote_sigma > 0 and 1 <= n_rows <= MOST_CELLS / scales.n_features:
+        ring = read_ring(table, dictionary, scales, watch)
+        choice, limit = _choose_centre(ring, scales, n_rows)
+        if choice == DIFFERENCES:
+            exact, scales = moment_of_differences(ring), scales.for_differences()
+        else:
+            centre = np.zeros_like(centre) if choice == NO_CENTRE else centre
+            exact = moment_of_ring(ring, centre)
+    else:
+        exact = moment_around(
+            table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
+        )
     noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
     sigma = scales.diagonal_sigma / LENGTH**2
-    return leading_of(_scale_to_unit_rows(noisy), n_components, centre, n_rows, sigma, bases)
+    measured = leading_of(_scale_to_unit_rows(noisy), n_components, centre, n_rows, sigma, bases)
+    if choice == MEAN and limit is not None:
+        n_above = _n_above_error_of_mean(measured, limit)
+        measured = replace(measured, n_above_noise=n_above)
+    return replace(measured, centre_choice=choice, scales=scales)
+
+
+def vote_share(
+    n_features: int,
+    n_components: int,
+    image_shape: tuple[int, int] | None = None,
+    *,
+    on_sphere: bool,
+    scheduler: str | None = None,
+) -> float:
+    """Return the share of mu^2 for votes on the centre; 0 where the centre is a private mean.
+
+    Pictures buy a mean, which is denoised. Workers of a cluster hold parts of a table, and the
+    largest matrices leave no memory for rows.
+    """
+    has_votes = on_sphere and image_shape is None and scheduler is None
+    return _VOTE_SHARE if has_votes and not is_held_once(n_features, n_components) else 0.0
+
+
+def _choose_centre(ring: Rows, scales: Scales, n_rows: float) -> tuple[str, float]:
+    """Return the centre that noisy votes of the pairs choose; see `dpcore.pca.centre_rule`.
+
+    Returns limit: Share of the variance that the error of the mean may hold, if the votes chose it.
+    At least half of the pairs that voted for it accepted this error.
+    """
+    noise = scales.rows_per_person * math.sqrt(scales.n_features) / (n_rows * scales.mu)
+    rule = VoteRule(noise, *shares_of(scales))
+    exact = VOTE * count_votes(ring, scales, rule)
+    votes = noisy_sum(exact, scales.vote_sigma) / (VOTE * n_rows)
+    accurate, votes = votes[-1], votes[:-1]
+    votes[0] += accurate
+    ratio = rule.largest_error * (ACCURATE if accurate > votes[0] / 2 else 1)
+    return choose_centre_of_table(votes, noise), ratio / (1 + ratio)
+
+
+def _n_above_error_of_mean(measured: Measured, limit: float) -> int | None:
+    """Return the number of components that neither noise nor the mean's error would give alone.
+
+    limit: Share of the variance that the error may hold, in a direction that differs between
+        releases.
+    """
+    assessment = measured.assessment
+    if assessment is None or assessment.n_above_noise is None:
+        return None
+    is_below = measured.eigenvalues <= limit * measured.trace
+    n_above = int(is_below.argmax()) if is_below.any() else len(is_below)
+    return min(assessment.n_above_noise, n_above)
 
 
 def _scale_to_unit_rows(moment: IntArray) -> FloatArray:
@@ -172,7 +259,8 @@ def leading_of(
         if len(moment) <= MOST_ASSESSED:
             assessment = _assess(noisy, spectrum, n_components, sigma, bases)
     eigenvalues, components = spectrum.leading(n_components)
-    return Measured(centre, n_rows, components, eigenvalues, trace, assessment, bases)
+    n_above = None if assessment is None else assessment.n_above_noise
+    return Measured(centre, n_rows, components, eigenvalues, trace, assessment, bases, n_above)
 
 
 def _assess(

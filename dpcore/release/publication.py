@@ -19,6 +19,7 @@ from dpcore.release.measurement import (
     is_held_once,
     measure,
     sum_and_count,
+    vote_share,
 )
 from dpcore.release.project import (
     LEDGER,
@@ -80,7 +81,8 @@ def release(
         Name of this release, new to the project.
     preparation : {"sphere", "bounded"}
         Rows around a private centre are scaled to length 1 ("sphere"), or shortened to the row
-        norm bound if they are longer ("bounded").
+        norm bound if they are longer ("bounded"). On the sphere, noisy votes of pairs of rows may
+        choose no centre, or differences of pairs, in place of a private mean.
     mean_share : float
         Part of mu^2 for the private centre and count.
     denoise : {"auto", "none"}
@@ -156,7 +158,17 @@ def write_release(
     _check(dictionary, settings)
     _require_memory(dictionary.n_features, int(settings.n_components))
     scales = calibrated(
-        dictionary, epsilon=settings.epsilon, delta=settings.delta, mean_share=settings.mean_share
+        dictionary,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        mean_share=settings.mean_share,
+        vote_share=vote_share(
+            dictionary.n_features,
+            int(settings.n_components),
+            dictionary.image,
+            on_sphere=settings.on_sphere,
+            scheduler=scheduler,
+        ),
     )
     exact = scales.epsilon(settings.delta, settings.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
@@ -190,8 +202,14 @@ def write_release(
         scheduler=scheduler,
     )  # fmt: skip
     certificate = certificate_of(
-        name, dictionary, scales, measured, settings=settings, epsilon=exact, total=spent,
-    )  # fmt: skip
+        name,
+        dictionary,
+        measured.scales or scales,
+        measured,
+        settings=settings,
+        epsilon=exact,
+        total=spent,
+    )
     return project.publish(name, files_of(certificate, dictionary, measured))
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import ParameterError, truncate_text
+from dpcore.pca.centre_rule import DIFFERENCES, MEAN
 from dpcore.privacy import Cap, delta_of_distance
 from dpcore.release.certificate import (
     ASSUMPTIONS,
@@ -41,7 +42,7 @@ from dpcore.release.measurement import ESTIMATES, bases_of
 from dpcore.release.project import folder_name
 from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
 from dpcore.release.released_pca import load_release, read_certificate
-from dpcore.release.scales import Scales, squared_norm_bound
+from dpcore.release.scales import Scales, shares_of, squared_norm_bound
 from dpcore.release.software import software
 
 SCHEMA = json.loads(Path(__file__).with_name("certificate.schema.json").read_bytes())
@@ -176,10 +177,18 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
     for name, reach in noise_of(scales).items():
         if not math.isclose(certificate["result"][name], reach, rel_tol=_CLOSE):
             yield f"{name} is stated as {certificate['result'][name]}, and follows as {reach}"
-    of_sum = 4 * scales.rows_per_person**2 * scales.squared_norm / scales.sum_sigma**2
-    share = mean_share_of(certificate)
-    if not math.isclose(share, of_sum / scales.mu**2, rel_tol=_CLOSE_SHARE):
-        yield f"mean_share is stated as {share}, and follows as {of_sum / scales.mu**2}"
+    yield from _wrong_centre(certificate, scales)
+
+
+def _wrong_centre(certificate: dict[str, Any], scales: Scales) -> Iterator[str]:
+    share, centre = mean_share_of(certificate), certificate["preparation"]["centre"]
+    found, _ = shares_of(scales)
+    if not math.isclose(share, found, rel_tol=_CLOSE_SHARE):
+        yield f"mean_share is stated as {share}, and follows as {found}"
+    if scales.of_differences != (centre == DIFFERENCES):
+        yield f"its centre is stated as {centre}, which its mechanism contradicts"
+    if centre != MEAN and scales.vote_sigma == 0:
+        yield f"its centre is stated as {centre}, which no votes chose"
 
 
 def _wrong_guarantee(certificate: dict[str, Any], scales: Scales) -> Iterator[str]:

@@ -21,7 +21,7 @@ from dpcore.arrays import PROCESSORS, FloatArray, IntArray, map_blocks, row_bloc
 from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
-from dpcore.spectra.pairs import PairDistances, Pairs, pair_blocks
+from dpcore.spectra.pairs import PairProducts, Pairs, Votes, pair_blocks
 
 BLOCK_ROWS = 2048
 
@@ -345,7 +345,7 @@ class SiteRows(AtSites):
     cached_moments : list of SiteMoments
         Cached value of `unscaled_moments`.
     cached_pairs : dict
-        Cached moments of differences and distances of pairs, which no noise changes.
+        Cached moments of differences and products of pairs, which no noise changes.
     """
 
     read: Callable[[], FloatArray]
@@ -509,23 +509,22 @@ class SiteRows(AtSites):
         return cached
 
     def votes(
-        self, smallest_spread: float, site: int | None = None, *, across_sites: bool = False
+        self, votes: Votes, site: int | None = None, *, across_sites: bool = False
     ) -> FloatArray:
-        """Return the shares of pairs that vote for each centre (`PairDistances.votes`).
+        """Return the shares of pairs that vote for each of three centres.
 
-        Replacing one of n rows changes them by at most 2 sqrt(2) / n. Arguments as above.
+        Replacing one of n rows changes them by at most 2 sqrt(2) / n. Other arguments as above.
         """
         groups = (np.sort(np.concatenate(self.sites)),) if across_sites else self.sites
         numbers = range(len(groups)) if site is None else (site,)
-        votes = np.zeros(3)
+        counts = np.zeros(3)
         for number in numbers:
-            key = "distances", number, across_sites
+            key = "products", number, across_sites
             if key not in self.cached_pairs:
-                distances = PairDistances.of(self.rows, groups[number], BLOCK_ROWS)
-                self.cached_pairs[key] = distances
-            distances = self.cached_pairs[key]
-            votes += len(groups[number]) * distances.votes(smallest_spread)
-        return votes / sum(len(groups[number]) for number in numbers)
+                self.cached_pairs[key] = PairProducts.of(self.rows, groups[number], BLOCK_ROWS)
+            counts += self.cached_pairs[key].count(votes, len(counts))
+        shares: FloatArray = counts / counts.sum()
+        return shares
 
     def total_around(self, centre: FloatArray) -> float | None:
         """Return tr A of the rows at length 1 around a noisy centre; None if it is not public.

@@ -6,7 +6,7 @@ pair with either neighbour, so that n rows form n pairs and each row is in two o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,36 +28,31 @@ def pair_blocks(members: IntArray, block_pairs: int) -> Iterator[Pairs]:
         yield ring[block], following[block]
 
 
-@dataclass(frozen=True, eq=False)
-class PairDistances:
-    """Half squared distances of pairs, which decide their votes. Exact, not for publication.
+# Half squared distances and scalar products of pairs -> the candidate that each votes for.
+Votes = Callable[[FloatArray, FloatArray], IntArray]
 
-    near: Sorted distances of pairs that are closer to each other than to the public middle.
-    far: Sorted distances of the other pairs.
+
+@dataclass(frozen=True, eq=False)
+class PairProducts:
+    """Numbers of each pair that decide its vote. Exact, not for publication.
+
+    spread: Half of the squared distance.
+    product: Scalar product.
     """
 
-    near: FloatArray
-    far: FloatArray
+    spread: FloatArray
+    product: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray, members: IntArray, block_pairs: int) -> PairDistances:
-        """Return the distances of the pairs of the rows `members`."""
-        near, far = [], []
+    def of(cls, rows: FloatArray, members: IntArray, block_pairs: int) -> PairProducts:
+        """Return the numbers of the pairs of the rows `members`."""
+        spread, product = [], []
         for first, second in pair_blocks(members, block_pairs):
             left, right = rows[first].astype(np.float64), rows[second].astype(np.float64)
-            half = np.square(left - right).sum(axis=1) / 2
-            from_middle = (np.square(left).sum(axis=1) + np.square(right).sum(axis=1)) / 4
-            is_near = half < from_middle
-            near.append(half[is_near])
-            far.append(half[~is_near])
-        return cls(np.sort(np.concatenate(near)), np.sort(np.concatenate(far)))
+            spread.append(np.square(left - right).sum(axis=1) / 2)
+            product.append((left * right).sum(axis=1))
+        return cls(np.concatenate(spread), np.concatenate(product))
 
-    def votes(self, smallest_spread: float) -> FloatArray:
-        """Return the shares of the pairs that vote for a mean, for differences and for no centre.
-
-        A pair votes for the mean from a half squared distance of `smallest_spread` on, which tells
-        that the error of the mean does no harm. Other pairs vote for differences if they are near.
-        """
-        short = [np.searchsorted(each, smallest_spread) for each in (self.near, self.far)]
-        total = len(self.near) + len(self.far)
-        return np.array([total - sum(short), *short]) / total
+    def count(self, votes: Votes, n_candidates: int) -> IntArray:
+        """Return the number of votes for each candidate, shape (n_candidates,)."""
+        return np.bincount(votes(self.spread, self.product), minlength=n_candidates)

@@ -30,7 +30,11 @@ LIMITS = {
     "iris": (load_iris, [4, 2, 1, 0], [8, 5, 7, 3], 2),
 }  # fmt: skip
 # Power laws: rows, columns, spread about the mean, length of the mean.
-POWER_LAWS = {"near": (1000, 20, 0.1, 0.5), "far": (1000, 20, 0.5, 0.1), "both": (400, 50, 0.3, 0.3)}
+POWER_LAWS = {
+    "near": (1000, 20, 0.1, 0.5),
+    "far": (1000, 20, 0.5, 0.1),
+    "both": (400, 50, 0.3, 0.3),
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.centre_rule import CENTRES, choose_centre, shares_with_votes
+from dpcore.pca.centre_rule import CENTRES, VoteRule, choose_centre, vote_rule
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import with_centre, with_mean_share
 from dpcore.pca.site import noise_scales
@@ -66,17 +66,17 @@ def test_one_row_moves_differences_by_at_most_their_sensitivity_which_is_attaine
 
 
 def test_one_row_moves_votes_by_at_most_their_sensitivity_which_is_attained(rng):
-    n, threshold, bound = 30, 0.3, l2_sensitivity_of_votes(30)
+    n, rule, bound = 30, VoteRule(0.05, 0.2, 0.03).votes, l2_sensitivity_of_votes(30)
     moved = 0.0
     for _ in range(300):
         rows = rng.standard_normal((n, 3)) * rng.choice([0.1, 0.5, 1e3]) + rng.choice([0.0, 2.0])
         other = rng.standard_normal(3) * rng.choice([0.1, 10.0])
-        votes = [one_site(each).votes(threshold) for each in (rows, replaced(rows, 5, other))]
+        votes = [one_site(each).votes(rule) for each in (rows, replaced(rows, 5, other))]
         assert votes[0].sum() == pytest.approx(1)
         moved = max(moved, np.linalg.norm(votes[0] - votes[1]))
     assert moved <= bound * (1 + 1e-12)
     rows = np.full((n, 3), 0.5)
-    far = [one_site(each).votes(threshold) for each in (rows, replaced(rows, 5, np.zeros(3) - 9))]
+    far = [one_site(each).votes(rule) for each in (rows, replaced(rows, 5, np.zeros(3) - 9))]
     assert np.linalg.norm(far[0] - far[1]) == pytest.approx(bound)
 
 
@@ -85,8 +85,9 @@ def test_an_average_over_sites_weighs_them_by_their_rows_and_forms_no_pairs_acro
     sites = SiteRows.of(rows, (np.arange(12), np.arange(12, 40)))
     own = [sites.moment_of_differences(site) for site in (0, 1)]
     np.testing.assert_allclose(sites.moment_of_differences(), 0.3 * own[0] + 0.7 * own[1])
-    votes = 0.3 * sites.votes(0.5, 0) + 0.7 * sites.votes(0.5, 1)
-    np.testing.assert_allclose(sites.votes(0.5), votes)
+    rule = VoteRule(0.05, 0.2, 0.03).votes
+    votes = 0.3 * sites.votes(rule, 0) + 0.7 * sites.votes(rule, 1)
+    np.testing.assert_allclose(sites.votes(rule), votes)
     # Only pairs across the groups see the large distance between them.
     between = np.ones(3) / math.sqrt(3)
     apart = SiteRows.of(rows, (np.arange(20), np.arange(20, 40)))
@@ -115,19 +116,26 @@ def test_votes_mean_and_moment_together_use_the_budget_for_every_centre(centre, 
 
 
 def test_a_public_rule_decides_whether_there_is_a_vote():
-    assert shares_with_votes(0.2, 30) == (0, 0, 0)
-    assert 0 < shares_with_votes(0.15, 10).test <= 0.1
+    assert vote_rule(0.2, 30).test == vote_rule(0.2, 30).mean == 0
+    assert 0 < vote_rule(0.15, 10).test <= 0.1
     assert with_mean_share(replace(SETTINGS, mean_share=0.2), [500], 10).test_share == 0
     assert with_mean_share(replace(SETTINGS, pairs_vote=False), [500], 10).test_share == 0
-    noises = np.geomspace(1e-6, 1 / 6, 50)
-    spreads = [shares_with_votes(noise, 30).smallest_spread for noise in noises]
-    assert (np.diff(spreads) > 0).all()
+
+
+def test_pairs_vote_for_the_centre_that_suits_rows_like_them():
+    rule = vote_rule(0.03, 30)
+    spread, product = np.array([[0.4, 0.02, 0.02, 0.0, 1e30], [0.3, 0.3, -0.001, 0.0, -1e30]])
+    names = [CENTRES[vote] for vote in rule.votes(spread, product)]
+    assert names == ["mean", "differences", "none", "differences", "none"]
+    errors = [vote_rule(noise, 30).largest_error for noise in np.geomspace(1e-6, 0.04, 50)]
+    assert errors[0] < 1e-4 and (np.diff(errors) > 0).all()
 
 
 @pytest.mark.parametrize(
     ("votes", "centre"),
     [
         ([0.6, 0.4, 0.0], "mean"),
+        ([0.4, 0.3, 0.3], "mean"),
         ([0.1, 0.8, 0.1], "differences"),
         ([0.0, 0.6, 0.4], "none"),
         ([0.1, 0.1, 0.8], "none"),
@@ -163,7 +171,7 @@ def test_a_release_of_concentrated_rows_takes_differences_and_names_them(rng, ke
 
 def test_rows_about_the_middle_get_no_centre_and_spread_rows_get_a_mean(rng):
     about_middle = concentrated(rng) - 0.7 / math.sqrt(12)
-    spread = np.clip(9 * about_middle, -0.3, 0.3)
+    spread = np.clip(9 * about_middle, -0.2, 0.2) + 0.2
     for rows, epsilon, centre in ((about_middle, 1.0, "none"), (spread, 20.0, "mean")):
         settings = replace(SETTINGS, budget=PrivacyBudget(epsilon, 1e-5))
         draw = Draw(one_site(rows), settings, Repetition(1))

@@ -36,9 +36,12 @@ def test_a_release_verifies_and_its_epsilon_is_exact(make, preparation):
     verdict = verify(released.folder)
     assert verdict.holds and "ε = 1, δ = 10⁻⁵" in verdict.sentence
     c, m = released.certificate_, released.certificate_["mechanism"]
+    has_votes, factor = preparation == "sphere", 2 if m["of_differences"] else 1
+    assert (m["vote_sigma"] > 0) == has_votes
     mu = math.hypot(2 * math.sqrt(m["squared_norm"]) / m["sum_sigma"],
-                    m["length"] ** 2 / m["moment_sigma"])  # fmt: skip
-    tau = (4 * 5 / 2 + 5) * DISTANCE
+                    math.sqrt(8) * VOTE / m["vote_sigma"] if has_votes else 0,
+                    factor * m["length"] ** 2 / m["moment_sigma"])  # fmt: skip
+    tau = (4 * 5 / 2 + 5 + 4 * has_votes) * DISTANCE
     ideal = gaussian_delta(c["epsilon"], 1.0, mu)
     assert ideal + (1 + math.exp(c["epsilon"])) * tau <= c["delta"] * (1 + 1e-12)
     # The noise is not larger than necessary.

@@ -91,7 +91,7 @@ def _settings_of_first(draw: Draw) -> ReleaseSettings:
         return before
     sigma = draw.calibrate(draw.n_samples[0], before).votes
     rng = draw.repetition.rng(Purpose.VOTES, draw.sites[0], _LOCAL_STREAM)
-    votes = noisy_votes(rows.votes(before.smallest_spread, 0), sigma, rng=rng)
+    votes = noisy_votes(rows.votes(before.vote_rule.votes, 0), sigma, rng=rng)
     return with_centre(before, choose_centre(votes))
 
 

@@ -110,7 +110,7 @@ class PooledRelease:
             return None
         scales = self.scales(before, draw.n_samples, draw.calibrate)
         return noisy_votes(
-            rows.votes(before.smallest_spread, across_sites=self.holds_rows),
+            rows.votes(before.vote_rule.votes, across_sites=self.holds_rows),
             self.noise_factor(rows.n_sites) * scales.votes,
             rng=draw.repetition.rng(Purpose.VOTES, self.purpose),
         )
