@@ -27,9 +27,9 @@ _MOST_NOISE_OF_TABLES = 1 / 6
 # Cost of the component that an error of the centre takes, in units of the error's relative energy:
 # without noise, and the noise x from which noise takes as many components as it would.
 _COST_OF_COMPONENT, _NOISE_WITHOUT_COST = 0.12, 0.06
-# Requested standard deviation of the difference of two shares of the votes, and limits on the
-# share of mu squared for them.
-_NOISE_OF_VOTES = 0.4
+# Requested and largest standard deviation of the difference of two shares of the votes, and limits
+# on the share of mu squared for them.
+_NOISE_OF_VOTES, _MOST_NOISE_OF_VOTES = 0.4, 0.6
 _LEAST_TEST_SHARE, _MOST_TEST_SHARE = 0.01, 0.1
 # Votes for differences per vote for no centre that differences need. A wrong choice of differences
 # costs more than a wrong choice of no centre.
@@ -120,7 +120,8 @@ def vote_rule(noise: float, n_features: int) -> VoteRule:
     """Return the rule of a table whose pairs vote on the centre, for noise x as above.
 
     With votes counted as shares of all pairs, the standard deviation of the difference of two
-    counts is 4 x / sqrt(t D) for a share t of mu squared. There is no vote from x = 1/6 on.
+    counts is 4 x / sqrt(t D) for a share t of mu squared. There is no vote, and no centre, if x
+    exceeds 1/6 or this standard deviation 0.6.
 
     For rows of variance v about a mean of squared length m^2, noise and bias are, relative to the
     signal,
@@ -133,16 +134,22 @@ def vote_rule(noise: float, n_features: int) -> VoteRule:
     signal by 1 / (1 + e^2 / v), and takes a component, at the cost c = 0.12 (1 - x / 0.06), or 0
     where noise takes more.
     """
-    if noise > _MOST_NOISE_OF_TABLES:
-        return VoteRule(noise, 0.0)
     test = (4 * noise / _NOISE_OF_VOTES) ** 2 / n_features
     test = min(max(test, _LEAST_TEST_SHARE), _MOST_TEST_SHARE)
+    if _is_too_noisy(noise, test, n_features):
+        return VoteRule(noise, 0.0)
     return VoteRule(noise, best_mean_share(noise), test)
 
 
-def choose_centre_of_table(votes: FloatArray, noise: float) -> str:
+def _is_too_noisy(noise: float, test: float, n_features: int) -> bool:
+    noise_of_votes = 4 * noise / math.sqrt(test * n_features)
+    return noise > _MOST_NOISE_OF_TABLES or noise_of_votes > _MOST_NOISE_OF_VOTES
+
+
+def choose_centre_of_table(votes: FloatArray, rule: VoteRule, n_features: int) -> str:
     """Return the centre that noisy votes choose, or no centre where the noise is too large."""
-    return NO_CENTRE if noise > _MOST_NOISE_OF_TABLES else choose_centre(votes)
+    is_too_noisy = _is_too_noisy(rule.noise, rule.test, n_features)
+    return NO_CENTRE if is_too_noisy else choose_centre(votes)
 
 
 def choose_centre(votes: FloatArray) -> str:

@@ -186,7 +186,8 @@ def _choose_centre(ring: Rows, scales: Scales, n_rows: float) -> tuple[str, floa
     accurate, votes = votes[-1], votes[:-1]
     votes[0] += accurate
     ratio = rule.largest_error * (ACCURATE if accurate > votes[0] / 2 else 1)
-    return choose_centre_of_table(votes, noise), ratio / (1 + ratio)
+    choice = choose_centre_of_table(votes, rule, scales.n_features)
+    return choice, ratio / (1 + ratio)
 
 
 def _n_above_error_of_mean(measured: Measured, limit: float) -> int | None:

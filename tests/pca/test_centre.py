@@ -117,7 +117,8 @@ def test_votes_mean_and_moment_together_use_the_budget_for_every_centre(centre, 
 
 def test_a_public_rule_decides_whether_there_is_a_vote():
     assert vote_rule(0.2, 30).test == vote_rule(0.2, 30).mean == 0
-    assert 0 < vote_rule(0.15, 10).test <= 0.1
+    assert 0 < vote_rule(0.14, 10).test <= 0.1
+    assert vote_rule(0.14, 4) == (0.14, 0, 0)
     assert with_mean_share(replace(SETTINGS, mean_share=0.2), [500], 10).test_share == 0
     assert with_mean_share(replace(SETTINGS, pairs_vote=False), [500], 10).test_share == 0
 
