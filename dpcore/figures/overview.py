@@ -41,7 +41,7 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
         subplot_titles=[panel.title for panel in panels],
         shared_yaxes=True,
         horizontal_spacing=0.03,
-        vertical_spacing=0.08,
+        vertical_spacing=0.09,
     )
     named: set[str] = set()
     for number, panel in enumerate(panels):
@@ -65,15 +65,22 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
                 )
                 named.add(key)
         kind = "log" if panel.logarithmic else "linear"
-        figure.update_xaxes(type=kind, row=row + 1, col=column + 1)
-    figure.update_xaxes(showticklabels=False, showgrid=False, ticks="")
-    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.5)
+        values = [value for _, value, _ in (*panel.published, *panel.means)]
+        ends = sorted({min(values), max(values)}) if values else []
+        texts = [_short_number(end) for end in ends]
+        figure.update_xaxes(type=kind, tickvals=ends, ticktext=texts, row=row + 1, col=column + 1)
+    figure.update_xaxes(showgrid=False, ticks="", tickfont={"size": 10, "color": ink(dark)})
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", dtick=0.5, tickfont={"color": ink(dark)})
     figure.update_annotations(font={"size": 12, "color": ink(dark)})
     figure.update_layout(
-        height=108 * n_rows + 80,
-        margin={"l": 45, "r": 10, "t": 34, "b": 46},
-        legend={"orientation": "h", "y": 0, "yanchor": "top", "x": 0},
+        height=122 * n_rows + 80,
+        margin={"l": 45, "r": 10, "t": 34, "b": 60},
+        legend={"orientation": "h", "y": -0.05, "yanchor": "top", "x": 0},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
     )
     return figure
+
+
+def _short_number(value: float) -> str:
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
