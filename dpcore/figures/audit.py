@@ -105,7 +105,7 @@ def bound_growth(rows: Table, claim: float, n_trials: int, *, dark: bool = False
         ("epsilon_exact", "exact limit", {"width": 3})
     ]
     if any(row["epsilon"] != row["epsilon_exact"] for row in rows):
-        bounds.append(("epsilon", "nominal (jackknife)", {"width": 2, "dash": "dot"}))
+        bounds.append(("epsilon", "nominal limit", {"width": 2, "dash": "dot"}))
     for column, name, line in bounds:
         figure.add_scatter(
             x=[row["trials"] for row in rows],

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
+from scipy.stats import t as student_t
+
 from dpcore.experiments.engine.charge_keys import compute_charges
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import percent
@@ -20,10 +22,8 @@ from dpcore.privacy.guarantee_in_words import say_delta, say_number
 
 RowsOf = Callable[[RunSpec], Sequence[Row]]
 """Returns the rows of a specification."""
-FLOOR = "floor"
-"""Replaces a protocol in a `Scene`: what the pipeline captures without data."""
-# A mean of ten runs is farther than this from its expectation in about 5 % of cases.
-_STANDARD_ERRORS = 2.3
+RANDOM = "random"
+"""Replaces a protocol in a `Scene`: random directions. Stories use no prior knowledge."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Scene:
     """One setting of a story.
 
     label: Name of the setting in the figure.
-    protocol: Key of the protocol, or `FLOOR`.
+    protocol: Key of the protocol, or `RANDOM`.
     changes: Fields of the story's specification that have other values here.
     """
 
@@ -41,13 +41,13 @@ class Scene:
 
     def spec(self, story: RunSpec) -> RunSpec:
         """Return the specification of the runs of this scene only."""
-        protocols = ("dpdis",) if self.protocol == FLOOR else (self.protocol,)
+        protocols = ("dpdis",) if self.protocol == RANDOM else (self.protocol,)
         values: dict[str, object] = dict(self.changes) | {"protocols": protocols}
         return replace(story, **values)  # type: ignore[arg-type]
 
     def captured(self, rows: Sequence[Row]) -> tuple[float, ...]:
-        """Return the captured energy of each run, or its floor."""
-        name = "floor" if self.protocol == FLOOR else "energy_ratio"
+        """Return the captured energy of each run, or that of random directions."""
+        name = "random_ratio" if self.protocol == RANDOM else "energy_ratio"
         return tuple(row[name] for row in rows)
 
 
@@ -57,7 +57,7 @@ class Outcome:
 
     label: Name of the setting.
     values: Captured energy of each run, or one ε; empty before the visitor's guess.
-    protocol: Key of the protocol, `FLOOR`, or empty for an ε.
+    protocol: Key of the protocol, `RANDOM`, or empty for an ε.
     spec: Specification of the runs; None for an ε.
     """
 
@@ -95,10 +95,11 @@ class Finding:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval that contains the expectation in about 95 of 100 cases."""
+        """Interval that contains the expectation in about 95 of 100 cases (Student's t)."""
         if len(self.values) == 1:
             return self.mean, self.mean
-        error = _STANDARD_ERRORS * stdev(self.values) / math.sqrt(len(self.values))
+        n_runs = len(self.values)
+        error = float(student_t.ppf(0.975, n_runs - 1)) * stdev(self.values) / math.sqrt(n_runs)
         return self.mean - error, self.mean + error
 
 
@@ -128,7 +129,7 @@ class EnergyDifference:
         # Rounded before the difference is taken, so that the printed shares differ by this number.
         points = round(100 * means[1]) - round(100 * means[0])
         exact = [
-            say_number(0.0 if each.protocol == FLOOR else rows_of(each.spec)[0]["exact_epsilon"])
+            say_number(0.0 if each.protocol == RANDOM else rows_of(each.spec)[0]["exact_epsilon"])
             for each in outcomes
             if each.spec is not None
         ]
@@ -281,17 +282,18 @@ def _choice_of(story: Story, value: float) -> int:
 
 # The ranges of the choices were chosen for these data, without denoising.
 _SETTINGS: dict[str, object] = {
-    "dataset": "digits",
+    "dataset": "mnist-small",
     "delta": 1e-2,
     "denoise": "none",
     "components": 10,
     "intermediate_dim": 20,
+    "repetitions": 5,
 }
 STORIES: dict[str, Story] = {
     "people": Story(
         title="More people",
-        settings={"samples": 250, "protocols": ("dpdis", "pooled")},
-        question="Five hospitals with 50 people each release at ε = 1. Then each has 200 people, "
+        settings={"samples": 1000, "protocols": ("dpdis", "pooled")},
+        question="Five hospitals with 200 people each release at ε = 1. Then each has 800 people, "
         "at the same ε. How much more energy does DPdisPCA capture?",
         choices=(
             Choice("Less than 10 points more", 10),
@@ -299,20 +301,20 @@ STORIES: dict[str, Story] = {
             Choice("More than 30 points more"),
         ),
         finding=EnergyDifference(
-            (Scene("50 people each"), Scene("200 people each", changes={"samples": 1000})),
-            "With 50 people per hospital DPdisPCA captures {0}, with 200 it captures {1}.",
+            (Scene("200 people each"), Scene("800 people each", changes={"samples": 4000})),
+            "With 200 people per hospital DPdisPCA captures {0}, with 800 it captures {1}.",
         ),
         why="The noise must hide one person. Among four times as many people, one person changes "
         "the result a fourth as much. A fourth of the noise is then enough.",
         experiment="Raise *Samples per site* to “all”. How few people are too few?",
     ),
-    "one-against-fifty": Story(
-        title="One hospital against fifty",
+    "one-against-twenty": Story(
+        title="One hospital against twenty",
         settings={
-            "sites": 50, "epsilon": 2.0, "samples": 1000, "protocols": ("dpdis", "local"),
+            "sites": 20, "epsilon": 1.0, "protocols": ("dpdis", "local"),
         },
-        question="One hospital uses only its own 20 people at ε = 2. Fifty such hospitals share "
-        "private messages at the same ε. How much more do the fifty capture?",
+        question="One hospital uses only its own 500 people at ε = 1. Twenty such hospitals "
+        "share private messages at the same ε. How much more do the twenty capture?",
         choices=(
             Choice("Less than 5 points more", 5),
             Choice("5 to 15 points more", 15),
@@ -321,33 +323,33 @@ STORIES: dict[str, Story] = {
         finding=EnergyDifference(
             (
                 Scene("one hospital", "local"),
-                Scene("fifty hospitals"),
-                Scene("floor", FLOOR),
+                Scene("twenty hospitals"),
+                Scene("random directions", RANDOM),
             ),
-            "One hospital captures {0}, fifty together capture {1}. The floor is {2}.",
+            "One hospital captures {0}, twenty together capture {1}, random directions {2}.",
         ),
-        why="Each hospital adds its own noise. Fifty independent noises largely cancel in the sum. "
-        "The common structure of the data does not cancel.",
-        experiment="Give each hospital 10 people, then “all”. When does a single hospital "
-        "exceed the floor?",
+        why="Each hospital adds its own noise. Twenty independent noises largely cancel in the "
+        "sum. The common structure of the data does not cancel.",
+        experiment="Give each hospital 50 people, then “all”. When does a single hospital "
+        "exceed random directions?",
     ),
     "small-epsilon": Story(
         title="ε too small to see anything",
-        settings={"epsilon": 0.02, "protocols": ("dpdis", "pooled", "local")},
-        question="Five sites with 1,797 people in total use the strict guarantee ε = 0.02. How far "
-        "above the floor does DPdisPCA get?",
+        settings={"epsilon": 0.005, "protocols": ("dpdis", "pooled", "local")},
+        question="Five sites with 10,000 people in total use the strict guarantee ε = 0.005. How "
+        "much more than random directions does DPdisPCA capture?",
         choices=(
-            Choice("Less than 10 points above the floor", 10),
-            Choice("10 to 40 points above the floor", 40),
-            Choice("More than 40 points above the floor"),
+            Choice("Less than 20 points more", 20),
+            Choice("20 to 40 points more", 40),
+            Choice("More than 40 points more"),
         ),
         finding=EnergyDifference(
             (
-                Scene("floor", FLOOR),
+                Scene("random directions", RANDOM),
                 Scene("five sites"),
                 Scene("one trusted holder", "pooled"),
             ),
-            "The floor is {0}. DPdisPCA captures {1}, one trusted holder of all rows captures {2}.",
+            "Random directions capture {0}, DPdisPCA {1}, one trusted holder of all rows {2}.",
         ),
         why="The noise is larger than the common structure of the pictures. The components are "
         "then mostly noise: their cosines with the exact ones are near 0.",
@@ -372,7 +374,7 @@ STORIES: dict[str, Story] = {
         ),
         why="The noise grows only with the logarithm of 1/δ. A δ ten thousand times smaller needs "
         "about twice the noise. Among few people even that costs energy.",
-        experiment="Set δ to 0.001, for 1,797 people. Would you accept that?",
+        experiment="Set δ to 0.001, for 10,000 people. Would you accept that?",
     ),
     "skewed-sites": Story(
         title="Hospitals with different patients",
@@ -465,9 +467,9 @@ STORIES: dict[str, Story] = {
     ),
     "free-energy": Story(
         title="More energy at no cost",
-        settings={"epsilon": 1.0, "protocols": ("dpdis",)},
+        settings={"epsilon": 0.3, "protocols": ("dpdis",)},
         question="The paper uses triangle noise and SVD truncation. Isometric noise and PSD "
-        "truncation have exactly the same ε = 1. How much more do they capture?",
+        "truncation have exactly the same ε = 0.3. How much more do they capture?",
         choices=(
             Choice("Less than 2 points more", 2),
             Choice("2 to 8 points more", 8),

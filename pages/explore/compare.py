@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.experiments.central import PURE, CentralSpec, central_spec
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import percent
-from pages import links, navigation
+from pages import links
 from pages.components import downloads, ledger, notices
 from pages.explore.comparison.components import draw_components
 from pages.explore.comparison.curves import draw_along_epsilon, draw_along_samples
@@ -38,7 +38,6 @@ def show(selection: Selection) -> None:
     notices.show_notes(selection.notes)
     notices.require_dataset(dataset)
     finding = st.container()
-    navigation.link_to_parts("compare")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = st.selectbox("View", VIEWS, key="compare_tab", width=240)
         is_denoised = _toggle("compare_denoise", "Denoise", "Costs no ε. PPCA has no noisy matrix.")

@@ -219,9 +219,7 @@ def _draw_result(attack: CaseAttack) -> None:
     sentence = _finding(attack)
     with _draw_needle(last.epsilon_exact, case.epsilon):
         st.title(sentence)
-        st.markdown(
-            f"With {100 * attack.confidence:g} % confidence ε is above {last.epsilon_exact:.3g}."
-        )
+        st.markdown(f"We are {100 * attack.confidence:g}\u00a0% sure.")
     view, growing = st.columns([2, 3], gap="large")
     with view:
         st.markdown(f"**The attacker sees** {case.sees}")

@@ -14,11 +14,10 @@ from dpcore.data import dataset_status
 from dpcore.experiments.pca import RunSpec
 from dpcore.figures.outcomes import Bar, outcome_bars
 from dpcore.figures.style import ink
-from dpcore.teaching.stories import FLOOR, STORIES, Outcome, Story, Verdict, judge
+from dpcore.teaching.stories import RANDOM, STORIES, Outcome, Story, Verdict, judge
 from pages import cached, navigation, sidebar
-from pages.components import ledger
+from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
-from pages.components.notices import escape_markdown
 from pages.components.picture_strip import draw_strip
 from pages.sidebar import Selection
 
@@ -31,7 +30,7 @@ LESSON = (
     ("explore", 5, "Lower ε until you cannot read the digits."),
     ("small-epsilon", 4, "Guess first, then look."),
     ("people", 4, "Why do more patients help?"),
-    ("one-against-fifty", 4, "Why should hospitals work together?"),
+    ("one-against-twenty", 4, "Why should hospitals work together?"),
     ("how_it_works", 8, "Follow one message from the rows to the sum."),
     ("broken-promise", 4, "Does a published formula always hold?"),
     ("audit", 5, "Attack a mechanism and watch the needle."),
@@ -49,7 +48,7 @@ def show(selection: Selection) -> None:
         _show_story(name, selection.spec.seed)
         return
     if name:
-        st.warning(f"There is no story “{escape_markdown(name)}”. These are the stories.")
+        st.warning(f"There is no story “{notices.escape_markdown(name)}”. These are the stories.")
     _show_cards()
     _show_lesson()
     navigation.link_to_next("stories")
@@ -97,7 +96,7 @@ def _show_lesson() -> None:
 
 def _show_story(name: str, seed: int) -> None:
     story = STORIES[name]
-    st.title(story.title)
+    title = st.container()
     st.markdown(story.question)
     guess = _guesses().get(name)
     spec = story.spec(seed)
@@ -111,6 +110,8 @@ def _show_story(name: str, seed: int) -> None:
                 verdict = judge(story, story.finding.after(spec, _rows))
             outcomes = verdict.finding.outcomes
         _show_outcomes(outcomes, story.finding.axis)
+    with title:
+        st.title(story.title if verdict is None else _unbroken(verdict.finding.sentence))
     with words:
         if verdict is None or guess is None:
             st.markdown("**Your guess?**")
@@ -125,6 +126,9 @@ def _show_story(name: str, seed: int) -> None:
     if verdict is not None:
         _show_pictures(verdict.finding.outcomes)
         st.markdown(f"**Why?** {story.why}")
+        if story.finding.axis != "ε":
+            what = "Captured energy and rebuilt pictures"
+            notices.mark_not_private(what, "are computed on raw data.")
     _show_next_links(name, story, spec, is_over=verdict is not None)
 
 
@@ -146,8 +150,8 @@ def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
             each.label,
             each.values,
             each.text if each.values else "",
-            "" if each.protocol == FLOOR else each.protocol,
-            is_reference=each.protocol == FLOOR or (not each.protocol and each is outcomes[0]),
+            "" if each.protocol == RANDOM else each.protocol,
+            is_reference=each.protocol == RANDOM or (not each.protocol and each is outcomes[0]),
         )
         for each in outcomes
     ]
@@ -158,6 +162,10 @@ def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
     )
 
 
+def _unbroken(text: str) -> str:
+    return text.replace(" %", "\u00a0%").rstrip(".")
+
+
 def _heading(verdict: Verdict, guess: int) -> str:
     number = verdict.finding.number
     if verdict.is_close and guess in verdict.possible:
@@ -166,18 +174,18 @@ def _heading(verdict: Verdict, guess: int) -> str:
 
 
 def _explanation(story: Story, verdict: Verdict, guess: int) -> str:
-    answer = f"**{story.choices[verdict.true].text}.** {verdict.finding.sentence}"
+    answer = f"**{story.choices[verdict.true].text}.**"
     n_runs = len(verdict.finding.values)
     if verdict.is_close:
         texts = " or ".join(f"“{story.choices[number].text}”" for number in verdict.possible)
-        answer = f"{n_runs} runs cannot decide between {texts}. {verdict.finding.sentence}"
+        answer = f"{n_runs} runs cannot decide between {texts}."
     agreeing = f" {verdict.n_agreeing} of {n_runs} runs agree." if n_runs > 1 else ""
     return f"{answer}{agreeing}\n\nYou guessed: {story.choices[guess].text}."
 
 
 def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
     """Draw ten digits as they are, and rebuilt from one run at each setting."""
-    runs = [(each.label, each.spec) for each in outcomes if each.spec and each.protocol != FLOOR]
+    runs = [(each.label, each.spec) for each in outcomes if each.spec and each.protocol != RANDOM]
     shape = dataset_status(runs[0][1].dataset).image_shape if runs else None
     if shape is None:
         return
@@ -187,7 +195,7 @@ def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
         if run.pictures is not None:
             strips.append((f"Rebuilt: {label}", run.pictures.rows))
     for label, levels in strips:
-        with st.container(horizontal=True, vertical_alignment="center", height=72, border=False):
+        with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(label, width=180)
             draw_strip(levels, shape, alt=f"{label}.", height=56)
 
@@ -268,7 +276,7 @@ def _bars(heights: tuple[int, ...], colour: str, start: float) -> str:
 # Sketches of the stories, in a box of 120 × 64.
 _SKETCHES = {
     "people": _dots(4, _BLUE, 16, 2) + _dots(36, _ORANGE, 62, 6),
-    "one-against-fifty": _dots(1, _BLUE, 20, 1) + _dots(42, _ORANGE, 56, 7),
+    "one-against-twenty": _dots(1, _BLUE, 20, 1) + _dots(20, _ORANGE, 66, 5),
     "small-epsilon": _line("8,52 24,30 34,44 46,20 58,50 70,26 82,42 96,22 112,48", _INK),
     "delta": _line("8,20 40,22 70,27 90,37 104,50 112,58", _BLUE) + _line("8,58 112,58", _INK),
     "skewed-sites": _bars((46, 8, 5), _ORANGE, 8)

@@ -67,7 +67,7 @@ def test_the_claim_stays_in_the_picture():
     rows = [{"trials": 100, "epsilon_exact": 7.0, "epsilon": 12.0}]
     figure = bound_growth(rows, 1.0, 1000)
     assert figure.layout.yaxis.range[1] >= 12
-    assert [line.name for line in figure.data] == ["exact limit", "nominal (jackknife)"]
+    assert [line.name for line in figure.data] == ["exact limit", "nominal limit"]
     exact = bound_growth([rows[0] | {"epsilon": 7.0}], 1.0, 1000)
     assert [line.name for line in exact.data] == ["exact limit"]
     assert bound_growth([], 1.0, 1000).layout.yaxis.range[1] > 1

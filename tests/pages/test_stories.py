@@ -35,7 +35,8 @@ def finding_of(name: str, seed: int = 0) -> Finding:
 
 
 @each_story
-def test_a_guess_shows_the_finding_of_the_runs(open_page, name):
+def test_a_guess_shows_the_finding_of_the_runs(open_page, name, monkeypatch):
+    monkeypatch.setattr(cached, "rows", rows_of)
     at = open_page("stories", story=name)
     verdict = judge(STORIES[name], finding_of(name))
     text = texts(at)
@@ -43,22 +44,17 @@ def test_a_guess_shows_the_finding_of_the_runs(open_page, name):
     assert verdict.finding.number not in text and verdict.finding.sentence not in text
     at.button(key=f"guess_{verdict.true}").click().run()
     assert not at.exception
-    text = texts(at) + "\n".join(each.value for each in at.subheader)
-    assert f"{verdict.finding.number}: you were right" in text
-    assert verdict.finding.sentence in text
+    assert at.subheader[0].value == f"{verdict.finding.number}: you were right"
+    assert at.title[0].value.replace("\u00a0", " ") == verdict.finding.sentence.rstrip(".")
+    is_measured = STORIES[name].finding.axis != "ε"
+    assert ("not private" in texts(at)) is is_measured
     assert at.query_params["story"] == name
 
 
 def test_a_wrong_guess_is_reported_as_such(open_page):
     at = open_page("stories", story="people")
     at.button(key="guess_0").click().run()
-    assert at.subheader[0].value == "+42 points: surprised?"
-
-
-@pytest.mark.parametrize("address", ["", "play", "audit"])
-def test_an_earlier_link_leads_to_the_story(open_page, address):
-    at = open_page(address, story="delta")
-    assert STORIES["delta"].question in texts(at)
+    assert at.subheader[0].value == "+57 points: surprised?"
 
 
 def test_an_unknown_story_shows_all_stories_with_a_sentence(open_page):
@@ -73,7 +69,7 @@ def test_a_guess_is_remembered_when_the_visitor_returns(open_page):
     visit(at, "audit")
     at.query_params["story"] = "people"
     visit(at, "stories")
-    assert at.subheader[0].value.startswith("+42 points")
+    assert at.subheader[0].value.startswith("+57 points")
 
 
 @each_story
@@ -87,11 +83,10 @@ def test_the_controls_of_a_story_select_its_specification(name, monkeypatch, tmp
 
 
 @each_story
-def test_the_verdict_holds_for_other_seeds(name):
+def test_the_verdict_holds_for_another_seed(name):
     usual = judge(STORIES[name], finding_of(name))
     assert not usual.is_close
-    for seed in (1, 2):
-        assert usual.true in judge(STORIES[name], finding_of(name, seed)).possible
+    assert usual.true in judge(STORIES[name], finding_of(name, seed=1)).possible
 
 
 @each_story
@@ -124,11 +119,11 @@ def test_runs_on_both_sides_of_an_end_admit_both_choices():
 
 
 def test_the_interval_misses_as_often_as_stated():
-    """About 4.7 % of 4,000 means of ten runs; five standard deviations are 67."""
-    draws = np.random.default_rng(7).normal(size=(4_000, 10))
+    """About 5 % of 4,000 means of five runs; five standard deviations are 69."""
+    draws = np.random.default_rng(7).normal(size=(4_000, 5))
     intervals = (Finding(tuple(each), "", "").interval for each in draws)
     missed = sum(not low <= 0 <= high for low, high in intervals)
-    assert abs(missed - 0.047 * 4_000) < 67
+    assert abs(missed - 0.05 * 4_000) < 69
 
 
 @pytest.mark.parametrize("name", ["broken-promise", "ten-looks"])
@@ -143,7 +138,7 @@ def test_an_epsilon_is_rounded_alike_in_figure_and_heading(open_page, name):
 
 
 def test_more_energy_is_compared_at_one_exact_epsilon():
-    assert finding_of("free-energy").sentence.count("at an exact ε of 1") == 2
+    assert finding_of("free-energy").sentence.count("at an exact ε of 0.3") == 2
 
 
 def test_ten_looks_cost_what_ten_gaussian_releases_compose_to():
@@ -158,7 +153,7 @@ def test_a_story_is_charged_when_it_is_shown(open_page, monkeypatch):
     at = open_page("stories", story="ten-looks")
     assert not computed
     at.button(key="guess_1").click().run()
-    account = at.session_state["_accountants"]["digits"]
+    account = at.session_state["_accountants"]["mnist-small"]
     assert account.total(0.01) == pytest.approx(finding_of("ten-looks").mean, rel=1e-6)
 
 

@@ -204,7 +204,7 @@ class Drawing {
     [...this.find(".dots").children].forEach((dot, n) => dot.classList.toggle("right", n < right));
     this.find(".dots").setAttribute("aria-label", `${right} of ${this.round} right; the bound is ${this.data.boundText} of 100`);
     this.find(".score").textContent = `${this.round ? `${right} of ${this.round} right. ` : ""}`
-      + `The ring marks the bound at ε = ${this.data.epsilon}: ${this.data.boundText} of 100.`;
+      + `Ring: the best anyone can do at ε = ${this.data.epsilon}, ${this.data.boundText} of 100.`;
     this.paintRelease();
   }
 

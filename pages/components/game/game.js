@@ -93,7 +93,7 @@ class Game {
     const result = `${ordered} of ${this.round} right`;
     this.find(".dots").setAttribute("aria-label", `${result}; the bound is ${this.boundText} of 100`);
     this.find(".score").textContent = `${this.round ? `${result}. ` : ""}`
-      + `The ring marks the best attacker: ${this.boundText} of 100.`;
+      + `Ring: the best anyone can do, ${this.boundText} of 100.`;
   }
 
   fall() {
