@@ -52,6 +52,7 @@ _BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 def add_release_commands(commands: Commands) -> None:
     """Add the five commands to the parser."""
     _add_release(commands)
+    _add_scores(commands)
     _add_check(commands)
     verify = commands.add_parser("verify", help="check a release folder, offline")
     verify.add_argument("folder", type=path, nargs="?")
@@ -104,6 +105,45 @@ def _add_release(commands: Commands) -> None:
     )
     add("--json", action="store_true", help="print the certificate")
     parser.set_defaults(command=_release)
+
+
+def _add_scores(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "scores",
+        help="release a score plot of your own table on a release's first two components",
+        description="Count where rows lie on two released components, with noise on whole numbers. "
+        "It is a query of its own, charged to the project before the noise is drawn.",
+    )
+    add = parser.add_argument
+    add("--data", type=path_or_url, required=True, metavar="FILE", help="as for release")
+    add_layout_options(parser)
+    add("--project", required=True, type=path, help="folder with the ledger and the releases")
+    add("--release", required=True, help="name of the release of the components")
+    add("--name", required=True, help="name of this query, new in the project")
+    add("--epsilon", type=float, required=True)
+    add("--delta", type=float, required=True)
+    add("--groups", metavar="COLUMN", help="column with levels, counted separately")
+    parser.set_defaults(command=_scores)
+
+
+def _scores(arguments: argparse.Namespace) -> int:
+    from dpcore.release.score_release import release_scores
+
+    found = release_scores(
+        table_file(arguments),
+        arguments.project,
+        of=arguments.release,
+        name=arguments.name,
+        epsilon=arguments.epsilon,
+        delta=arguments.delta,
+        groups=arguments.groups,
+    )
+    certificate, n_bins = found.certificate, found.counts.shape[-1]
+    print(
+        f"{arguments.project / 'releases' / arguments.name}: ε = {certificate['epsilon']:.3g} at "
+        f"δ = {certificate['delta']:g}, {n_bins} × {n_bins} counts of {len(found.groups)} groups"
+    )
+    return 0
 
 
 def _add_label(commands: Commands) -> None:

@@ -24,7 +24,13 @@ from dpcore.statistics.histogram import private_histogram
 from dpcore.statistics.mean import private_mean
 from dpcore.statistics.noisy_release import MECHANISMS, PrivateStatistic, error_law
 from dpcore.statistics.people import people_needed
-from dpcore.statistics.scores import PrivateScores, bins_of, private_scores, score_limits
+from dpcore.statistics.scores import (
+    PrivateScores,
+    bins_of,
+    private_scores,
+    score_limits,
+    shrink_counts,
+)
 from dpcore.statistics.sensitivity import STATISTICS, replace_one_sensitivity
 from dpcore.statistics.variance import private_variance
 
@@ -44,4 +50,5 @@ __all__ = [
     "private_variance",
     "replace_one_sensitivity",
     "score_limits",
+    "shrink_counts",
 ]

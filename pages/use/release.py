@@ -30,6 +30,7 @@ from dpcore.release.dictionary import Dictionary
 from dpcore.release.planning import plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
+from dpcore.release.release_files import CERTIFICATE
 from dpcore.release.released_pca import ReleasedPCA, load_release
 from dpcore.release.scales import Scales, calibrated
 from dpcore.release.settings import PublicationSettings
@@ -37,6 +38,7 @@ from dpcore.release.verification import verify
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
+from pages.components.release_scores import draw_released_people
 from pages.navigation import link_to_parts
 from pages.number_format import plain
 from pages.sidebar import Selection
@@ -95,6 +97,8 @@ def show(_: Selection) -> None:
             _draw_plan(dictionary)
         else:
             _draw_components(released)
+            if (project := _project_of(own)) is not None:
+                draw_released_people(released, own.upload.columns, project)
     with request_place, notices.errors_as_messages():
         request = _draw_request(own, dictionary)
         if released is not None:
@@ -389,13 +393,18 @@ def _selected_release(own: OwnTable) -> ReleasedPCA | None:
 
     Raises `ParameterError` if the project or the release cannot be read.
     """
-    usual = _usual_project(own)
-    project = _find_project(own, st.session_state.get(f"release_project_{usual}", usual))
+    project = _project_of(own)
     names = _finished_names(project)
     if project is None or not names:
         return None
     name = st.session_state.get(f"release_choice_{len(names)}", names[-1])
     return load_release(project.path_of(name if name in names else names[-1]))
+
+
+def _project_of(own: OwnTable) -> Project | None:
+    """Return the project that is selected, if it has a ledger."""
+    usual = _usual_project(own)
+    return _find_project(own, st.session_state.get(f"release_project_{usual}", usual))
 
 
 def _draw_choice(project: Project | None) -> None:
@@ -406,7 +415,13 @@ def _draw_choice(project: Project | None) -> None:
 
 
 def _finished_names(project: Project | None) -> list[str]:
-    return [] if project is None else [e.name for e in project.releases() if e.is_finished]
+    """Return the finished releases of components; other queries have no certificate."""
+    finished = [] if project is None else [e.name for e in project.releases() if e.is_finished]
+    return [
+        name
+        for name in finished
+        if project is not None and (project.path_of(name) / CERTIFICATE).is_file()
+    ]
 
 
 def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:

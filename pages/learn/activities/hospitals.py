@@ -110,7 +110,7 @@ def _hospitals_on_wall(room: Room, activity: Hospitals) -> None:
     if activity.components is None:
         return
     with pictures:
-        _show_numerals(activity, _results(activity))
+        _show_numerals(activity, _results(activity), in_one_row=True)
     notices.mark_not_private("Captured energy and the rebuilt digits", "are read off the rows.")
     ledger.record_uncovered(PICTURES, "Rounds in a classroom", "each hospital pays its own ε")
 
@@ -209,21 +209,26 @@ def _show_message(room: Room, activity: Hospitals, seat: int) -> None:
     )
 
 
-def _show_numerals(activity: Hospitals, rows: Mapping[str, Rebuilt]) -> None:
-    """Draw the same ten digits rebuilt from each of several sets of components."""
-    figures = []
+def _show_numerals(
+    activity: Hospitals, rows: Mapping[str, Rebuilt], *, in_one_row: bool = False
+) -> None:
+    """Draw the same ten digits rebuilt from each of several sets of components.
+
+    in_one_row: One strip of ten for each set, else two of five.
+    """
+    figures, width = [], "100%" if in_one_row else "16rem"
     for title, (components, centre) in rows.items():
         ink = activity.hospitals.rebuild(components, centre)
-        halves = (ink[:5], ink[5:])
+        strips = (ink,) if in_one_row else (ink[:5], ink[5:])
         images = "".join(
             '<img src="data:image/png;base64,'
             f'{b64encode(ink_strip(half, SHAPE, dark=charts.is_dark())).decode()}" '
-            f'alt="{escape(title)}: digits {first} to {first + 4}" '
+            f'alt="{escape(title)}: digits from {first}" '
             'style="width:100%;display:block;image-rendering:pixelated">'
-            for first, half in zip((0, 5), halves, strict=True)
+            for first, half in zip((0, 5), strips, strict=False)
         )
         figures.append(
-            '<figure style="margin:0;flex:1 1 16rem;min-width:0">'
+            f'<figure style="margin:0;flex:1 1 {width};min-width:0">'
             f"<figcaption><b>{escape(title)}</b></figcaption>{images}</figure>"
         )
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:.5rem 2rem">{"".join(figures)}</div>')

@@ -113,3 +113,16 @@ def test_a_refused_release_is_explained_and_not_charged(open_page, without_plan)
     at.text_input(key="release_project_people").set_value("a/b").run()
     assert not at.exception and "project must be up to 64 letters" in texts(at)
     assert [each.name for each in Project(folder_of(at)).releases()] == ["fine"]
+
+
+def test_a_score_plot_is_a_query_of_its_own_in_the_ledger(open_page, without_plan):
+    at = release_now(open_page(PAGE))
+    (before,) = re.findall(r"Used: \*\*([\d.]+)", texts(at))
+    at.select_slider(key="release_scores_epsilon").set_value(0.5).run()
+    at.button(key="release_scores_now").click().run()
+    assert not at.exception and not at.error
+    (after,) = re.findall(r"Used: \*\*([\d.]+)", texts(at))
+    assert float(after) > float(before)
+    assert re.search(r"people-2.*noisy counts, ε = 0\.\d+", texts(at))
+    # The release of the components is still the one that is shown.
+    assert at.button(key="release_now") and "release-1" in at.title[0].value.lower() + texts(at)

@@ -1,0 +1,99 @@
+"""Released score plots: a charge of their own, whole-number noise, and their sensitivity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpcore.command_line import main
+from dpcore.errors import ParameterError
+from dpcore.privacy import BeyondCap, gaussian_epsilon
+from dpcore.release import score_release
+from dpcore.release.examples import example, write_example
+from dpcore.release.project import Project
+from dpcore.release.publication import release
+from dpcore.release.released_pca import load_release
+from dpcore.release.score_release import read_scores, release_scores
+
+BUDGET = dict(epsilon=1.0, delta=1e-6)
+
+
+@pytest.fixture
+def project(tmp_path):
+    data, dictionary = example("breast-cancer")
+    folder = tmp_path / "project"
+    release(
+        data, dictionary, epsilon=3, delta=1e-6, n_components=3, project=folder, name="first",
+        cap=(4.0, 1e-5),
+    )  # fmt: skip
+    return Project(folder)
+
+
+def test_the_plot_is_charged_as_its_own_query_before_the_noise_is_drawn(project, monkeypatch):
+    data, _ = example("breast-cancer")
+    before = project.total().mu
+    found = release_scores(data, project, of="first", name="people", **BUDGET)
+    charged = {each.name: each for each in project.releases()}
+    assert set(charged) == {"first", "people"} and charged["people"].is_finished
+    assert charged["people"].epsilon == found.certificate["epsilon"] <= 1.0
+    assert project.total().mu == pytest.approx(math.hypot(before, charged["people"].mu))
+    # Without the sampler's share, the noise is that of the sensitivity sqrt(2).
+    sigma = found.certificate["mechanism"]["sigma"]
+    assert gaussian_epsilon(1e-6, sigma, math.sqrt(2)) <= 1.0
+    assert gaussian_epsilon(1e-6, sigma - 1, math.sqrt(2)) > 1.0
+    assert found.density.min() >= 0 and found.density.sum() == pytest.approx(569, abs=60)
+    again = read_scores(project.path_of("people"))
+    np.testing.assert_array_equal(again.counts, found.counts)
+
+    def fail(*_):
+        raise OSError("no noise")
+
+    monkeypatch.setattr(score_release, "noisy_sum", fail)
+    with pytest.raises(OSError, match="no noise"):
+        release_scores(data, project, of="first", name="lost", **BUDGET)
+    assert "lost" in {each.name for each in project.releases()}
+
+
+def test_a_plot_beyond_the_cap_is_refused_and_not_charged(project):
+    data, _ = example("breast-cancer")
+    with pytest.raises(BeyondCap):
+        release_scores(data, project, of="first", name="people", epsilon=20, delta=1e-6)
+    assert [each.name for each in project.releases()] == ["first"]
+
+
+def test_all_rows_of_one_person_move_at_most_two_counts_by_their_number(tmp_path):
+    """Rows of one person fall into one cell before and another cell after: sqrt(2) m."""
+    data, dictionary = example("class-survey")
+    folder = tmp_path / "project"
+    release(data, dictionary, epsilon=5, delta=1e-6, n_components=2, project=folder, name="first",
+            cap=(20.0, 1e-5))  # fmt: skip
+    earlier = load_release(Project(folder).path_of("first"))
+    edges = np.array([np.linspace(-1, 1, 9)] * 2)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (7, len(earlier.mean_))) * score_release.GRID
+    other = rows.copy()
+    other[0] = -rows[0]
+    exact, moved = (score_release._count(each, earlier, edges, None) for each in (rows, other))
+    assert np.abs(exact - moved).sum() <= 2 and exact.sum() == moved.sum() == 7
+    assert score_release._sigma(1.0, 1e-6, 3) == pytest.approx(
+        3 * score_release._sigma(1.0, 1e-6, 1), abs=3
+    )
+
+
+def test_groups_are_levels_of_the_dictionary_and_the_command_charges_them(tmp_path, capsys):
+    dictionary = write_example("class-survey", tmp_path)
+    (column, *_) = [each for each in dictionary.columns if each.levels]
+    data, project = str(tmp_path / "table.csv"), str(tmp_path / "project")
+    table = ["--data", data, "--dictionary", str(tmp_path / "dictionary.toml")]
+    common = ["--project", project, "--delta", "1e-6"]
+    assert main(["release", *table, *common, "--epsilon", "2", "--components", "2",
+                 "--name", "first", "--cap", "5", "1e-5"]) == 0  # fmt: skip
+    assert main(["scores", "--data", data, *common, "--epsilon", "1", "--release", "first",
+                 "--name", "people", "--groups", column.name]) == 0  # fmt: skip
+    assert f"counts of {len(column.levels)} groups" in capsys.readouterr().out
+    found = read_scores(Project(project).path_of("people"))
+    assert found.groups == column.levels and len(found.counts) == len(column.levels)
+    with pytest.raises(ParameterError, match="groups"):
+        release_scores(data, project, of="first", name="other", groups="unknown", **BUDGET)
