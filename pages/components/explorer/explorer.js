@@ -8,6 +8,7 @@ const MAX_SHARE = 1.06; // of the vertical axis: 100 % and a margin
 const THUMB = 44; // width of the slider's thumb in control.css
 // Lines are named in the plot up to this number and from this width; others have a legend.
 const MAX_NAMED = 4, MIN_NAMED_WIDTH = 620;
+const MIN_POINTS = 3; // of a line with a name
 const DIM = 0.55; // opacity of the name of a hidden line
 const READABLE = 0.1; // captured energy above the floor from which pictures can be read
 
@@ -277,9 +278,11 @@ class Explorer {
 
   // Labels of up to four lines, each next to its line where it covers the least of other lines.
   names(frames) {
-    const { lines } = this.data;
-    const whole = frames.filter((frame) => lines.every(({ id }) => frame.energies[id]?.length));
-    if (whole.length < 3) return [];
+    const isKnown = (frame, { id }) => frame.energies[id]?.length;
+    const lines = this.data.lines
+      .filter((line) => frames.filter((frame) => isKnown(frame, line)).length >= MIN_POINTS);
+    const whole = frames.filter((frame) => lines.every((line) => isKnown(frame, line)));
+    if (!whole.length) return [];
     const { x, y } = this.place;
     const paths = lines.map(({ id }) => whole.map((f) => [x(f.at), y(mean(f.energies[id]))]));
     const levels = [y(1), y(whole[0].floor)];
