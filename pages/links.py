@@ -69,6 +69,8 @@ def accept_option(
     if name not in link:
         return
     written = link.pop(name)
+    if written == [""] and several:
+        written = []
     found = [option for text in written if (option := _option(text, options, label)) is not None]
     is_empty_list = several and not written
     if len(found) < len(written) or not (found or is_empty_list):

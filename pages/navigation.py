@@ -107,7 +107,7 @@ def link(name: str) -> st.Page:
     return _page(_BY_NAME[name])
 
 
-def go_to(name: str, **query_params: str) -> NoReturn:
+def go_to(name: str, **query_params: str | list[str]) -> NoReturn:
     """Open another page with the present values of the shared controls.
 
     query_params: Values of controls of that page, as its address contains them.

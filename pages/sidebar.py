@@ -127,6 +127,30 @@ def reset_controls(**values: Any) -> None:
     set_controls(**(defaults(dataset) | values))
 
 
+def query_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Return the values of controls as the address contains them, without defaults.
+
+    Each parameter that Streamlit removed from the address would be a step for Back.
+    """
+    dataset = _status(values["dataset"])
+    present = st.session_state.get("version", DEFAULT_VERSION)
+    every = defaults(dataset) | values
+    version = version_of(every)
+    version = version if version in VERSIONS else present
+    usual: dict[str, Any] = defaults(dataset, version) | {"version": DEFAULT_VERSION}
+    query: dict[str, str | list[str]] = {}
+    for name, value in {**values, "version": version}.items():
+        if value == usual[name]:
+            continue
+        if name in ("dataset", "algorithm", "version"):
+            query[name] = value
+        else:
+            label = _widget(name, dataset, every).arguments.get("format_func", str)
+            # A parameter without text is an empty list.
+            query[name] = list(map(label, value)) or "" if isinstance(value, list) else label(value)
+    return query
+
+
 def set_version(version: str) -> None:
     """Set the controls to a version, from a callback. A delta that was moved is kept."""
     dataset = _status(st.session_state.get("dataset", DEFAULTS["dataset"]))
@@ -152,13 +176,16 @@ def new_noise() -> None:
     st.session_state["seed"] = int(np.random.SeedSequence(previous).generate_state(1)[0] >> 1)
 
 
-def defaults(dataset: DatasetStatus) -> dict[str, Any]:
-    """Return the default of every control, for the data set and the version."""
+def defaults(dataset: DatasetStatus, version: str = "") -> dict[str, Any]:
+    """Return the default of every control, for the data set and the version.
+
+    version: The version of this session by default.
+    """
     components = dataset.default_components or 1
-    version = st.session_state.get("version", DEFAULT_VERSION)
+    chosen: str = version or st.session_state.get("version", DEFAULT_VERSION)
     return (
         DEFAULTS
-        | version_fields(version, dataset.n_samples)
+        | version_fields(chosen, dataset.n_samples)
         | {
             "components": components,
             "intermediate": min(2 * components, dataset.n_features),

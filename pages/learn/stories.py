@@ -208,11 +208,9 @@ def _show_next_links(name: str, story: Story, spec: RunSpec, *, is_over: bool) -
     with st.container(horizontal=True, vertical_alignment="center"):
         if is_over and story.next_page:
             st.page_link(navigation.link(story.next_page))
-        elif is_over and st.button(
-            "Open these settings in Explore",
-            on_click=partial(sidebar.reset_controls, **_control_values(spec)),
-        ):
-            navigation.go_to("explore")
+        elif is_over and st.button("Open these settings in Explore"):
+            sidebar.reset_controls(**_control_values(spec))
+            navigation.go_to("explore", **sidebar.query_of(_control_values(spec)))
         if is_over:
             _link_to_story(following, f"Next story: {STORIES[following].title} →")
         st.button("All stories", on_click=_leave_story)

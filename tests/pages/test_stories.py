@@ -83,6 +83,22 @@ def test_the_controls_of_a_story_select_its_specification(name, monkeypatch, tmp
 
 
 @each_story
+def test_the_address_of_a_story_s_settings_opens_them_in_a_new_session(open_page, name):
+    """Open these settings in Explore left the address empty, so that a reload showed other data."""
+    at = open_page("stories", story=name, seed="3")
+    at.button(key="guess_0").click().run()
+    buttons = [each for each in at.button if each.label == "Open these settings in Explore"]
+    if not buttons:  # the story continues on another page
+        return
+    buttons[0].click().run()
+    assert not at.exception
+    spec = at.session_state["_selection"].spec
+    assert spec == STORIES[name].spec(seed=3)
+    again = open_page("", **{key: at.query_params[key] for key in at.query_params})
+    assert not again.exception and again.session_state["_selection"].spec == spec
+
+
+@each_story
 def test_the_verdict_holds_for_another_seed(name):
     usual = judge(STORIES[name], finding_of(name))
     assert not usual.is_close
