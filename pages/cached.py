@@ -21,9 +21,9 @@ from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import limits_of, read_limits
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
-from dpcore.experiments.engine.spec import one_blas_thread
 from dpcore.experiments.pca import (
     PcaRow,
     RunSpec,

@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 
 from dpcore.cluster import SCHEDULER_VARIABLE
+from dpcore.experiments.engine.grid import Grid, cost_of_sweeps
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.store import Store, cache_folder
-from dpcore.experiments.engine.sweep import Grid, SweepEvent, cost_of_sweeps, in_order, run_sweep
+from dpcore.experiments.engine.sweep import SweepEvent, in_order, run_sweep
 from dpcore.experiments.pca import RunSpec
 from pages import background, cached
 

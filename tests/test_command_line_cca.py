@@ -9,7 +9,8 @@ import pytest
 from dpcore.command_line import main
 from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.cca.views import SyntheticViews
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.sweep import collect
 
 SMALL = ["--repetitions", "2", "--noise", "isometric"]
 

@@ -11,7 +11,8 @@ from dpcore.command_line import evidence_command, main
 from dpcore.command_line.sweep_command import parse_vary
 from dpcore.data import downloads
 from dpcore.errors import DataUnavailable, ParameterError
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
 
 SWEEP = ["sweep", "--vary", "epsilon=0.5,2", "--repetitions", "2", "--protocol", "dpdis,local"]

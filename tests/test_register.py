@@ -18,9 +18,10 @@ from dpcore.command_line import main
 from dpcore.data import list_datasets
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.grid import Sweep, cost_of_spec
 from dpcore.experiments.engine.spec import charges_of
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect, cost_of_spec
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec, check_feasible, draw_subspaces, run
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.figures.energy import energy_curves, protocol_dots

@@ -36,7 +36,8 @@ from dpcore.experiments.engine.store import Store
 from dpcore.experiments.pca import check_feasible, run
 from dpcore.experiments.publish.folder import PublishedGrid, publish
 from dpcore.privacy import BeyondCap
-from dpcore.teaching.quiz import BY_NAME, QuizAnalysis, analyse_quiz, read_quiz
+from dpcore.teaching.quiz import BY_NAME, read_quiz
+from dpcore.teaching.quiz_analysis import QuizAnalysis, analyse_quiz
 
 DESCRIPTION = """\
 Differentially private distributed PCA from the command line.

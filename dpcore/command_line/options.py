@@ -23,9 +23,11 @@ from dpcore.data import dataset_status
 from dpcore.data.dataset import ColumnRange
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.fields import PUBLISHED_DELTA, VERSIONS, ReleaseSpec, version_fields
-from dpcore.experiments.engine.spec import Finished, Row, group_by_key
+from dpcore.experiments.engine.grid import Grid
+from dpcore.experiments.engine.spec import Row, group_by_key
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Grid, RunOptions, SweepResult, in_order, run_sweep
+from dpcore.experiments.engine.sweep import RunOptions, SweepResult, in_order, run_sweep
+from dpcore.experiments.engine.units import Finished
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import USUAL_DELTA, kind_of, params
 from dpcore.pca.protocols.register import PROTOCOLS, protocol

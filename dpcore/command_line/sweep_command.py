@@ -50,10 +50,10 @@ from dpcore.experiments.decide.ranking import (
 from dpcore.experiments.decide.run_statistics import chance_of_mean_above, count_hits, least_share
 from dpcore.experiments.decide.targets import Found, Recommendation, recommend
 from dpcore.experiments.engine.fields import VERSIONS
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row, group_by_key
 from dpcore.experiments.engine.store import FOLDER_VARIABLE, SIZE_VARIABLE, Store, StoreSummary
 from dpcore.experiments.engine.summaries import bytes_in_words
-from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca import VARIABLE_FIELDS, RunSpec
 from dpcore.params import axes, kind_of
 

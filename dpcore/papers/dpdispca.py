@@ -26,10 +26,11 @@ from typing import Any
 from dpcore.data import dataset_status
 from dpcore.data.loading import rows_here
 from dpcore.errors import DataUnavailable, require_one_of
-from dpcore.experiments.engine.spec import Finished, Row, Unit, group_by_key, units_of
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.spec import Row, group_by_key
 from dpcore.experiments.engine.store import Store
 from dpcore.experiments.engine.summaries import Curves, crossing, percent
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.units import Finished, Unit, units_of
 from dpcore.experiments.pca import RunSpec
 
 # A curve has levelled off if the remaining change is below this share of the whole change.

@@ -13,8 +13,8 @@ from typing import Any
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
-from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca import RunSpec
 from dpcore.papers.dpdispca import ClaimVerdict
 from dpcore.papers.nips2012_claims import check_accuracies, check_privacy_curve, check_sample_curve

@@ -17,9 +17,10 @@ from dpcore.data.kddcup99 import KDDCUP_COLUMNS
 from dpcore.data.table_encoding import CodedNumber
 from dpcore.errors import ParameterError
 from dpcore.experiments.central import central_problem, run_batch
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
-from dpcore.experiments.engine.spec import Row, one_blas_thread
+from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.pca.problem import Problem, sites_of
 from dpcore.papers.nips2012_draws import NORM_BOUNDS, PROTOCOLS, DrawRow, DrawsSpec
 from dpcore.streams import Purpose, stream

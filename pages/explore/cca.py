@@ -39,8 +39,8 @@ from dpcore.experiments.cca.views import (
     ViewSource,
 )
 from dpcore.experiments.engine.fields import GIVEN, same_fields
+from dpcore.experiments.engine.grid import Points, cost_of_sweeps
 from dpcore.experiments.engine.summaries import mean_in_words
-from dpcore.experiments.engine.sweep import Points, cost_of_sweeps
 from dpcore.figures.cca import correlation_curves, correlation_dots, direction_bars
 from dpcore.figures.components import people_scatter
 from dpcore.figures.images import component_strip

@@ -46,9 +46,9 @@ from dpcore.experiments.classification.stages import (
     with_centring_share,
 )
 from dpcore.experiments.engine.fields import PUBLISHED
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import mean_in_words, percent
-from dpcore.experiments.engine.sweep import Points
 from dpcore.figures.classification import confusion_chart, error_curves, share_curve
 from dpcore.figures.images import component_strip, picture_strip
 from dpcore.params import EPSILONS, params

@@ -13,8 +13,9 @@ from dpcore.data import dataset_status, load_dataset, unit_of
 from dpcore.data.catalog import CATALOG
 from dpcore.data.dataset import PEOPLE, RowUnit, limits_of
 from dpcore.experiments import statistics
-from dpcore.experiments.engine.spec import Row, run_unit, units_of
+from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import counted
+from dpcore.experiments.engine.units import run_unit, units_of
 from dpcore.experiments.statistics import (
     HISTOGRAM,
     MEAN,

@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.data import dataset_status
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.store import Store
 from dpcore.experiments.engine.summaries import counted, percent
-from dpcore.experiments.engine.sweep import Sweep
 from dpcore.figures.energy import energy_curves, energy_panel
 from dpcore.figures.overview import SmallPanel, panel_overview
 from dpcore.papers.dpdispca import (

@@ -23,8 +23,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from dpcore.experiments.engine.spec import Unit, run_unit, units_of
 from dpcore.experiments.engine.sweep import collect
+from dpcore.experiments.engine.units import Unit, run_unit, units_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.papers.dpdispca import PaperFigure, paper_figure

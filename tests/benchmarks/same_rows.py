@@ -24,8 +24,9 @@ from dpcore.experiments.cca.views import SyntheticViews
 from dpcore.experiments.central import VARIANTS, central_spec
 from dpcore.experiments.central.sample_sizes import ComplexitySpec
 from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row, Spec
-from dpcore.experiments.engine.sweep import Points, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.papers.nips2012_draws import DrawsSpec

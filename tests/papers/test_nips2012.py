@@ -14,8 +14,9 @@ from dpcore.data.kddcup99 import KDDCUP_COLUMNS
 from dpcore.data.table_encoding import CodedNumber
 from dpcore.experiments.central import central_problem, run_batch
 from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import charges_of
-from dpcore.experiments.engine.sweep import Points, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.papers.nips2012 import FIGURES_2012, Figure2012, table_1
 from dpcore.papers.nips2012_claims import check_sample_curve, welch
 from dpcore.papers.nips2012_draws import PROTOCOLS, DrawsSpec

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.papers.dpdispca import PaperFigure, check_claims, panel_state, stored_draws
 

@@ -11,18 +11,13 @@ from scipy import stats
 
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
-from dpcore.teaching.quiz import (
-    BY_NAME,
-    UNKNOWN,
-    Phase,
+from dpcore.teaching.quiz import BY_NAME, UNKNOWN, Phase, quiz_csv, read_quiz, shuffled_quiz
+from dpcore.teaching.quiz_analysis import (
     analyse_quiz,
     holm,
     mcnemar_p,
     median_limits,
-    quiz_csv,
-    read_quiz,
     share_limits,
-    shuffled_quiz,
     sign_flip_p,
 )
 from tests.conftest import FALSE_ALARM

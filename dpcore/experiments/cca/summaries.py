@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
 from dpcore.experiments.cca.runs import TITLES, CcaSpec
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row, group_by_key
 from dpcore.experiments.engine.summaries import counted, crossing, percent
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.publish.export import Recipe, imports_of, source_of
 
 _NOISE_WORDS = {

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.spec import Row, one_blas_thread
+from dpcore.experiments.engine.blas_threads import one_blas_thread
+from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import Problem
 from dpcore.mechanisms import bulk_ess, rank_normalized_r_hat, sample_matrix_bingham, tail_ess

@@ -16,10 +16,11 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import Prepared
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE
-from dpcore.experiments.engine.spec import Row, one_blas_thread
+from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, row_of
 from dpcore.experiments.pca.problem import (
     DataDescription,

@@ -23,8 +23,8 @@ from dpcore.experiments.central.sample_bounds import (
     pure_dp_necessary_samples,
     require_unit,
 )
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row, Spec, row_from
-from dpcore.experiments.engine.sweep import Sweep
 from dpcore.mechanisms import sample_vector_bingham, symmetric_gaussian_noise
 from dpcore.params import param
 from dpcore.pca.protocols.central import modsulq_sigma

@@ -36,8 +36,9 @@ from dpcore.experiments.classification.stages import (
     with_centring_share,
 )
 from dpcore.experiments.engine.fields import PrivateRow
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row, Spec, row_from
-from dpcore.experiments.engine.sweep import Points, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.publish.export import Recipe, imports_of, source_of
 from dpcore.pca import Draw
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -28,8 +28,9 @@ from dpcore.experiments.decide.run_statistics import (
 )
 from dpcore.experiments.decide.targets import Stopped, collect_all
 from dpcore.experiments.engine.fields import version_fields
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
-from dpcore.experiments.engine.sweep import Points, RunOptions
+from dpcore.experiments.engine.sweep import RunOptions
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import EPSILONS
 from dpcore.privacy import Guarantee, gaussian_epsilon, icon_counts

@@ -15,9 +15,9 @@ from statistics import fmean
 
 from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE, count_directions, describe_knowledge
 from dpcore.experiments.engine.spec import Row
-from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS, protocol

@@ -26,17 +26,10 @@ from dpcore.experiments.decide.ranking import (
     ways_for,
 )
 from dpcore.experiments.decide.run_statistics import FRESH_RUNS, count_hits, reaches_target
+from dpcore.experiments.engine.grid import Cell, Grid, Points, Sweep
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import counted, percent
-from dpcore.experiments.engine.sweep import (
-    Cell,
-    Grid,
-    Points,
-    RunOptions,
-    Sweep,
-    SweepResult,
-    collect,
-)
+from dpcore.experiments.engine.sweep import RunOptions, SweepResult, collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import EPSILONS
 

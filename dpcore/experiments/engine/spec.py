@@ -1,4 +1,4 @@
-"""Interface of an experiment family (`Spec`) and the units of work of a sweep (`Unit`).
+"""Interface of an experiment family (`Spec`), and its rows and charges.
 
 A family is one subclass of `Spec`. A pickled spec names its class, so another machine needs only
 the package to run it.
@@ -6,14 +6,12 @@ the package to run it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import cache
-from threading import Lock
 from types import GenericAlias
 from typing import Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
@@ -21,8 +19,6 @@ from dpcore.errors import ParameterError
 from dpcore.privacy import Charge, Guarantee, Release
 
 Row = Mapping[str, Any]
-# Function from problem key to problem; called from several threads.
-ProblemSource = Callable[[Any], Any]
 
 
 class Spec(ABC):
@@ -270,136 +266,3 @@ def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
         )
         for name, of in get_type_hints(kind).items()
     )
-
-
-_lock = Lock()
-_users: list[object] = []
-_limits: list[Any] = []
-
-
-@dataclass(frozen=True)
-class Finished:
-    """Rows of one repetition of one cell, or the reason why there are none."""
-
-    cell: int
-    repetition: int
-    rows: tuple[Row, ...]
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Unit:
-    """Cells of a sweep that share one draw of the noise in one repetition.
-
-    cells: Positions in the sweep's grid.
-    specs: Specs of those cells.
-    """
-
-    cells: tuple[int, ...]
-    specs: tuple[Spec, ...]
-    repetition: int
-
-    @property
-    def family(self) -> type[Spec]:
-        return type(self.specs[0])
-
-    def fingerprint(self) -> str:
-        """Return a digest of the unit's computation, independent of its position in a grid."""
-        specs = [asdict(cast(Any, spec)) for spec in self.specs]
-        parts = [self.family.experiment, specs, self.repetition]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def units_of(specs: Mapping[int, Spec]) -> tuple[Unit, ...]:
-    """Return the units of a sweep, in the order in which they should run.
-
-    Cells with the same data, rows and sites are consecutive, because the data take the memory.
-    Among them, every cell gets its first repetition before any cell gets its second, so that curves
-    fill in evenly.
-
-    specs: Feasible cells by position.
-    """
-    groups: dict[tuple[Hashable, int], list[int]] = {}
-    for cell, spec in specs.items():
-        draw = spec.experiment, *spec.draw_key()
-        for repetition in range(spec.n_repetitions()):
-            groups.setdefault((draw, repetition), []).append(cell)
-    units = [
-        Unit(tuple(cells), tuple(specs[cell] for cell in cells), repetition)
-        for (_, repetition), cells in groups.items()
-    ]
-    first_use: dict[Hashable, int] = {}
-
-    def position_key(position: int) -> tuple[int, ...]:
-        unit = units[position]
-        key = unit.specs[0].problem_key(unit.repetition)
-        shared = ("data", unit.family.data_of(key)), ("problem", key)
-        return *(first_use.setdefault(part, position) for part in shared), unit.repetition
-
-    return tuple(units[position] for position in sorted(range(len(units)), key=position_key))
-
-
-def run_unit(
-    unit: Unit,
-    problems: ProblemSource | None = None,
-    checkpoint: Callable[[], None] = lambda: None,
-    *,
-    threads: int = 1,
-) -> tuple[Finished, ...]:
-    """Run every cell of a unit on one draw.
-
-    problems: Function from problem key to problem; the family's `load` by default.
-    checkpoint: Called regularly; an exception ends the unit.
-    threads: Number of threads that the draw may use.
-    """
-    family = unit.family
-    try:
-        with one_blas_thread():
-            key = unit.specs[0].problem_key(unit.repetition)
-            problem = (problems or family.load)(key)
-            outcomes = family.run(
-                unit.specs, problem, unit.repetition, threads=threads, checkpoint=checkpoint
-            )
-    except ParameterError as error:
-        if len(unit.specs) == 1:
-            return (Finished(unit.cells[0], unit.repetition, (), str(error)),)
-        # One infeasible cell must not fail the other cells of the unit.
-        return tuple(
-            finished
-            for cell, spec in zip(unit.cells, unit.specs, strict=True)
-            for finished in run_unit(Unit((cell,), (spec,), unit.repetition), problems, checkpoint)
-        )
-    return tuple(
-        Finished(cell, unit.repetition, tuple(rows))
-        for cell, rows in zip(unit.cells, outcomes, strict=True)
-    )
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread while any thread of this process is in the context.
-
-    Results must not depend on the number of threads: a product that is split over two threads is
-    summed in another order, which changes its last digits. Units of a sweep, sites and sessions run
-    in parallel instead, which is faster than threads inside small products.
-    """
-    user = object()
-    with _lock:
-        if not _users:
-            _limits.append(_controller().limit(limits=1, user_api="blas"))
-        _users.append(user)
-    try:
-        yield
-    finally:
-        with _lock:
-            _users.remove(user)
-            if not _users:
-                _limits.pop().restore_original_limits()
-
-
-@cache
-def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    # The search for the libraries of a process is slow, and its result does not change.
-    return ThreadpoolController()

@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpcore
 from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
-from dpcore.experiments.engine.spec import Finished, Spec, Unit
+from dpcore.experiments.engine.spec import Spec
+from dpcore.experiments.engine.units import Finished, Unit
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.experiments.engine.spec import one_blas_thread
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.runs import RunSpec
 from dpcore.pca import Draw

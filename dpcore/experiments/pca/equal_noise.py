@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.pca.runs import RunSpec
 
 

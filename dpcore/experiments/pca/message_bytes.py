@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row, group_by_key
-from dpcore.experiments.engine.sweep import Sweep
 from dpcore.experiments.pca.runs import RunSpec
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED
 

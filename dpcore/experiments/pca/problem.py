@@ -14,10 +14,10 @@ from dpcore.data.dataset import is_held
 from dpcore.data.loading import load_dataset
 from dpcore.data.row_bounds import shorten
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import GIVEN, ProblemKey
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE, Knowledge, public_basis
-from dpcore.experiments.engine.spec import one_blas_thread
 from dpcore.pca import Subspace
 from dpcore.spectra import (
     SiteMoments,

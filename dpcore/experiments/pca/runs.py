@@ -18,6 +18,7 @@ from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import FULL, is_held, read_limits
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.charge_keys import COMPONENTS, make_charge
 from dpcore.experiments.engine.fields import (
     REFERENCES,
@@ -33,7 +34,7 @@ from dpcore.experiments.engine.knowledge import (
     count_directions,
     describe_knowledge,
 )
-from dpcore.experiments.engine.spec import PlannedSpec, Row, one_blas_thread, row_from
+from dpcore.experiments.engine.spec import PlannedSpec, Row, row_from
 from dpcore.experiments.engine.store import versions
 from dpcore.experiments.pca.draws import draw_releases
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem

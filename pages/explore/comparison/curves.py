@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.central import CentralSpec
-from dpcore.experiments.engine.sweep import Points
+from dpcore.experiments.engine.grid import Points
 from dpcore.figures.energy import energy_curves
 from dpcore.params import EPSILONS
 from pages import sweeps

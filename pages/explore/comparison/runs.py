@@ -9,8 +9,8 @@ from dpcore.data import DatasetStatus
 from dpcore.experiments import central
 from dpcore.experiments.central import VARIANTS, Batch, CentralSpec
 from dpcore.experiments.engine.fields import ProblemKey
+from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
-from dpcore.experiments.engine.sweep import Points
 from dpcore.experiments.pca.problem import Problem
 from dpcore.figures.central import variant_dots
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dpcore.experiments.engine.summaries import counted
 from dpcore.teaching.activities import Quiz
-from dpcore.teaching.quiz import QUESTIONS, UNKNOWN, Phase, analyse_quiz, is_right, quiz_csv
+from dpcore.teaching.quiz import QUESTIONS, UNKNOWN, Phase, is_right, quiz_csv
+from dpcore.teaching.quiz_analysis import analyse_quiz
 from dpcore.teaching.rooms import Room, Student
 from pages.learn.activities.visitor import View, Visitor, draw_nothing, send_in_round, show_bars
 

@@ -18,7 +18,8 @@ from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.cca.problem import build_cca_problem
 from dpcore.experiments.cca.summaries import epsilon_reaching
 from dpcore.experiments.engine.cache import OnceCache
-from dpcore.experiments.engine.sweep import Sweep, SweepResult, collect
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.sweep import SweepResult, collect
 from dpcore.spectra import SiteMoments
 
 DATASETS = Path(__file__).resolve().parents[4] / "shared" / "datasets"

@@ -41,7 +41,8 @@ from dpcore.experiments.classification.stages import (
     total_guarantee,
     with_centring_share,
 )
-from dpcore.experiments.engine.sweep import Points, collect
+from dpcore.experiments.engine.grid import Points
+from dpcore.experiments.engine.sweep import collect
 from dpcore.pca.settings import best_mean_share
 from dpcore.privacy import PrivacyBudget, gaussian_mu, gaussian_sigma
 

@@ -26,7 +26,8 @@ from dpcore.experiments.decide.run_statistics import (
     reaches_target,
 )
 from dpcore.experiments.decide.targets import Recommendation, recommend
-from dpcore.experiments.engine.sweep import Points, collect
+from dpcore.experiments.engine.grid import Points
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.pca.protocols.register import PROTOCOLS
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from dpcore.experiments.engine import store as bounded_folder_module
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import FOLDER_VARIABLE, SIZE_VARIABLE, BoundedFolder, Store
-from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.engine.sweep import collect, run_sweep
 from dpcore.experiments.pca import RunSpec
 
 REPOSITORY = Path(__file__).resolve().parents[3]

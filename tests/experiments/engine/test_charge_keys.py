@@ -17,8 +17,9 @@ from dpcore.experiments.cca.views import CutViews, SyntheticViews
 from dpcore.experiments.central import VARIANTS, central_spec
 from dpcore.experiments.classification import ClassificationSpec
 from dpcore.experiments.engine.charge_keys import compute_charges
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import charges_of, merge_charges
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.experiments.statistics import StatisticSpec

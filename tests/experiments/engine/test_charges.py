@@ -25,7 +25,8 @@ from dpcore.experiments.classification.spec import (
 )
 from dpcore.experiments.classification.stages import promised_stages, total_guarantee
 from dpcore.experiments.engine.charge_keys import compute_charges
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec, draw_subspaces, run
 from dpcore.experiments.pca.problem import load_prepared, local_problem
 from dpcore.experiments.statistics import TYPED_NUMBERS, StatisticSpec, release

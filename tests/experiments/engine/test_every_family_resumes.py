@@ -15,8 +15,9 @@ from dpcore.experiments.cca import CcaSpec
 from dpcore.experiments.central import VARIANTS, central_spec
 from dpcore.experiments.central.sample_sizes import ComplexitySpec
 from dpcore.experiments.classification import ClassificationSpec
+from dpcore.experiments.engine.grid import Grid, Points, Sweep
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Grid, Points, Sweep, collect, run_sweep
+from dpcore.experiments.engine.sweep import collect, run_sweep
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.papers.nips2012 import FIGURES_2012
@@ -50,7 +51,7 @@ _ENDLESS = """
 import os, sys, time
 from pathlib import Path
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import run_sweep
+from dpcore.experiments.engine.sweep import (run_sweep)
 from tests.experiments.engine.test_every_family_resumes import FAMILIES
 
 for family, grid in FAMILIES.items():

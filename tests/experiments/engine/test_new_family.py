@@ -14,9 +14,10 @@ import pytest
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.grid import Sweep, cost_of_sweeps
 from dpcore.experiments.engine.spec import PlannedSpec, Row, charges_of, row_from
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect, cost_of_sweeps, run_sweep
+from dpcore.experiments.engine.sweep import collect, run_sweep
 from dpcore.experiments.publish.export import csv_of
 from dpcore.pca.protocols.protocol import HOLDER, gaussian_guarantee
 from dpcore.privacy import Accountant, BeyondCap, Cap, Guarantee, PrivacyBudget, gaussian_sigma

@@ -13,8 +13,9 @@ from dpcore.data import Dataset, dataset_status, load_dataset
 from dpcore.data.dataset import HeldTable, held_name
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.cache import OnceCache
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import Problems, load_prepared
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec

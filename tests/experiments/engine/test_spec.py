@@ -19,7 +19,7 @@ from dpcore.experiments.engine.fields import (
     version_fields,
     version_of,
 )
-from dpcore.experiments.engine.sweep import Sweep
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.statistics import ErrorsSpec, StatisticSpec
 from dpcore.papers.nips2012_draws import DrawsSpec

@@ -22,7 +22,7 @@ from platformdirs.windows import Windows
 
 from dpcore.experiments.engine import store as store_module
 from dpcore.experiments.engine import sweep
-from dpcore.experiments.engine.spec import run_unit, units_of
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import (
     FOLDER_VARIABLE,
     SIZE_VARIABLE,
@@ -30,7 +30,8 @@ from dpcore.experiments.engine.store import (
     cache_folder,
     size_in_bytes,
 )
-from dpcore.experiments.engine.sweep import Sweep, collect, run_sweep
+from dpcore.experiments.engine.sweep import collect, run_sweep
+from dpcore.experiments.engine.units import run_unit, units_of
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import local_problem
 

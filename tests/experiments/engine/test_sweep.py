@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from dpcore.errors import DataUnavailable, ParameterError
+from dpcore.experiments.engine.blas_threads import one_blas_thread
 from dpcore.experiments.engine.cache import OnceCache
-from dpcore.experiments.engine.spec import one_blas_thread, run_unit, units_of
-from dpcore.experiments.engine.sweep import Cell, Sweep, collect, run_sweep
+from dpcore.experiments.engine.grid import Cell, Sweep
+from dpcore.experiments.engine.sweep import collect, run_sweep
+from dpcore.experiments.engine.units import run_unit, units_of
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.pca.problem import build_problem, local_problem
 

@@ -11,8 +11,9 @@ import pytest
 
 from dpcore import cluster as cluster_module
 from dpcore.errors import ParameterError
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import Store
-from dpcore.experiments.engine.sweep import Sweep, collect, in_order, run_sweep
+from dpcore.experiments.engine.sweep import collect, in_order, run_sweep
 from dpcore.experiments.pca import RunSpec
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.experiments.engine.sweep import Sweep, collect
+from dpcore.experiments.engine.grid import Sweep
+from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.privacy import PrivacyBudget, second_moment_sigma
 
