@@ -194,23 +194,25 @@ def _check_sheets(file: TableFile, sheets: Sequence[str]) -> None:
 
 
 def _members_of(archive: zipfile.ZipFile, sheets: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the sheets with their files in the archive."""
-    with (
-        archive.open("xl/workbook.xml") as book,
-        archive.open("xl/_rels/workbook.xml.rels") as links,
-    ):
-        identifiers = {
-            element.get("name"): identifier
-            for element in ElementTree.parse(book).iterfind(".//{*}sheet")  # noqa: S314
-            for name, identifier in element.items()
-            if name.endswith("}id")
-        }
-        targets = {
-            element.get("Id"): element.get("Target", "")
-            for element in ElementTree.parse(links).iterfind(".//{*}Relationship")  # noqa: S314
-        }
-    for sheet in sheets:
-        target = targets[identifiers[sheet]]
+    """Yield the sheets with their files in the archive; all sheets if the files are not found."""
+    try:
+        with archive.open("xl/workbook.xml") as file:
+            identifiers = {
+                sheet.get("name"): identifier
+                for sheet in ElementTree.parse(file).iterfind(".//{*}sheet")  # noqa: S314
+                for name, identifier in sheet.items()
+                if name.endswith("}id")
+            }
+        with archive.open("xl/_rels/workbook.xml.rels") as file:
+            targets = {
+                link.get("Id"): link.get("Target", "")
+                for link in ElementTree.parse(file).iterfind(".//{*}Relationship")  # noqa: S314
+            }
+        members = {sheet: targets[identifiers[sheet]] for sheet in sheets}
+    except KeyError:  # Few programs use other names of files.
+        yield from ((name, name) for name in archive.namelist() if "/worksheets/" in name)
+        return
+    for sheet, target in members.items():
         yield sheet, target.lstrip("/") if target.startswith("/") else f"xl/{target}"
 
 
