@@ -22,6 +22,7 @@ from dpcore.figures.style import (
     log_ticks,
     look_of,
     mark_setting,
+    plain_text,
     values_by,
     with_opacity,
 )
@@ -227,10 +228,12 @@ def direction_bars(
             orientation="h",
             name=title,
             marker={"color": colour},
-            customdata=[names[index] for index in strongest],
+            customdata=[plain_text(names[index]) for index in strongest],
             hovertemplate="%{customdata}: %{x:.2f}<extra>" + title + "</extra>",
         )
-    figure.update_yaxes(tickvals=places, ticktext=[_shorten(names[index]) for index in strongest])
+    figure.update_yaxes(
+        tickvals=places, ticktext=[plain_text(_shorten(names[index])) for index in strongest]
+    )
     figure.update_xaxes(range=[-1, 1], title="weight, at length 1")
     figure.update_layout(barmode="group")
     return legend_above(figure, traceorder="reversed")

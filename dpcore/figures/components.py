@@ -17,6 +17,7 @@ from dpcore.figures.style import (
     ink,
     legend_above,
     look_of,
+    plain_text,
     put_small_legend_above,
     with_opacity,
 )
@@ -102,7 +103,7 @@ def loading_bars(
     """
     leading = next(iter(loadings.values()))
     strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
-    names = [feature_names[index] for index in strongest]
+    names = [plain_text(feature_names[index]) for index in strongest]
     colours = _colours(tuple(loadings), protocol, dark)
     figure = base_figure(120 + 26 * len(strongest))
     for title, values in reversed(list(loadings.items())):
@@ -153,6 +154,7 @@ def people_scatter(
     for number, group in enumerate(groups):
         mine = slice(None) if group is None else labels == group
         name = "people" if group is None else str(label_names[group] if label_names else group)
+        name = plain_text(name)
         figure.add_scatter(
             x=np.round(horizontal[mine], 3),
             y=np.round(vertical[mine], 3),

@@ -18,6 +18,7 @@ from dpcore.figures.style import (
     legend_above,
     log_axis,
     mark_setting,
+    plain_text,
     with_opacity,
 )
 
@@ -57,7 +58,7 @@ def error_law_figure(
     add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
     if marker is not None:
         figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
-    figure.update_xaxes(range=[low, high], title=f"error ({unit})", zeroline=False)
+    figure.update_xaxes(range=[low, high], title=f"error ({plain_text(unit)})", zeroline=False)
     figure.update_yaxes(
         range=[0, 1.25 * float(density[:, 1].max())],
         title="share of runs per unit",
@@ -129,7 +130,9 @@ def bounds_figure(rows: Table, unit: str, *, marker: float, dark: bool = False) 
     low, high = (
         edge(row["error"] for row in rows) * factor for edge, factor in ((min, 0.2), (max, 2.0))
     )
-    figure.update_yaxes(title=unit, range=np.log10([low, high]), **log_axis([low, high]))
+    figure.update_yaxes(
+        title=plain_text(unit), range=np.log10([low, high]), **log_axis([low, high])
+    )
     return legend_above(figure)
 
 
@@ -169,7 +172,7 @@ def people_figure(
     line = {"color": GREY, "dash": "dot", "width": 2}
     add_named_level(figure, present, f"{present:,} available", line=line, at=np.log10(present))
     for axis, values, title in (
-        (figure.update_xaxes, errors, f"acceptable error ({unit})"),
+        (figure.update_xaxes, errors, f"acceptable error ({plain_text(unit)})"),
         (figure.update_yaxes, people, f"{many} needed"),
     ):
         axis(title=title, **log_axis(values))

@@ -5,6 +5,7 @@ A colour has one meaning on all pages. Colours are Okabe and Ito's, then two of 
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -53,6 +54,11 @@ Row = Mapping[str, Any]
 Table = Sequence[Row]
 """Sequence of rows."""
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+
+
+def plain_text(text: str) -> str:
+    """Return a text that Plotly draws character by character; it makes links of <a> in others."""
+    return html.escape(text, quote=False)
 
 
 def ink(dark: bool) -> str:

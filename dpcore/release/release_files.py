@@ -26,6 +26,7 @@ from dpcore.release.measurement import (
     estimate_of,
 )
 from dpcore.release.usage_examples import SCRIPT, notebook
+from dpcore.spreadsheets import plain_cell
 
 COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
 
@@ -78,7 +79,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
 
 
 def _components(arrays: Mapping[str, AnyArray]) -> Iterator[list[Any]]:
-    yield ["row", *arrays["features"].tolist()]
+    yield ["row", *map(plain_cell, arrays["features"].tolist())]
     yield ["centre", *arrays["centre"].tolist()]
     for number, component in enumerate(arrays["components"], 1):
         yield [f"component {number}", *component.tolist()]

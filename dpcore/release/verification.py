@@ -292,10 +292,8 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
             arrays = {name: stored[name] for name in shapes}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         return f"is no sound NPZ file ({truncate_text(str(error))})"
-    for name, shape in shapes.items():
-        kind = names.dtype.kind if name == "features" else "f"
-        if arrays[name].shape != shape or arrays[name].dtype.kind != kind:
-            return f"holds {name} of shape {arrays[name].shape}, certified as {shape}"
+    if fault := _wrong_type(arrays, shapes, names.dtype.str):
+        return fault
     if arrays["features"].tolist() != names.tolist():
         return "holds other features than the dictionary has"
     if not all(np.isfinite(arrays[name]).all() for name in ("components", "centre", "eigenvalues")):
@@ -304,6 +302,20 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
     if np.abs(products - np.eye(n_components)).max() > _ORTHONORMAL:
         return "holds components that are not orthonormal"
     return arrays
+
+
+def _wrong_type(
+    arrays: dict[str, AnyArray], shapes: dict[str, tuple[int, ...]], type_of_names: str
+) -> str:
+    """Return the fault of an array of another shape or type, or ""."""
+    for name, shape in shapes.items():
+        array, kind = arrays[name], type_of_names if name == "features" else "<f8"
+        if array.shape != shape:
+            return f"holds {name} of shape {array.shape}, certified as {shape}"
+        # Other types may have bytes that are no part of a number.
+        if array.dtype.str != kind or not array.flags.c_contiguous:
+            return f"holds {name} of the type {array.dtype.str}, not {kind} in C order"
+    return ""
 
 
 def _digest(path: Path) -> str:

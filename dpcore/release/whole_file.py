@@ -189,10 +189,12 @@ def _as_arrow(cells: Cells) -> pa.Array:
             return pa.array(np.ascontiguousarray(cells.astype(cells.dtype.newbyteorder("="))))
         return mixed_cells(cells)
     decoded = cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-    return decoded.cast(pa.string()) if is_text(decoded.type) else decoded
+    is_other = is_text(decoded.type) or pa.types.is_null(decoded.type)
+    return decoded.cast(pa.string()) if is_other else decoded
 
 
 def _is_readable(kind: pa.DataType) -> bool:
     of = kind.value_type if pa.types.is_dictionary(kind) else kind
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal,
+             pa.types.is_null)  # fmt: skip
     return is_text(of) or is_date(of) or any(test(of) for test in tests)

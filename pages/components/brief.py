@@ -25,6 +25,7 @@ from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
 from dpcore.privacy.label import OUT_OF, Label, Sight
 from dpcore.privacy.label_page import sights_svg
+from dpcore.spreadsheets import plain_cell
 
 POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _ACCENT, _INK = "#0072B2", "#1a1a1a"
@@ -389,7 +390,7 @@ def _add_bars(
     from pptx.enum.chart import XL_CHART_TYPE, XL_LEGEND_POSITION, XL_TICK_LABEL_POSITION
 
     data = CategoryChartData(number_format=number_format)
-    data.categories = list(names)
+    data.categories = list(map(plain_cell, names))
     for name, values in series.items():
         data.add_series(name, values)
     chart = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, *box.lengths, data).chart

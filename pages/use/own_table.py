@@ -61,7 +61,9 @@ _DATE_ORDERS = {
     "month-day-year": "mdy",
 }
 _AS_IN_FILE = "as the file says"
-_ENCODINGS = (_AS_IN_FILE, "utf-8", "latin-1", "cp1252", "utf-16")
+_ENCODINGS = (
+    _AS_IN_FILE, "utf-8", "latin-1", "cp1252", "utf-16", "cp1251", "shift_jis", "gbk"
+)  # fmt: skip
 _LAYOUT = ("sheet", "separator", "text_encoding", "header_line", "footer_lines")
 _EARLIEST, _LATEST = date(1850, 1, 1), date(2150, 12, 31)
 _OWN, _TROUBLE, _PENDING, _NAMES = "_own_table", "_own_trouble", "_own_pending", "_own_names"
@@ -194,10 +196,8 @@ def _draw_result(own: OwnTable) -> None:
     spec = _spec(status)
     ledger.charge_run(spec)
     (row,) = cached.rows(spec)
-    st.title(
-        f"{own.title}: {percent(row['energy_ratio'])} captured energy at ε = {spec.epsilon:g}",
-        anchor=False,
-    )
+    energy = f"{percent(row['energy_ratio'])} captured energy at ε = {spec.epsilon:g}"
+    st.title(f"{escape_markdown(own.title)}: {energy}", anchor=False)
     link_to_parts("own_table")
     wide, narrow = st.columns([3, 2], gap="large")
     with wide:
@@ -281,6 +281,7 @@ def _draw_counts(own: OwnTable) -> None:
     st.caption(
         f"For you only: {counted(reading.n_rows, 'row')} read, {counted(clipped, 'cell')} moved to "
         f"a limit, {counted(missing, 'cell')} missing and set to the middle, "
+        f"{counted(reading.n_empty_rows, 'row')} without any cell skipped, "
         f"{counted(reading.n_left_out, 'row')} not used, because each person has one row here."
     )
 
@@ -303,7 +304,7 @@ def _draw_sources(own: OwnTable) -> None:
             args=(key,),
         )
         if pending := st.session_state.get(_PENDING):
-            _draw_layout_form(own, *pending)
+            _draw_layout_form(own, *pending, place="pending")
         if (place := folder()) is not None:
             _draw_folder(place)
     key = own.key("example")
@@ -369,10 +370,13 @@ def _read(name: str, content: bytes, **layout: Any) -> None:
         _replace_table(OwnTable(upload, name))
 
 
-def _draw_layout_form(own: OwnTable, name: str, content: bytes) -> None:
-    """Ask for the layout of a file whose header does not tell it."""
-    keys = {each: own.key("layout", each) for each in _LAYOUT}
-    with st.form(own.key("layout"), border=True):
+def _draw_layout_form(own: OwnTable, name: str, content: bytes, *, place: str) -> None:
+    """Ask for the layout of a file whose header does not tell it.
+
+    place: Distinguishes the form of a refused file from that of the table in use.
+    """
+    keys = {option: own.key("layout", place, option) for option in _LAYOUT}
+    with st.form(own.key("layout", place), border=True):
         st.markdown(f"**How is {escape_markdown(name)} laid out?** It is never guessed from rows.")
         if name.lower().endswith(WORKBOOK):
             st.text_input("Sheet", key=keys["sheet"], placeholder=_AS_IN_FILE)
@@ -434,7 +438,7 @@ def _draw_layout(own: OwnTable) -> None:
     content = own.upload.file.content
     if content is not None and header is not None:
         with st.popover("Change the layout"):
-            _draw_layout_form(own, own.upload.name, content)
+            _draw_layout_form(own, own.upload.name, content, place="table")
 
 
 def _draw_cells(own: OwnTable) -> tuple[list[str], list[str], list[str]]:

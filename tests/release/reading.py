@@ -7,13 +7,15 @@ import io
 import pyarrow as pa
 
 from dpcore.release.reading_process import UPLOADED
+from dpcore.release.table_file import refuse_damaged
 from dpcore.release.whole_file import write_columns
 
 
 def read_in_this_process(file, keys=None, limits=UPLOADED):
     """Return what `read_in_process` returns."""
     sink = io.BytesIO()
-    facts = write_columns(file, keys, limits, sink)
+    with refuse_damaged(file.ending, file.name):
+        facts = write_columns(file, keys, limits, sink)
     if keys is not None and not keys:
         return facts.block({}), facts
     table = pa.ipc.open_stream(sink.getvalue()).read_all()

@@ -24,7 +24,7 @@ from dpcore.release import software as module
 from dpcore.release.cells import name_of_text, names_of, numbers_of
 from dpcore.release.certificate import as_json
 from dpcore.release.encoding import grid_blocks
-from dpcore.release.release_files import files_beside
+from dpcore.release.release_files import files_beside, npz_bytes
 from dpcore.release.software import software
 from dpcore.release.verification import verify
 from dpcore.streams import SecretStream, secret_root
@@ -255,6 +255,21 @@ def test_rows_do_not_travel_in_the_arrays_of_a_verified_folder(folder, hide):
     _certify(folder)
     verdict = verify(folder)
     assert not verdict.holds and "components.npz" in verdict.sentence
+
+
+@pytest.mark.parametrize("hide", [
+    lambda array: array.astype(np.longdouble), np.asfortranarray,
+    lambda array: array.astype(">f8"),
+])  # fmt: skip
+def test_bytes_do_not_travel_in_the_type_of_verified_arrays(folder, hide):
+    path = folder / "components.npz"
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    arrays["components"] = hide(arrays["components"])
+    path.write_bytes(npz_bytes(arrays))
+    _certify(folder)
+    verdict = verify(folder)
+    assert not verdict.holds and "<f8 in C order" in verdict.sentence
 
 
 @pytest.mark.parametrize("change", [

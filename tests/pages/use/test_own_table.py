@@ -146,15 +146,50 @@ def test_an_unclear_layout_is_asked_for(open_page):
     text = "Umfrage 2020\nGröße;Kosten;Kosten\n1,5;2;3\n2,5;4;5\nSumme 4\n".encode("latin-1")
     at = upload(open_page(PAGE), "t.csv", text)
     own = own_of(at)
-    at.selectbox(key=own.key("layout", "text_encoding")).set_value("latin-1")
-    at.number_input(key=own.key("layout", "header_line")).set_value(2)
-    at.number_input(key=own.key("layout", "footer_lines")).set_value(1)
+    at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value("latin-1")
+    at.number_input(key=own.key("layout", "pending", "header_line")).set_value(2)
+    at.number_input(key=own.key("layout", "pending", "footer_lines")).set_value(1)
     (again,) = (each for each in at.button if each.label == "Read")
     again.click().run()
     assert not at.exception and not at.error
     own = own_of(at)
     assert list(own.upload.columns) == ["Größe"] and own.upload.n_rows == 2
     assert "the name of 2 columns" in texts(at)
+
+
+def test_an_unreadable_file_leaves_the_table_before(open_page):
+    """A refused file has a form of its own beside that of the table in use."""
+    at = upload(open_page(PAGE), "a.csv", SURVEY)
+    at = upload(at, "b.csv", 'a,b\n1,2\n"3,4\n5,6\n')
+    assert not at.exception and "1 cell in line 3" in at.error[0].value
+    assert "2 cells in every line" in at.error[0].value and "quote" in at.error[0].value
+    assert own_of(at).upload.name == "a.csv"
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "gbk"])
+def test_texts_of_other_alphabets_are_read(open_page, encoding):
+    at = upload(open_page(PAGE), "t.csv", "年齢,性別\n20,女\n30,男\n".encode(encoding))
+    own = own_of(at)
+    at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value(encoding)
+    (again,) = (each for each in at.button if each.label == "Read")
+    again.click().run()
+    assert not at.exception and list(own_of(at).upload.columns) == ["年齢", "性別"]
+
+
+def test_a_file_name_is_shown_as_plain_text(open_page):
+    name = "![x](https://example.org/a.png).csv"
+    at = upload(open_page(PAGE), name, SURVEY.replace("score", "age2"))
+    at = submit(fill(at, {"age2": (0, 10)}))
+    assert not at.exception and "captured energy" in at.title[0].value
+    # Code, in which nothing is a picture.
+    assert at.title[0].value.startswith(f"`{name}`:")
+
+
+def test_a_table_takes_at_most_a_small_dictionary(open_page):
+    at = open_page(PAGE)
+    (chooser,) = (each for each in at.file_uploader if "dictionary" in each.label)
+    chooser.upload("d.toml", b"# " + b"x" * 300_000, "").run()
+    assert not at.exception and "at most 262,144 bytes" in at.error[0].value
 
 
 def test_a_dictionary_of_another_table_changes_nothing(open_page):
