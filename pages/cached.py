@@ -18,7 +18,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data import DatasetStatus, Prepared, list_datasets
+from dpcore.data import DatasetStatus, Prepared, dataset_status, list_datasets
 from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.experiments.engine.blas_threads import one_blas_thread
@@ -302,8 +302,9 @@ def _measure(spec: RunSpec, run: int) -> tuple[float, float, int]:
 
 def is_denoised(spec: RunSpec) -> bool:
     """Return whether releases of the first protocol are denoised."""
-    has_matrix = PROTOCOLS[spec.protocols[0]].average is not None
-    return has_matrix and spec.denoise != "none" and not spec.reads_rows_first
+    status = dataset_status(spec.dataset)
+    settings = spec.settings(status.n_features, status.default_components)
+    return PROTOCOLS[spec.protocols[0]].average is not None and bool(settings.bases)
 
 
 @cached(512)

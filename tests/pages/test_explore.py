@@ -267,3 +267,18 @@ def test_the_score_plot_is_charged_in_addition_to_the_components(open_page):
 
 def charges_of_session(at):
     return at.session_state["_accountants"]["breast-cancer"].charges
+
+
+@pytest.mark.parametrize(
+    ("link", "label"),
+    [
+        ({}, "random directions"),
+        ({"version": "improved"}, "without any data"),
+        # Noise of the published shape is not denoised, whatever the control says.
+        ({"denoise": "auto", "preparation": "sphere"}, "random directions"),
+        ({"version": "improved", "algorithm": "ppca"}, "random directions"),
+    ],
+)
+def test_the_floor_is_that_of_what_the_release_uses(open_page, link, label):
+    at = open_page("", **SMALL, **link)
+    assert delivered(at, "explorer_numbers")["floorLabel"] == label
