@@ -47,8 +47,8 @@ _COUPLING = 0.1
 # Noise in an entry of a mean that took a tenth of the budget, in units of that of the matrix of
 # rows of length 1: the sensitivities are 2 and sqrt(2), and the shares .1 and .9.
 _MEAN_NOISE = 3 * math.sqrt(2)
-# Scale of the half-normal prior of k, the scatter of variances about a prior mean. Larger scales add
-# the noise of the diagonal where there is no signal.
+# Scale of the half-normal prior of k, the scatter of variances about a prior mean. Larger scales
+# add the noise of the diagonal where there is no signal.
 _SCATTER_SCALE = 0.1
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
@@ -402,7 +402,11 @@ def _scattered_variances(
     variance = 2 * ((on_diagonal * weights) ** 2).sum()
     largest = _SCATTER[1]
     share = posterior_at_least_zero(
-        np.array([estimate]), np.array([largest * slope]), np.array([variance]), 0.0, _SCATTER_SCALE / largest
+        np.array([estimate]),
+        np.array([largest * slope]),
+        np.array([variance]),
+        0.0,
+        _SCATTER_SCALE / largest,
     ).item()
     scatter = largest * share * squared
     return np.maximum(centre + scatter / (scatter + on_diagonal) * deviation, 0)
