@@ -134,7 +134,7 @@ def query_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """
     dataset = _status(values["dataset"])
     present = st.session_state.get("version", DEFAULT_VERSION)
-    every = defaults(dataset) | values
+    every = defaults(dataset) | dict(values)
     version = version_of(every)
     version = version if version in VERSIONS else present
     usual: dict[str, Any] = defaults(dataset, version) | {"version": DEFAULT_VERSION}

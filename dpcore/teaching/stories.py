@@ -467,9 +467,9 @@ STORIES: dict[str, Story] = {
     ),
     "free-energy": Story(
         title="More energy at no cost",
-        settings={"epsilon": 0.3, "protocols": ("dpdis",)},
+        settings={"epsilon": 0.2, "protocols": ("dpdis",)},
         question="The paper uses triangle noise and SVD truncation. Isometric noise and PSD "
-        "truncation have exactly the same ε = 0.3. How much more do they capture?",
+        "truncation have exactly the same ε = 0.2. How much more do they capture?",
         choices=(
             Choice("Less than 2 points more", 2),
             Choice("2 to 8 points more", 8),
