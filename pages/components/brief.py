@@ -36,6 +36,7 @@ class OptionSummary:
     """One option in words and numbers.
 
     title: Name and ε of the option.
+    mean: Mean captured energy, as on the page.
     energies: Captured energy of each fresh run.
     hits: Number of fresh runs that reach the target.
     utility: Sentence about the use of the release, in the unit of its data.
@@ -47,6 +48,7 @@ class OptionSummary:
 
     title: str
     epsilon: float
+    mean: float
     energies: tuple[float, ...]
     hits: int
     utility: str
@@ -54,11 +56,6 @@ class OptionSummary:
     message_size: str
     breach: str
     pictures: tuple[bytes, ...] = ()
-
-    @property
-    def mean(self) -> float:
-        """Mean captured energy of the fresh runs."""
-        return math.fsum(self.energies) / len(self.energies)
 
 
 @dataclass(frozen=True)
@@ -406,8 +403,10 @@ def _add_bars(
     plot.gap_width, plot.overlap = 60, 0
     if number_format.endswith("%"):
         axis.minimum_scale, axis.maximum_scale = 0, 1
-        plot.has_data_labels = True
-        plot.data_labels.number_format, plot.data_labels.number_format_is_linked = "0%", False
+        # The target is in the legend; its labels would cover those of the runs.
+        labels = plot.series[0].data_labels
+        labels.show_value = True
+        labels.number_format, labels.number_format_is_linked = "0%", False
     else:
         farthest = max(abs(value) for values in series.values() for value in values)
         end = math.ceil(10 * farthest) / 10

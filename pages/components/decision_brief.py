@@ -145,6 +145,7 @@ def _summary(decision: Decision, option: Option) -> OptionSummary:
     return OptionSummary(
         title=f"ε = {option.epsilon:g}: {name_of(decision.answer, option).lower()}",
         epsilon=option.epsilon,
+        mean=option.mean,
         energies=tuple(row["energy_ratio"] for row in option.fresh),
         hits=option.hits(target),
         utility=utility(option).sentence,
