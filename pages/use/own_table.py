@@ -227,12 +227,15 @@ def _draw_component(own: OwnTable, spec: RunSpec) -> None:
     exact = cached.problem_of(spec.problem_key()).exact_components[:1]
     released = cached.subspaces(spec)[_PROTOCOL].components[:1]
     strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_MOST_BARS]
-    names = cached.feature_names(spec)
+    names, title = cached.feature_names(spec), PROTOCOLS[_PROTOCOL].title
+    components = {"Exact (not private)": exact[0][strongest]}
+    assessment = cached.self_assessed(spec)[_PROTOCOL].own
+    if assessment is not None and assessment.n_above_noise == 0:
+        st.markdown(f"{title}: the first component cannot be told from noise.")
+    else:
+        components[title] = align_signs(released, exact)[0][strongest]
     figure = loading_bars(
-        {
-            "Exact (not private)": exact[0][strongest],
-            PROTOCOLS[_PROTOCOL].title: align_signs(released, exact)[0][strongest],
-        },
+        components,
         tuple(names[index] for index in strongest),
         dark=is_dark(),
     )

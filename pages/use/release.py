@@ -437,6 +437,9 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
     captured = certificate["result"]["captured"]
     energy = "" if not captured else f"{percent(captured[0])} of the variance, "
+    above, count = certificate["result"]["above_noise"], len(released.components_)
+    if above is not None:
+        energy += f"{above} of {count} components above noise, "
     st.title(f"“{name}” is released: ε = {say_number(certificate['epsilon'])}", anchor=False)
     st.markdown(f"{badge} {energy}δ = {say_delta(certificate['delta'])}, against every reader.")
 
@@ -445,6 +448,10 @@ def _draw_components(released: ReleasedPCA) -> None:
     count, number = len(released.components_), 1
     if count > 1:
         number = st.selectbox("Component", range(1, count + 1), key=f"release_component_{count}")
+    above = released.certificate_["result"]["above_noise"]
+    if above is not None and number > above:
+        st.markdown(f"Component {number} cannot be told from noise, so its columns are not shown.")
+        return
     loadings = released.components_[number - 1]
     if released.dictionary_.image is not None:
         st.image(
