@@ -38,8 +38,9 @@ def show(selection: Selection) -> None:
         sidebar.draw_compact(selection)
     _draw_axis_picker(selection)
     curve.compute(selection, steps, view)
-    st.markdown("**What the switch changes**")
-    versions.draw_differences(selection)
+    with st.container(key="differences"):
+        st.markdown("**What the switch changes**")
+        versions.draw_differences(selection)
     with st.expander("Words on this page", key="explain_words", on_change="rerun") as words:
         if words.open:
             notices.show_formulas("words")
