@@ -7,6 +7,7 @@ source, the settings and the date.
 from __future__ import annotations
 
 import math
+import re
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Brief:
 
 def render_memo(brief: Brief) -> str:
     """Return the decision as an HTML page that prints on one sheet and loads nothing."""
-    return _template().render(
+    page = _template().render(
         brief=brief,
         best=brief.chosen if brief.is_recommended else None,
         percent=percent,
@@ -107,6 +108,8 @@ def render_memo(brief: Brief) -> str:
         sights=Markup(sights_svg(brief.label.sights)),  # noqa: S704
         delta=brief.label.as_dict()["delta_in_words"],
     )
+    # A line must not break between a number and its unit.
+    return re.sub(r"(?<=\d) %", "\u00a0%", page)
 
 
 @cache

@@ -96,7 +96,8 @@ def _show_lesson() -> None:
 
 def _show_story(name: str, seed: int) -> None:
     story = STORIES[name]
-    title = st.container()
+    title = st.empty()
+    title.title(story.title)
     st.markdown(story.question)
     guess = _guesses().get(name)
     spec = story.spec(seed)
@@ -110,8 +111,8 @@ def _show_story(name: str, seed: int) -> None:
                 verdict = judge(story, story.finding.after(spec, _rows))
             outcomes = verdict.finding.outcomes
         _show_outcomes(outcomes, story.finding.axis)
-    with title:
-        st.title(story.title if verdict is None else _unbroken(verdict.finding.sentence))
+    if verdict is not None:
+        title.title(_unbroken(verdict.finding.sentence))
     with words:
         if verdict is None or guess is None:
             st.markdown("**Your guess?**")
