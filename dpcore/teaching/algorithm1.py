@@ -118,6 +118,7 @@ class _SiteInView:
     n_kept: int
     message: SiteMessage
     n_bytes: int
+    ranking: str
 
     def steps(
         self,
@@ -126,7 +127,10 @@ class _SiteInView:
         energy_of: Callable[[FloatArray], float],
     ) -> Steps:
         moment, noisy, vectors, n_kept = self.moment, self.noisy, self.vectors, self.n_kept
-        denoised, noisy_vectors = self.denoised, leading_eigenpairs(noisy, len(noisy))[1]
+        denoised, noisy_vectors = (
+            self.denoised,
+            leading_eigenpairs(noisy, len(noisy), by=self.ranking)[1],
+        )
         eigenvalues, message, proxy = self.eigenvalues, self.message, self.message.values
         scale, denoised_ratio = _strength(moment), energy_of(vectors)
         removed = float(np.linalg.norm(noisy - denoised) / np.linalg.norm(self.noise))
@@ -231,7 +235,14 @@ def walk(spec: RunSpec, problem: Problem, site: int) -> Walk:
     spectrum = centred.denoised(draw.bases_at_sites, draw.diagonal_of_average)
     eigenpairs = spectrum.leading(len(moment), by=settings.ranking)
     in_view = _SiteInView(
-        moment, noise, noisy, spectrum.matrix, *eigenpairs, n_kept, *arrived[site]
+        moment,
+        noise,
+        noisy,
+        spectrum.matrix,
+        *eigenpairs,
+        n_kept,
+        *arrived[site],
+        settings.ranking,
     )
     exact_values, exact_vectors = leading_eigenpairs(moment, len(moment))
 

@@ -206,10 +206,10 @@ def show(selection: Selection) -> None:
     found, pictures = _steps(spec, site), _pictures(spec, site)
     captured = {step.key: step.energy_ratio for step in found.steps}
     with finding:
-        st.title(say_finding(captured, spec.sites, is_denoised=spec.denoise != "none"))
+        st.title(say_finding(captured, spec.sites, is_denoised=_is_denoised(found)))
         st.html(_STYLE + _film(dataset, pictures, found))
     key = _key_of_step(title)
-    _show_step(key, spec, dataset, found, pictures, site)
+    _show_step(key, dataset, found, pictures, site)
     notices.mark_not_private("Matrices and percentages here", "are computed on raw data.")
     with st.expander("Algorithm 1 in NumPy"):
         st.code(_PAPER, language="python", wrap_lines=True)
@@ -230,6 +230,12 @@ def show(selection: Selection) -> None:
 
 def _key_of_step(title: str) -> str:
     return next(key for key, text in STEP_TITLES.items() if text == title)
+
+
+def _is_denoised(found: Walk) -> bool:
+    # Rows prepared as published are not denoised, whatever the setting.
+    (step,) = (step for step in found.steps if step.key == "denoising")
+    return step.facts["removed"] > 0
 
 
 def say_finding(captured: Mapping[str, float], n_sites: int, *, is_denoised: bool) -> str:
@@ -312,13 +318,14 @@ def _rows_html(levels: bytes, n_rows: int, dataset: DatasetStatus, alt: str) -> 
     return f'<div class="bars" role="img" aria-label="{escape(alt)}">{groups}</div>'
 
 
-def _matrices_html(step: Step, pictures: StepPictures) -> str:
+def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> str:
     # A single site has no sum with another one.
     signs = ("", *_SIGNS.get(step.key, ())[-(len(step.panels) - 1) :])
     parts = []
     for number, (panel, png) in enumerate(zip(step.panels, pictures.matrices, strict=True)):
         n_rows, n_columns = panel.matrix.shape
-        name = escape(_PANELS[panel.name])
+        is_noisy = panel.name == r"\tilde A_s" and not is_denoised
+        name = "not denoised" if is_noisy else escape(_PANELS[panel.name])
         alt = f"{name}: {n_rows} × {n_columns} numbers, blue below zero, orange above."
         if number:
             parts.append(f'<b class="sign">{signs[number]}</b>')
@@ -336,14 +343,13 @@ def _matrices_html(step: Step, pictures: StepPictures) -> str:
 
 def _show_step(
     key: str,
-    spec: RunSpec,
     dataset: DatasetStatus,
     found: Walk,
     pictures: Mapping[str, StepPictures],
     site: int,
 ) -> None:
     step = next((each for each in found.steps if each.key == key), found.steps[0])
-    texts = WORDS["undenoised" if key == "denoising" and spec.denoise == "none" else key]
+    texts = WORDS["undenoised" if key == "denoising" and not _is_denoised(found) else key]
     facts = dict(step.facts) | {
         "site": site + 1,
         "people": int(found.steps[0].facts["people"]),
@@ -367,7 +373,7 @@ def _show_step(
             st.caption("Before this step each site sent a noisy mean of its rows, covered by ε.")
     with figure, st.container(key="step_figure"):
         if key != "rows":
-            st.html(_matrices_html(step, pictures[key]))
+            st.html(_matrices_html(step, pictures[key], is_denoised=_is_denoised(found)))
         alt = "Ten known rows." if key == "rows" else "Ten known rows rebuilt after this step."
         rows = _rows_html(pictures[key].rows, pictures[key].n_rows, dataset, alt)
         st.html(f'<div class="walk"><figure class="wide">{rows}</figure></div>')
