@@ -59,7 +59,7 @@ def _guarantee(spec: RunSpec) -> str:
         badge = ":red-badge[not private]"
         before = "centring reads all rows. After it, "
     else:
-        badge, before = ":green-badge[private from the first row]", ""
+        badge, before = ":green-badge[private]", "from the first row; "
     title = PROTOCOLS[spec.protocols[0]].title
     trusted = any(each.is_trusted for each in released.against)
     limit = "; not against the holder of all rows" if trusted else ""
