@@ -19,6 +19,7 @@ from dpcore.errors import DataUnavailable
 
 DATA_HOME_VARIABLE = "DPCORE_DATA"
 
+_TORCHVISION_FOLDERS = ("MNIST/raw", "FashionMNIST/raw")
 _GZIP_MAGIC = b"\x1f\x8b"
 # Unpacked, no official file is larger: a few kilobytes of gzip can hold gigabytes.
 _LARGEST = 160_000_000
@@ -50,9 +51,11 @@ class OfficialFile:
     name_is_shared: bool = False
 
     @property
-    def spellings(self) -> tuple[str, str]:
+    def spellings(self) -> tuple[str, ...]:
+        """Names on disk: packed or not, and with the point that some archives write before idx."""
         stem = self.name.removesuffix(".gz")
-        return (self.name, stem) if self.name.endswith(".gz") else (stem, stem + ".gz")
+        usual = (self.name, stem) if self.name.endswith(".gz") else (stem, stem + ".gz")
+        return tuple(dict.fromkeys((*usual, *(name.replace("-idx", ".idx") for name in usual))))
 
 
 @dataclass(frozen=True)
@@ -114,14 +117,14 @@ def scikit_learn_file(name: str, dataset: str) -> Path:
 
 
 def locate(official: OfficialFile, home: Path, folders: Iterable[str]) -> LocalFile | None:
-    """Find a file in the data set's own folders, then directly in the data home."""
+    """Find a file in the data set's own folders, the data home or torchvision's folders."""
     for folder in folders:
         for spelling in official.spellings:
             path = home / folder / spelling
             if os.path.isfile(path):  # False in a folder that may not be read, unlike Path.is_file
                 return LocalFile(path, official)
-    for spelling in official.spellings:
-        path = home / spelling
+    shared = (home, *(home / folder for folder in _TORCHVISION_FOLDERS))
+    for path in (folder / spelling for folder in shared for spelling in official.spellings):
         if os.path.isfile(path) and (not official.name_is_shared or _is_content_of(path, official)):
             return LocalFile(path, official)
     return None

@@ -249,4 +249,3 @@ def _limit_this_process(limits: ReadingLimits) -> None:
         lowest = value if hardest == resource.RLIM_INFINITY else min(value, hardest)
         # At the softer limit of processor time the signal is SIGXCPU.
         resource.setrlimit(limit, (lowest, hardest if name == "CPU" else lowest))
-    os.nice(5)

@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +23,8 @@ from dpcore.release.reading_process import read_in_process
 from dpcore.release.table_file import TEXT_ENDINGS, WORKBOOK, Block, Header, TableFile
 
 LARGEST_UPLOAD = 50_000_000
+# Bytes of the tables that all visitors of a server hold.
+LARGEST_HELD = 500_000_000
 _FIRST_ROWS, _LONGEST_NUMBER = 1_000, 1_000
 _ANY_DATES = Marks(days_since=date(1970, 1, 1))
 UPLOADS = (
@@ -54,6 +58,12 @@ class Upload:
         return self.name if content is None else hashlib.sha256(content).hexdigest()
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of the columns and of the file in memory."""
+        columns = sum(int(cells.nbytes) for cells in self.columns.values())
+        return columns + len(self.file.content or b"")
+
+    @property
     def n_rows(self) -> int:
         return len(next(iter(self.columns.values())))
 
@@ -71,6 +81,10 @@ class Upload:
             return "numbers"
         days = numbers_of(first, column, _ANY_DATES)
         return "dates" if np.isfinite(days)[are_there].all() else "texts"
+
+
+_held: WeakSet[Upload] = WeakSet()
+_lock = Lock()
 
 
 def make_upload(name: str, columns: Mapping[str, Any]) -> Upload:
@@ -95,4 +109,10 @@ def read_upload(name: str, content: bytes, **layout: Any) -> Upload:
             f"{len(content) / 1e6:.0f} MB",
         )  # fmt: skip
     columns, facts = read_in_process(file)
-    return Upload(file, columns, facts.left_out, facts.header)
+    upload = Upload(file, columns, facts.left_out, facts.header)
+    with _lock:
+        if sum(held.n_bytes for held in _held) + upload.n_bytes > LARGEST_HELD:
+            wish = f"sent later: the tables of all visitors take up to {LARGEST_HELD // 10**6} MB"
+            raise ParameterError("file", wish, f"{upload.n_bytes / 1e6:.0f} MB more")
+        _held.add(upload)
+    return upload

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from dataclasses import replace
 from functools import partial
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
@@ -155,6 +157,18 @@ def test_a_zip_bomb_is_not_unpacked(monkeypatch):
         read_upload("a.npz", zeros.getvalue())
     with pytest.raises(ParameterError, match="unpacked"):
         read_upload("a.parquet", _parquet(x=np.zeros(10_000)))
+
+
+def test_tables_of_all_visitors_take_a_bounded_memory(monkeypatch):
+    content = b"a,b\n" + b"1,2\n" * 10_000
+    first = read_upload("a.csv", content)
+    monkeypatch.setattr(uploads, "_held", WeakSet([first]))
+    monkeypatch.setattr(uploads, "LARGEST_HELD", int(1.5 * first.n_bytes))
+    with pytest.raises(ParameterError, match="sent later"):
+        read_upload("b.csv", content)
+    del first
+    gc.collect()
+    assert read_upload("b.csv", content).n_rows == 10_000
 
 
 @pytest.mark.parametrize("table", [{"age": [1]}, {"age": list(range(300)), "school": range(300)}])
