@@ -436,12 +436,25 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     name = escape_markdown(certificate["name"])
     badge = ":green-badge[verified]" if verdict.holds else ":red-badge[does not verify]"
     captured = certificate["result"]["captured"]
-    energy = "" if not captured else f"{percent(captured[0])} of the variance, "
-    above, count = certificate["result"]["above_noise"], len(released.components_)
-    if above is not None:
-        energy += f"{above} of {count} components above noise, "
+    energy = "" if not captured else f"Explained variance {percent(captured[0])}, "
     st.title(f"“{name}” is released: ε = {say_number(certificate['epsilon'])}", anchor=False)
     st.markdown(f"{badge} {energy}δ = {say_delta(certificate['delta'])}, against every reader.")
+    if sentence := components_above_noise(
+        certificate["result"].get("above_noise"), len(released.components_)
+    ):
+        st.markdown(sentence)
+
+
+def components_above_noise(n_above: int | None, n_components: int) -> str:
+    """Return which components are above the noise, as a sentence; "" if it is unknown."""
+    if n_above is None:
+        return ""
+    if n_above == 0:
+        return "No component can be told from noise. Release more people, or a larger ε."
+    shown = min(n_above, n_components)
+    which = "Component 1 is" if shown == 1 else f"Components 1 to {shown} are"
+    others = "; the others cannot be told from it" if shown < n_components else ""
+    return f"{which} above the noise{others}."
 
 
 def _draw_components(released: ReleasedPCA) -> None:

@@ -126,3 +126,18 @@ def test_a_score_plot_is_a_query_of_its_own_in_the_ledger(open_page, without_pla
     assert re.search(r"people-2.*noisy counts, ε = 0\.\d+", texts(at))
     # The release of the components is still the one that is shown.
     assert at.button(key="release_now") and "release-1" in at.title[0].value.lower() + texts(at)
+
+
+@pytest.mark.parametrize(
+    ("n_above", "n_components", "words"),
+    [
+        (None, 3, ""),
+        (0, 3, "No component can be told from noise"),
+        (1, 3, "Component 1 is above the noise; the others"),
+        (2, 3, "Components 1 to 2 are above the noise; the others"),
+        (9, 3, "Components 1 to 3 are above the noise."),
+    ],
+)
+def test_components_that_are_noise_are_named(n_above, n_components, words):
+    sentence = release.components_above_noise(n_above, n_components)
+    assert sentence.startswith(words) and bool(sentence) == bool(words)
