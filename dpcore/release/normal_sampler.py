@@ -63,7 +63,7 @@ class _Cells:
 
     fraction_bits: int
     width_bits: int
-    squared_width: float  # of a cell, in sigma squared
+    squared_width: float  # squared cell width divided by sigma²
     exact_squared_width: Decimal
     cumulative: list[int]  # chance of all cells up to this one, in 2^-128
     leading: AnyArray  # its first 64 bits

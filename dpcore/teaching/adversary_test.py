@@ -335,7 +335,7 @@ def _noise(guarantee: Guarantee) -> tuple[float, float]:
 class DrawnPerson:
     """Evidence of one drawing in exact results.
 
-    n_people: Number of people with the seat of the drawing.
+    n_people: Number of rows, the drawing included.
     exact_trace: shape (196,). Leading pattern of the exact result with the drawing minus the exact
         result without it.
     exact_cosine: Cosine of this pattern with the drawing.

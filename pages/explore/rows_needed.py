@@ -10,8 +10,8 @@ from functools import partial
 import streamlit as st
 
 from dpcore.data.dataset import RowUnit
+from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.pca import RunSpec
-from dpcore.experiments.pca.equal_noise import iso_energy_sweep
 from dpcore.figures.tradeoffs import rows_needed, rows_needed_figure
 from dpcore.params import PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -35,7 +35,8 @@ def draw_rows_needed(selection: Selection) -> None:
     # The classic calibration is proven up to ε = 1.
     epsilons = tuple(e for e in _NEEDED_AT if e <= 1 or spec.calibration != "classic")
     lead = replace(spec, protocols=spec.protocols[:1], samples=None, repetitions=_NEEDED_RUNS)
-    chosen = (iso_energy_sweep(lead, epsilons, sizes),)
+    # Captured energy depends on epsilon and delta only through the noise, so one curve serves all.
+    chosen = (Sweep(lead, (("people_per_site", sizes), ("epsilon", epsilons))),)
     sweeps.watch(chosen, partial(_draw_needed, lead, dataset.unit, epsilons, sizes))
 
 

@@ -74,7 +74,7 @@ def show(selection: Selection) -> None:
 
 
 def _take_drawing() -> None:
-    """Read what the browser sent: a drawing, the name of an example, or a wish for a new game."""
+    """Read a drawing, the name of an example, or a request for a new game from the browser."""
     sent: Any = st.session_state[_KEY].seated
     if sent is None:  # Streamlit also calls this when it resets the value of the previous run.
         return

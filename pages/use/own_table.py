@@ -576,7 +576,7 @@ def _draw_rows(own: OwnTable) -> None:
 
 
 def _submit(own: OwnTable, numbers: list[str], levels: list[str], dates: list[str]) -> None:
-    """Read the table by the facts in the fields, from the button of the form."""
+    """Form callback: build a dictionary from the fields and read the table."""
     try:
         dictionary = dictionary_from(_facts(own, numbers, levels, dates))
         apply_dictionary(own, dictionary)

@@ -30,7 +30,7 @@ from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian
         {},
         {"calibration": "analytic", "samples": 900, "split": "dirichlet"},
         {"split": "random", "sites": 7, "masks": "wide", "honest_sites": 3},
-        {"preparation": "private", "components": 1},
+        {"preparation": "bounded", "components": 1},
     ],
     ids=lambda change: ",".join(change) or "default",
 )

@@ -194,7 +194,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     X = stream(1, Purpose.DATA).standard_normal((257, 5)).astype(np.float32)
     whole = {
         mode: prepare(make_dataset(X), mode=mode, norm_bound=1.5)
-        for mode in ("published", "private")
+        for mode in ("published", "bounded")
     }
     monkeypatch.setattr(row_bounds, "_BLOCK_BYTES", 8 * 5 * 10)
     for mode, expected in whole.items():
@@ -281,7 +281,7 @@ def test_data_sets_of_the_wrong_form_are_refused(X, labels, parameter):
     assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize("mode", ["published", "private"])
+@pytest.mark.parametrize("mode", ["published", "bounded"])
 def test_in_place_gives_the_same_rows_in_the_same_memory(mode):
     X = np.random.default_rng(3).normal(size=(50, 4)) * 5
     expected = prepare(make_dataset(X.copy()), mode=mode)

@@ -49,7 +49,7 @@ def test_listing_reads_no_file(shared_datasets, monkeypatch):
 def _load_and_check(name, home):
     dataset = _load(name, home)
     assert_agrees_with_the_catalogue(dataset, _status(home)[name])
-    for mode in ("published", "private"):
+    for mode in ("published", "bounded"):
         prepared = prepare(dataset, mode=mode)
         assert np.linalg.norm(prepared.X[:5_000].astype(np.float64), axis=1).max() <= 1.0
     return dataset

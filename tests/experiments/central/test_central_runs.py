@@ -34,7 +34,7 @@ def problem_of(spec):
 @pytest.fixture(scope="module")
 def synthetic():
     spec = central_spec(
-        RunSpec(dataset="synthetic-2012", preparation="private", epsilon=0.2, truncation="psd")
+        RunSpec(dataset="synthetic-2012", preparation="bounded", epsilon=0.2, truncation="psd")
     )
     return spec, problem_of(spec)
 
@@ -76,7 +76,7 @@ def test_one_component_comes_from_the_exact_sampler(synthetic):
 
 
 def test_private_preparation_is_measured_about_zero():
-    spec = central_spec(RunSpec(preparation="private"))
+    spec = central_spec(RunSpec(preparation="bounded"))
     prepared = prepare(load_dataset("digits"), mode="bounded")
     problem = central_problem(spec.problem_key(), prepared)
     X = prepared.X.astype(float)

@@ -25,7 +25,7 @@ def energies(spec, field, value, protocol="dpdis"):
 
 
 @pytest.mark.parametrize("protocol", ["dpdis", "pooled", "cape", "full"])
-@pytest.mark.parametrize("preparation", ["published", "private"])
+@pytest.mark.parametrize("preparation", ["published", "bounded"])
 @pytest.mark.parametrize("calibration", ["published", "analytic"])
 def test_energy_depends_on_epsilon_and_delta_through_the_noise_only(
     protocol, preparation, calibration

@@ -115,7 +115,7 @@ def test_ratios_are_shares_of_the_optimum(problem_of):
 
 
 @pytest.mark.parametrize("n_features", [16, 300])
-@pytest.mark.parametrize("preparation", ["published", "private"])
+@pytest.mark.parametrize("preparation", ["published", "bounded"])
 def test_a_cell_gives_the_same_numbers_alone_and_in_company(problem_of, n_features, preparation):
     spec = replace(SPEC, preparation=preparation)
     together = numbers(run(spec, problem_of[n_features]))
@@ -162,7 +162,7 @@ def test_a_larger_sample_holds_the_smaller_one(prepared_rows):
 
 
 def test_private_preparation_keeps_the_promise_it_makes(problem_of):
-    spec = replace(SPEC, preparation="private", calibration="analytic", protocols=("dpdis",))
+    spec = replace(SPEC, preparation="bounded", calibration="analytic", protocols=("dpdis",))
     row = next(run(spec, problem_of[16]))
     assert row["exact_epsilon"] <= spec.epsilon
     assert row["mean_share"] == spec.mean_share

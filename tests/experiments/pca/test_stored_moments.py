@@ -18,7 +18,7 @@ from dpcore.spectra import SiteRows
 
 SPECS = {
     "published": RunSpec(sites=3, preparation="published"),
-    "private": RunSpec(sites=3, preparation="private", samples=600, split="random"),
+    "private": RunSpec(sites=3, preparation="bounded", samples=600, split="random"),
     "on everybody": RunSpec(sites=2, samples=600, preparation="published", reference="all"),
 }
 KEY = SPECS["published"].problem_key()
