@@ -41,7 +41,7 @@ _ANISOTROPY = 0.1
 # Deviations of the pixels from the public window: limits of their mean square, in units of the mean
 # square of a pixel, and prior probability that there are none.
 _LEAST_CHANGE, _LARGEST_CHANGE, _HEIGHTS = 0.01, 4.0, 24
-_NO_CHANGE = 0.5
+_NO_CHANGE = 0.98
 _LARGEST_STEP = 0.25
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
