@@ -263,8 +263,8 @@ def _state_bound(bound: float, mode: str, *, about_middle: bool) -> str:
         step = f"Divided by the public bound {bound:.6g}; longer rows are clipped to it"
     else:
         step = (
-            "Every row is brought to length 1 around a private mean, which reads rows up to the "
-            f"public bound {bound:.6g}"
+            "Every row, or difference of two rows, is brought to length 1. A private mean, if it "
+            f"is used, reads rows up to the public bound {bound:.6g}"
         )
     return f"{about if about_middle else ''}{step}: this step is private."
 

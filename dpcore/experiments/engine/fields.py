@@ -209,7 +209,8 @@ class PrivateSpec(Prepares):
     preparation: str = param(
         "sphere",
         "Preparation",
-        "Sphere scales every row to length 1 around a private mean. Bounded clips rows to a "
+        "Sphere scales every row to length 1 around a private mean. Noisy votes may choose "
+        "differences of pairs of rows, or no centre, for a table. Bounded clips rows to a "
         "public bound and centres by a private mean. None only clips. Published centring and "
         "scaling read all rows and are not private.",
         choices=MODES,
