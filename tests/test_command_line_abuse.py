@@ -214,6 +214,14 @@ def test_usage_and_examples_are_as_it_was_called(capsys, monkeypatch, name):
     assert capsys.readouterr().out.startswith("usage: python -m dpcore ")
 
 
+@pytest.mark.parametrize("option", ["--limits", "--dataset", "--out"])
+def test_two_dashes_as_a_value_are_refused(capsys, option):
+    """argparse passed an empty list on, which ended in a traceback."""
+    with pytest.raises(SystemExit) as ended:
+        main(["label", f"{option}=--"])
+    assert ended.value.code == 2 and "expected one value, got --" in capsys.readouterr().err
+
+
 def test_the_version_is_said(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

@@ -78,6 +78,15 @@ _EXTRAS = {
 }  # fmt: skip
 
 
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = _parser()
+    for argument in argv:
+        if argument.startswith("--") and argument.endswith("=--"):
+            # argparse reads "--" as an empty list, whatever the option's type.
+            parser.error(f"argument {argument.removesuffix('=--')}: expected one value, got --")
+    return parser.parse_args(argv)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return the exit status (see `EXAMPLES`)."""
     if sys.stderr is None:  # closed by the caller
@@ -86,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             # Encodings without ε print \u03b5.
             stream.reconfigure(errors="backslashreplace")
-    arguments = _parser().parse_args(argv)
+    arguments = _parse(sys.argv[1:] if argv is None else argv)
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")

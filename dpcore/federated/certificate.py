@@ -112,13 +112,12 @@ def label_for(
     is_simulation: Whether the rows are public.
     """
     n_attempts, answered = certificate["attempts"], certificate["sites"]["answered"]
-    worst = max(plan.epsilon_against(who) for who in Adversary)
     guarantee = Guarantee(
         PrivacyBudget(plan.epsilon, plan.delta),
-        worst if n_attempts == 1 else epsilon_of_attempts(plan, n_attempts),
+        epsilon_of_attempts(plan, n_attempts),
         plan.delta,
         # An odometer gives epsilon at one delta, and not the whole profile.
-        "gaussian" if n_attempts == 1 else "composed",
+        "composed",
         "every site",
         against=tuple(
             Against(who, _view_of(plan, who), plan.epsilon_against(who)) for who in Adversary
@@ -133,9 +132,7 @@ def label_for(
         who=f"Every person at the {len(answered)} sites that took part "
         f"({describe_person(plan.dictionary.person)})",
         unit=("all rows of one person" if m > 1 else "one row", relation(m)),
-        not_protected=(f"Attempts: {n_attempts}. The ε of each adversary holds for one attempt.",)
-        if n_attempts > 1
-        else (),
+        not_protected=(f"Attempts: {n_attempts}. The ε of each adversary holds for one attempt.",),
         assumptions=certificate["assumptions"],
         total=f"{n_attempts} attempt{'s' * (n_attempts > 1)}. {cap}",
         checked=(

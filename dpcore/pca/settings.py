@@ -43,6 +43,12 @@ ROUNDED = "rounded:"
 SMALLEST_MEAN_SHARE = 1e-300
 
 
+def check_count(name: str, value: object) -> None:
+    """Raise `ParameterError` unless the value is a whole number of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ParameterError(name, "a whole number of at least 1", value)
+
+
 @dataclass(frozen=True)
 class ReleaseSettings:
     """Settings of a release: all inputs of a protocol except the data and the randomness.
@@ -151,10 +157,7 @@ class ReleaseSettings:
         if self.mean_share is not None:
             check_mean_share(self.mean_share)
         for name in ("n_components", "intermediate_dim"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ParameterError(name, "a whole number of at least 1", value)
-
+            check_count(name, getattr(self, name))
         if not isinstance(self.dropped_sites, Integral) or self.dropped_sites < 0:
             raise ParameterError(
                 "dropped_sites", "a whole number of at least 0", self.dropped_sites

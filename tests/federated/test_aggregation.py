@@ -148,6 +148,10 @@ def test_without_masks_the_other_sites_continue(plan_with, sites_of, round_):
     sites = sites_of(plan_with(protocol="full"))
     sites.faults["four"] = silent(round_)
     assert sites.run()["attempts"] == 1
+    # The label had another number than the certificate for one attempt.
+    label = json.loads((sites.folder / "label.json").read_text(encoding="utf-8"))
+    certificate = json.loads((sites.folder / "certificate.json").read_text(encoding="utf-8"))
+    assert label["epsilon"] == certificate["epsilon_of_all_attempts"]
     assert sites.result()["sites"].tolist() == list(NAMES[:3])
     assert sites.charges() == [1, 1, 1, 1]
 

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -94,6 +95,46 @@ def test_fit_is_the_protocol_on_the_moments_of_the_labels(rows, labels, moments)
     np.testing.assert_array_equal(pca.noise_scale_, expected.sigma)
     assert pca.guarantee_ == expected.guarantee
     assert pca.bytes_sent_ == expected.bytes_sent.sum()
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NA, pd.NaT])
+def test_a_missing_site_is_refused(rows, missing):
+    """None ended in a TypeError; NaN became a site of its own with a guarantee."""
+    labels = (np.arange(len(rows)) % 2).astype(object)
+    labels[:5] = missing
+    is_number = isinstance(missing, float)
+    same = [labels, labels.astype(float)] if is_number else [labels]
+    for sites in same:
+        with pytest.raises(ParameterError, match="a label for each row, got '5 missing labels'"):
+            DistributedPCA(2).fit(rows, sites=sites)
+
+
+def test_labels_of_two_types_are_refused(rows):
+    labels = [*["a"] * 5, *[1] * (len(rows) - 5)]
+    with pytest.raises(ParameterError, match="sites must be labels of one type, got 'int, str'"):
+        DistributedPCA(2).fit(rows, sites=np.array(labels, dtype=object))
+
+
+def test_fit_transform_takes_the_name_of_the_site_column(rows):
+    table = pd.DataFrame(rows).rename(columns=str)
+    table["site"] = np.arange(len(rows)) % 2
+    model = DistributedPCA(2, random_state=0)
+    both = model.fit_transform(table, sites="site")
+    alone = DistributedPCA(2, random_state=0).fit(table, sites="site")
+    assert np.array_equal(both, alone.transform(table.drop(columns="site")))
+
+
+@pytest.mark.parametrize("estimator", [DistributedPCA, AnalyzeGaussPCA])
+@pytest.mark.parametrize("value", [None, "mle", "2", True, 0, 1.5])
+def test_components_that_are_no_count_are_refused(rows, estimator, value):
+    with pytest.raises(ParameterError, match="n_components must be a whole number of at least 1"):
+        estimator(value).fit(rows)
+
+
+@pytest.mark.parametrize("value", [True, -1, 1.5])
+def test_a_random_state_that_is_no_int_is_refused(rows, value):
+    with pytest.raises(ParameterError, match="random_state must be an int of at least 0"):
+        DistributedPCA(2, random_state=value).fit(rows)
 
 
 def test_the_order_of_rows_does_not_matter(rows, labels, rng):

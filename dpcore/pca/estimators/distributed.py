@@ -6,13 +6,14 @@ from typing import Self
 
 from numpy.typing import ArrayLike
 
+from dpcore.arrays import FloatArray
 from dpcore.data.dataset import FULL
 from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA
 from dpcore.pca.estimators.rows import features_and_sites, rows_of_sites
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.pca.settings import ReleaseSettings
+from dpcore.pca.settings import ReleaseSettings, check_count
 from dpcore.privacy import PrivacyBudget
 
 
@@ -154,6 +155,17 @@ class DistributedPCA(PrivatePCA):
     ) -> None:
         self._set_parameters(locals())
 
+    def fit_transform(
+        self, X: ArrayLike, y: object = None, *, sites: ArrayLike | str | None = None
+    ) -> FloatArray:
+        """Release a subspace for these rows and return their coordinates.
+
+        Parameters are those of `fit`; coordinates are those of `transform`.
+        """
+        if isinstance(sites, str):
+            X, sites = features_and_sites(X, sites)
+        return self.fit(X, y, sites=sites).transform(X)
+
     def fit(self, X: ArrayLike, y: object = None, *, sites: ArrayLike | str | None = None) -> Self:
         """Release a subspace for these rows.
 
@@ -180,6 +192,7 @@ class DistributedPCA(PrivatePCA):
         rows = self._bound_rows(X)
         intermediate_dim = self.intermediate_dim
         if intermediate_dim is None:
+            check_count("n_components", self.n_components)
             intermediate_dim = min(2 * self.n_components, rows.shape[1])
         settings = ReleaseSettings(
             budget=PrivacyBudget(self.epsilon, self.delta),

@@ -31,7 +31,8 @@ def root_seed(random_state: RandomState) -> int:
         return secret_root()
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return int.from_bytes(random_state.bytes(16), "little")
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
+    is_int = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if is_int and random_state >= 0:
         return int(random_state)
     # The error names only the type of other objects: a seed sequence would print its entropy.
     value = random_state if isinstance(random_state, int | str) else type(random_state).__name__
@@ -72,7 +73,8 @@ class PrivateEstimator(BaseEstimator):
     def __setattr__(self, name: str, value: object) -> None:
         # A wrapped seed is not wrapped again: cloning compares by identity.
         if name == "random_state" and not isinstance(value, UnprintedSeed):
-            value = UnprintedSeed(value) if isinstance(value, int | np.integer) else value
+            is_int = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            value = UnprintedSeed(value) if is_int else value
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, object]:

@@ -89,7 +89,14 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, li
     labels = column_or_1d(np.asarray(sites))
     if len(labels) != n_samples:
         raise ParameterError("sites", f"one label for each of the {n_samples} rows", len(labels))
-    names, site_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    n_missing = sum(map(_is_missing, labels.tolist() if labels.dtype.kind in "Of" else labels))
+    if n_missing:
+        raise ParameterError("sites", "a label for each row", f"{n_missing} missing labels")
+    try:
+        names, site_of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ParameterError("sites", "labels of one type", kinds) from error
     smallest = int(counts.argmin())
     if counts[smallest] < 2:
         raise ParameterError(
@@ -97,3 +104,11 @@ def rows_of_sites(sites: ArrayLike | None, n_samples: int) -> tuple[AnyArray, li
         )
     order = np.argsort(site_of_row, kind="stable")
     return names, np.split(order, np.cumsum(counts)[:-1])
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN, NaT or NA, none of which equals itself."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # the NA of pandas
+        return True
