@@ -154,7 +154,7 @@ def test_an_epsilon_is_rounded_alike_in_figure_and_heading(open_page, name):
 
 
 def test_more_energy_is_compared_at_one_exact_epsilon():
-    assert finding_of("free-energy").sentence.count("at an exact ε of 0.3") == 2
+    assert finding_of("free-energy").sentence.count("at an exact ε of 0.2") == 2
 
 
 def test_ten_looks_cost_what_ten_gaussian_releases_compose_to():
