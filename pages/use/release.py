@@ -42,8 +42,8 @@ from pages.components.release_scores import draw_released_people
 from pages.navigation import link_to_parts
 from pages.number_format import plain
 from pages.sidebar import Selection
-from pages.use import own_table
-from pages.use.own_table import OwnTable
+from pages.use import session_table
+from pages.use.session_table import OwnTable
 
 CONTROLS = ()
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -78,7 +78,7 @@ class Request:
 def show(_: Selection) -> None:
     """Draw the latest release, or the plan of the first, and the controls of the next one."""
     notices.stop_on_public_demo()
-    own = own_table.current()
+    own = session_table.current()
     dictionary = own.dictionary
     if dictionary is None:
         st.title("Give the public limits of your columns first", anchor=False)
@@ -289,7 +289,7 @@ def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
 
 def _lifetime(own: OwnTable) -> str:
     """Return how long the ledger is kept: the one statement about it on all pages."""
-    if own.is_example or own_table.folder() is None:
+    if own.is_example or session_table.folder() is None:
         return (
             "The ledger and the releases are deleted when this visit ends. Save the release; "
             "`python -m dpcore release` keeps a ledger on disk."
@@ -317,7 +317,7 @@ def _count_others(own: OwnTable, name: str) -> int:
 
 def _projects_folder(own: OwnTable) -> Path:
     """Return the folder of the projects: the owner's, or a temporary one of this session."""
-    lasting = own_table.folder()
+    lasting = session_table.folder()
     if lasting is not None and not own.is_example:
         return lasting / "projects"
     folders: dict[str, _SessionFolder] = st.session_state.setdefault(_FOLDER, {})

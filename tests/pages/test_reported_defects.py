@@ -19,7 +19,7 @@ from dpcore.data import dataset_status
 from dpcore.privacy import PrivacyBudget, gaussian_mu
 from pages import sidebar
 from pages.explore import axes
-from pages.use import own_table, release
+from pages.use import release, session_table
 from tests.pages.opening import texts, visit, wait_for_jobs
 from tests.pages.use.test_decide import grid_of
 from tests.pages.use.test_own_table import brought, own_of, submit, upload
@@ -81,7 +81,7 @@ def test_all_pages_state_the_lifetime_that_the_ledger_has(
     """Earlier one page said that the ledger disappears with the tab, and another that it stays."""
     monkeypatch.setattr(release, "_draw_plan", lambda _: None)
     if is_kept:
-        monkeypatch.setenv(own_table.FOLDER_VARIABLE, str(tmp_path / "owner"))
+        monkeypatch.setenv(session_table.FOLDER_VARIABLE, str(tmp_path / "owner"))
     at = visit(brought(open_page), "release")
     at.button(key="release_now").click().run()
     folders = at.session_state["_own_projects"] if not is_kept else {}

@@ -5,20 +5,21 @@ from __future__ import annotations
 import gc
 import logging
 import weakref
+from datetime import date
 
 import pytest
 
 from dpcore.data.dataset import held_name
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.release.common_limits import find_common_limits
-from pages.use import own_table
+from pages.use import session_table
 from tests.pages.opening import texts, visit
 
 PAGE = "own_table"
 SURVEY = "age,weight_kg,score\n" + "".join(f"{20 + i},{50 + i % 9},{i % 7}\n" for i in range(60))
 
 
-def own_of(at) -> own_table.OwnTable:
+def own_of(at) -> session_table.OwnTable:
     return at.session_state["_own_table"]
 
 
@@ -106,8 +107,8 @@ def test_decimal_marks_codes_and_dates_are_chosen_on_the_page(open_page):
     (dates,) = (each for each in at.multiselect if each.label == "Columns of dates")
     dates.set_value(["visit"]).run()
     own = own_of(at)
-    at.date_input(key=own.key("lower", "visit")).set_value(own_table.date(2020, 1, 1))
-    at.date_input(key=own.key("upper", "visit")).set_value(own_table.date(2020, 12, 31))
+    at.date_input(key=own.key("lower", "visit")).set_value(date(2020, 1, 1))
+    at.date_input(key=own.key("upper", "visit")).set_value(date(2020, 12, 31))
     at = submit(fill(at, {"cost": (0, 100), "n": (0, 60)}))
     assert not at.exception and not at.error, [each.value for each in at.error]
     own = own_of(at)
@@ -253,7 +254,7 @@ def test_only_an_owner_opens_a_folder(open_page, tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "people.csv").write_text("a,b\n1,2\n3,4\n")
     assert not any(each.label == "Open" for each in open_page(PAGE).button)
-    monkeypatch.setenv(own_table.FOLDER_VARIABLE, str(folder))
+    monkeypatch.setenv(session_table.FOLDER_VARIABLE, str(folder))
     at = open_page(PAGE)
     (opening,) = (each for each in at.button if each.label == "Open")
     opening.click().run()
