@@ -9,7 +9,7 @@ from dpcore.params import EPSILONS
 from dpcore.teaching.tutorials import CODE, TUTORIALS, Output, run_tutorial, tutorial_notebook
 from pages import links, navigation
 from pages.cached import cached
-from pages.components import charts, guarantee, ledger
+from pages.components import charts, guarantee, ledger, notices
 from pages.number_format import plain
 from pages.sidebar import Selection
 
@@ -59,6 +59,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         if isinstance(output.value, go.Figure):
             alt = "Private counts as bars, true counts as a dashed outline."
             charts.show_figure(output.value, key=f"tutorial_figure_{number}", alt=alt)
+    notices.mark_not_private("Comparisons with exact results", "are computed on raw data.")
     _show_guarantees(outputs)
 
 

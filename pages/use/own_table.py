@@ -69,6 +69,7 @@ def _draw_result(own: OwnTable) -> None:
         draw_sources(own)
         with st.container(horizontal=True):
             st.button("Use on all pages", type="primary", on_click=_use_everywhere, args=(status,))
+    notices.mark_not_private("Captured energy", "is measured on raw rows.")
 
 
 def _spec(status: DatasetStatus) -> RunSpec:

@@ -69,4 +69,4 @@ def test_a_cancelled_run_waits_for_a_click(open_page, monkeypatch):
 def test_every_tutorial_runs_and_states_its_guarantee(open_page, key):
     at = open_page("tutorials", tutorial=key)
     assert not at.exception and not at.error
-    assert "Guarantees" in texts(at)
+    assert "Guarantees" in texts(at) and "not private" in texts(at)
