@@ -26,8 +26,8 @@ def test_a_first_screen_has_few_words_and_controls(server, open_page, address):
 def test_a_page_without_controls_has_no_empty_sidebar_after_one_with_controls(server, open_page):
     page, _ = open_page(f"{server}/promise", width=1440, height=900)
     assert page.locator("[data-testid=stSidebar]").is_visible()
-    page.get_by_role("button", name="Use").click()
-    page.get_by_role("link", name="Your table").first.click()
+    page.get_by_test_id("stTopNavSection").filter(has_text="Use").click()
+    page.get_by_role("menuitem", name="Your table").click()
     page.wait_for_url("**/own_table*")
     settle(page)
     assert not page.locator("[data-testid=stSidebar]").is_visible()
