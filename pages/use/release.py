@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import weakref
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from dpcore.privacy import composed_mu
 from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.release.certificate_label import share_in_words
-from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.planning import plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
@@ -35,6 +35,7 @@ from dpcore.release.released_pca import ReleasedPCA, load_release
 from dpcore.release.scales import Scales, calibrated
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
+from pages.cached import cached
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
@@ -349,7 +350,8 @@ def _draw_plan(dictionary: Dictionary) -> None:
     )
     delta = st.session_state.get("release_delta", dict(_USUAL)["delta"])
     n_components = st.session_state.get("release_components", _usual_components(dictionary))
-    rows = list(_plan_rows(dictionary, n_rows, n_components, delta))
+    # The dictionary is public; its text is the key of the cache.
+    rows = _plan_rows(json.dumps(dictionary.as_dict()), n_rows, n_components, delta)
     show_figure(
         energy_curves(rows, "epsilon", axis_title="ε of one release", dark=is_dark()),
         key="release_plan",
@@ -357,10 +359,12 @@ def _draw_plan(dictionary: Dictionary) -> None:
     )
 
 
+@cached(32, message="Planning with made-up rows")
 def _plan_rows(
-    dictionary: Dictionary, n_rows: int, n_components: int, delta: float
-) -> Iterator[dict[str, Any]]:
-    """Yield the captured energy of a release of made-up rows at each ε."""
+    dictionary_in_json: str, n_rows: int, n_components: int, delta: float
+) -> list[dict[str, Any]]:
+    """Return the captured energy of releases of made-up rows at each ε."""
+    dictionary = dictionary_from(json.loads(dictionary_in_json))
     tried = {
         epsilon: plan(
             dictionary,
@@ -375,14 +379,11 @@ def _plan_rows(
     best = fmean(float(each.best[:, -1].mean()) for each in tried.values())
     # Around each noisy centre the best share differs a little; the floor uses their mean.
     floor = n_components / dictionary.n_features / best
-    for epsilon, each in tried.items():
-        for ratio in each.captured[:, -1] / each.best[:, -1]:
-            yield {
-                "protocol": "ag",
-                "epsilon": epsilon,
-                "energy_ratio": float(ratio),
-                "floor": floor,
-            }
+    return [
+        {"protocol": "ag", "epsilon": epsilon, "energy_ratio": float(ratio), "floor": floor}
+        for epsilon, each in tried.items()
+        for ratio in each.captured[:, -1] / each.best[:, -1]
+    ]
 
 
 # ---- a release: answer, components, files

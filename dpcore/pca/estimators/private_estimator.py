@@ -72,9 +72,9 @@ class PrivateEstimator(BaseEstimator):
 
     def __setattr__(self, name: str, value: object) -> None:
         # A wrapped seed is not wrapped again: cloning compares by identity.
-        if name == "random_state" and not isinstance(value, UnprintedSeed):
-            is_int = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            value = UnprintedSeed(value) if is_int else value
+        is_seed = name == "random_state" and not isinstance(value, UnprintedSeed | bool)
+        if is_seed and isinstance(value, int | np.integer):
+            value = UnprintedSeed(value)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, object]:
