@@ -159,27 +159,40 @@ def _summary(decision: Decision, option: Option) -> OptionSummary:
 
 
 def offer_brief(decision: Decision, title: str) -> None:
-    """Offer the memo, the slides and the annex of an impact assessment as files."""
-    query = "&".join(f"{key}={value}" for key, value in st.query_params.to_dict().items())
-    link = f"{st.context.url or '/decide'}{'?' if query else ''}{query}"
+    """Offer the memo and the slides as files."""
 
     def make(render: Callable[[Brief], Any]) -> Any:
-        return render(brief_of(decision, title, link))
+        return render(brief_of(decision, title, _address()))
 
-    def annex(render: Callable[..., str]) -> str:
+    files: tuple[tuple[str, Callable[[Brief], Any], str, str], ...] = (
+        ("Memo", render_memo, "memo.html", "text/html"),
+        ("Slides", make_presentation, "decision.pptx", POWERPOINT),
+    )
+    with st.container(horizontal=True):
+        for label, render, name, kind in files:
+            st.download_button(label, partial(make, render), name, kind, on_click="ignore")
+
+
+def offer_annex(decision: Decision, title: str) -> None:
+    """Offer the annex of an impact assessment as a page and as text."""
+
+    def make(render: Callable[..., str]) -> str:
         return render(
-            brief_of(decision, title, link).label,
+            brief_of(decision, title, _address()).label,
             purpose=f"Choose ε for a release of principal components: {decision.dataset.title}, "
             f"{percent(decision.answer.target)} of the captured energy wanted.",
         )
 
-    files: tuple[tuple[str, Callable[[], Any], str, str], ...] = (
-        ("Memo", partial(make, render_memo), "memo.html", "text/html"),
-        ("Slides", partial(make, make_presentation), "decision.pptx", POWERPOINT),
-        ("Annex for the data-protection officer", partial(annex, annex_page), "annex.html",
-         "text/html"),
-        ("Annex as text", partial(annex, annex_text), "annex.txt", "text/plain"),
-    )  # fmt: skip
+    files: tuple[tuple[str, Callable[..., str], str, str], ...] = (
+        ("Annex for the data-protection officer", annex_page, "annex.html", "text/html"),
+        ("Annex as text", annex_text, "annex.txt", "text/plain"),
+    )
     with st.container(horizontal=True):
-        for label, content, name, kind in files:
-            st.download_button(label, content, name, kind, on_click="ignore")
+        for label, render, name, kind in files:
+            st.download_button(label, partial(make, render), name, kind, on_click="ignore")
+
+
+def _address() -> str:
+    """Return the address of the page with its controls."""
+    query = "&".join(f"{key}={value}" for key, value in st.query_params.to_dict().items())
+    return f"{st.context.url or '/decide'}{'?' if query else ''}{query}"

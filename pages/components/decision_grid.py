@@ -30,7 +30,7 @@ from dpcore.streams import Purpose, stream
 from pages import cached
 from pages.components.brief import data_uri
 
-_N_FACTORS, _N_BARS, _SHOWN_RUNS = 10, 6, 10
+_N_FACTORS, _N_BARS, _SHOWN_RUNS = 10, 3, 10
 _GOOD, _AXIS = "#009E73", "#8a8a8a"
 
 
@@ -198,8 +198,8 @@ def _utility_line(found: Sequence[Utility]) -> tuple[str, ...]:
     explanation = f"{first.name}, out of {first.total}, with one release."
     return (
         _explained(first.name, explanation),
-        f"{first.exact} of {first.total}",
-        *(f"<b>{each.count}</b> of {each.total}" for each in found),
+        f"{first.exact} / {first.total}",
+        *(f"<b>{each.count}</b> / {each.total}" for each in found),
     )
 
 

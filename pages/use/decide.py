@@ -32,7 +32,13 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from pages import background, cached, links, sidebar
 from pages.components import charts, downloads, guarantee, ledger, notices
 from pages.components.all_options import draw_all_options
-from pages.components.decision_brief import Decision, guarantee_of, offer_brief, trust_in_words
+from pages.components.decision_brief import (
+    Decision,
+    guarantee_of,
+    offer_annex,
+    offer_brief,
+    trust_in_words,
+)
 from pages.components.decision_grid import options_grid, utility
 from pages.number_format import plain
 from pages.sidebar import Selection
@@ -84,7 +90,7 @@ def show(selection: Selection) -> None:
     title.title(title_of(found), anchor=False)
     decision = Decision(question.spec, question.trusted, question.dataset, found, reason_of(found))
     _draw_answer(question, options, found, decision)
-    with st.expander("Options and details", on_change="rerun", key="decide_all") as panel:
+    with st.expander("Details", on_change="rerun", key="decide_all") as panel:
         if panel.open:
             _draw_details(decision)
     dataset = question.dataset
@@ -136,22 +142,19 @@ def _choose_limits() -> tuple[int, float]:
     links.accept_option("decide_target", range(50, 100), str, several=False)
     harm, use = st.columns(2, gap="large")
     most_right = harm.slider(
-        "Tolerable: of 100 attackers, at most … are right",
+        "Tolerable: right, of 100 attackers",
         50,
         100,
         75,
         key="decide_harm",
-        help="Each attacker knows everything else and guesses whether a person's row is in the "
-        "data. A coin is right 50 times; at 100 nothing is protected.",
         **_COMMON,
     )
     target = use.slider(
-        "Wanted: captured energy, at least (%)",
+        "Wanted: captured energy (%)",
         50,
         99,
         90,
         key="decide_target",
-        help="Share of the variance captured, relative to exact PCA, in 9 of 10 runs.",
         **_COMMON,
     )
     return most_right, target / 100
@@ -185,10 +188,7 @@ def reason_of(found: Answer) -> str:
     if needed is None:
         use = f"No ε reaches {target} in 9 of 10 runs."
     else:
-        use = (
-            f"{target} needs ε = {needed.epsilon:g}, where {needed.most_right} of 100 attackers "
-            "may be right."
-        )
+        use = f"{target} needs ε = {needed.epsilon:g}: {needed.most_right} of 100 right at most."
     if tolerated is None:
         return f"A coin is right 50 times, and every release helps an attacker a little. {use}"
     if not found.do_meet:
@@ -204,7 +204,8 @@ def reason_of(found: Answer) -> str:
 def _draw_answer(
     question: Question, options: Sequence[Option], found: Answer, decision: Decision
 ) -> None:
-    st.markdown(decision.reason)
+    # The first sentence; the second is in the memo and in the details.
+    st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.")
     if not found.do_meet:
         _draw_remedies(question, found)
     curve, table = st.columns([5, 6], gap="large")
@@ -271,6 +272,10 @@ def _draw_details(decision: Decision) -> None:
 
 def _draw_meaning(decision: Decision) -> None:
     found = decision.answer
+    st.markdown(
+        f"{decision.reason} An attacker guesses whether a person's row is in the data. A coin is "
+        "right 50 times; at 100 nothing is protected."
+    )
     for column, option in zip(st.columns(2, gap="medium"), found.options, strict=False):
         promised = decision.guarantee(option)
         trust, breach = trust_in_words(decision.trusted, promised)
@@ -283,6 +288,7 @@ def _draw_meaning(decision: Decision) -> None:
         )
     if found.chosen is not None:
         guarantee.summarize(decision.guarantee(found.chosen))
+        offer_annex(decision, title_of(found))
     notices.mark_not_private(
         "Captured energy and the recommendation",
         "compare runs with the rows. Decide on public data of the same kind.",

@@ -42,7 +42,7 @@ def test_it_opens_with_an_answer_that_names_the_harm_first(open_page, data):
     assert f"ε\u00a0=\u00a0{found[1]}" in grid_of(at)
     assert grid_of(at).index("Right, of 100") < grid_of(at).index("Captured energy")
     files = {each.label for each in at.get("download_button")}
-    assert {"Memo", "Slides", "Annex for the data-protection officer"} <= files
+    assert {"Memo", "Slides"} <= files
 
 
 def test_a_smaller_harm_is_answered_without_new_runs_and_says_what_would_make_them_meet(open_page):
@@ -58,6 +58,15 @@ def test_a_smaller_harm_is_answered_without_new_runs_and_says_what_would_make_th
     at.slider(key="decide_harm").set_value(50).run()
     wait_for_jobs(at)
     assert not at.exception and "nothing can be released" in at.title[0].value
+
+
+def test_details_offer_the_annex_for_the_officer(open_page):
+    at = open_page("decide")
+    at.session_state["decide_all"] = True
+    wait_for_jobs(at)
+    assert not at.exception
+    files = {each.label for each in at.get("download_button")}
+    assert {"Annex for the data-protection officer", "Annex as text"} <= files
 
 
 # ---- memo and slides
