@@ -102,8 +102,9 @@ def release(
     scheduler : str, optional
         Address of a Dask cluster of the data holder ("tcp://host:8786"), whose workers sum the
         parts of a Parquet or Dask table. The exact sums are the same to the bit. This process
-        draws the noise. Losing the scheduler ends a release that is not charged yet; afterwards
-        this process reads the remaining parts, with a `RuntimeWarning`.
+        draws the noise. There are no votes on the centre, which is a private mean. Losing the
+        scheduler ends a release that is not charged yet; afterwards this process reads the
+        remaining parts, with a `RuntimeWarning`.
 
     Returns
     -------

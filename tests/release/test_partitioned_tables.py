@@ -149,7 +149,10 @@ def test_a_cluster_has_the_same_exact_sums(cluster, folder, small_parts, kind):
 def test_a_release_by_a_cluster_differs_in_its_noise_only(
     cluster, folder, small_parts, tmp_path, monkeypatch
 ):
-    """A release by a cluster equals a release by one process with the same noise."""
+    """A release by a cluster equals a release by one process with the same noise.
+
+    On the sphere, only the process that holds all rows lets pairs vote on the centre.
+    """
 
     def drawn(size, sigma):
         return np.random.default_rng(sigma % 1000).integers(-sigma, sigma, size)
@@ -158,7 +161,7 @@ def test_a_release_by_a_cluster_differs_in_its_noise_only(
     made = [
         release(
             folder, DICTIONARY, epsilon=1, delta=1e-5, n_components=2, project=tmp_path / name,
-            name="one", cap=(1, 1e-5), scheduler=scheduler,
+            name="one", cap=(1, 1e-5), scheduler=scheduler, preparation="bounded",
         )
         for name, scheduler in (("here", None), ("there", cluster.scheduler_address))
     ]  # fmt: skip
