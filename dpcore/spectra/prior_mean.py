@@ -42,7 +42,7 @@ _ANISOTROPY = 0.1
 # square of a pixel, and prior probability that there are none.
 _LEAST_CHANGE, _LARGEST_CHANGE, _HEIGHTS = 0.01, 4.0, 24
 _NO_CHANGE = 0.98
-_LARGEST_STEP = 0.25
+_LARGEST_STEP = 0.5
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
 _HALF_REPLACED = 0.05
@@ -87,7 +87,7 @@ class PriorMean(NamedTuple):
            curve, with a variance about it that is the posterior mean given their scatter.
         5. p is corrected once by least squares given the curve,
            p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 4 is repeated. The same
-           noise is in rho and in p', so at most a quarter of the correction is applied, and less
+           noise is in rho and in p', so at most half of the correction is applied, and less
            if it is larger than noise explains: the model is then wrong, and the diagonal, which
            assumes no rho, is more reliable.
 
