@@ -92,7 +92,9 @@ class ReleasedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                     setattr(self, f"{name}_interval_", arrays[name][1:])
         except ParameterError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, OSError, EOFError) as error:
+        except (
+            KeyError, TypeError, AttributeError, ValueError, IndexError, OSError, EOFError,
+        ) as error:  # fmt: skip
             raise ParameterError("folder", "a sound release", str(self.folder)) from error
         self.features_ = self.dictionary_.features
         if self.components_.shape[1:] != self.mean_.shape != (len(self.features_),):

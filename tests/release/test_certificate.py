@@ -286,6 +286,26 @@ def test_other_components_under_the_same_certificate_do_not_verify(make):
         load_release(folder)
 
 
+@pytest.mark.parametrize("field", ["dictionary", "files"])
+@pytest.mark.parametrize("value", [None, 1, [], "x"])
+def test_a_certificate_with_a_null_field_gets_one_sentence(make, field, value):
+    folder = make().folder
+    certificate = _certified(folder) | {field: value}
+    (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
+    with pytest.raises(ParameterError):
+        load_release(folder)
+
+
+@pytest.mark.parametrize("field", ["columns", "person", "rows", "cells"])
+def test_a_dictionary_with_a_null_field_gets_one_sentence(make, field):
+    folder = make().folder
+    certificate = _certified(folder)
+    certificate["dictionary"][field] = None
+    (folder / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
+    with pytest.raises(ParameterError):
+        load_release(folder)
+
+
 def test_a_release_transforms_new_rows(make, people):
     released = make()
     assert released.components_.shape == (2, 4)
