@@ -23,7 +23,7 @@ from dpcore.release.tables import Table
 from dpcore.streams import SecretStream, secret_root
 
 # Cells of a table that are held in memory, 4 bytes each. Larger tables get a private mean.
-MOST_CELLS = 1 << 27
+MOST_CELLS = 1 << 25
 _BLOCK_ROWS = 1 << 12
 # Part of the largest error of a mean that pairs accept, up to which its error is small.
 ACCURATE = 1 / 8
