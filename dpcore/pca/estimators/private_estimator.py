@@ -74,7 +74,7 @@ class PrivateEstimator(BaseEstimator):
         # A wrapped seed is not wrapped again: cloning compares by identity.
         is_seed = name == "random_state" and not isinstance(value, UnprintedSeed | bool)
         if is_seed and isinstance(value, int | np.integer):
-            value = UnprintedSeed(value)
+            value = UnprintedSeed(int(value))
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, object]:
