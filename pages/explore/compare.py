@@ -40,8 +40,8 @@ def show(selection: Selection) -> None:
     finding = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = st.selectbox("View", VIEWS, key="compare_tab", width=240)
-        is_denoised = _toggle("compare_denoise", "Denoise", "Costs no ε. PPCA has no noisy matrix.")
-        beyond = _toggle("compare_beyond", "Also Wishart", "Pure ε, in none of the documents.")
+        is_denoised = _toggle("compare_denoise", "Denoise (costs no ε)")
+        beyond = _toggle("compare_beyond", "Also Wishart (pure ε)")
     # "auto" would denoise only algorithms whose noise is not the published one.
     denoiser = "columns" if dataset.image_shape is None else "cosines"
     spec = replace(
@@ -74,9 +74,9 @@ def show(selection: Selection) -> None:
     notices.explain_computation("central")
 
 
-def _toggle(key: str, label: str, explanation: str) -> bool:
+def _toggle(key: str, label: str) -> bool:
     links.accept_option(key, (True, False), str, several=False)
-    return st.toggle(label, key=key, bind="query-params", help=explanation)
+    return st.toggle(label, key=key, bind="query-params")
 
 
 def say_finding(rows: Sequence[Row], spec: CentralSpec) -> str:

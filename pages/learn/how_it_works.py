@@ -81,7 +81,7 @@ WORDS = {
         "the matrix",
     ),
     "noise": Words(
-        "The noise is {noise_share} as strong as the data: σ\u00a0=\u00a0{sigma:.3g}.",
+        "The noise is {noise_share} as strong as the data.",
         r"\hat A_s = A_s + E_s",
         "–",
         "σ, which is public",
@@ -210,8 +210,10 @@ def show(selection: Selection) -> None:
         st.html(_STYLE + _film(dataset, pictures, found))
     key = _key_of_step(title)
     _show_step(key, dataset, found, pictures, site)
-    notices.mark_not_private("Matrices and percentages here", "are computed on raw data.")
-    with st.expander("Algorithm 1 in NumPy"):
+    notices.mark_not_private("Matrices and percentages", "use raw data.")
+    with st.expander("Details"):
+        code, knowledge = st.tabs(["Algorithm 1 in NumPy", "Knowledge and guarantee"])
+    with code:
         st.code(_PAPER, language="python", wrap_lines=True)
         st.download_button(
             "Download",
@@ -220,7 +222,7 @@ def show(selection: Selection) -> None:
             "text/x-python",
             on_click="ignore",
         )
-    with st.expander("Knowledge and guarantee"):
+    with knowledge:
         _show_knowledge()
         released = cached.subspaces(spec)["dpdis"]
         cards.show_card(released.guarantee, reads_rows_first=spec.reads_rows_first)
@@ -367,7 +369,6 @@ def _show_step(
         st.markdown(_unbroken(texts.text.format(**_in_words(facts))))
         st.latex(texts.formula)
         if lines := _lines_of(key):
-            st.caption("As published, in NumPy:")
             st.code(lines, language="python", wrap_lines=True)
         if key == "moment" and found.centre is not None:
             st.caption("Before this step each site sent a noisy mean of its rows, covered by ε.")
