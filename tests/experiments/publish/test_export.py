@@ -12,7 +12,7 @@ import nbformat
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.experiments.publish.export import recipe_of
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 SPEC = RunSpec(protocols=("dpdis", "pooled"), truncation="psd", repetitions=2, seed=3)
 SHOWN = '\nimport json\nprint("ROWS", json.dumps(rows))\n'
 
