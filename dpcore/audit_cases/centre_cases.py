@@ -30,7 +30,7 @@ from dpcore.spectra.pairs import pair_blocks
 
 _D, _N_SAMPLES = 3, 150
 # Shares of the mean and of the votes, and the noise from which pairs find their votes.
-_MEAN_SHARE, _TEST_SHARE, _VOTE_NOISE = 0.2, 0.4, 0.05
+_MEAN_SHARE, _TEST_SHARE, _VOTE_NOISE = 0.2, 0.5, 0.05
 
 
 def differences_cases_of(entry: Protocol) -> tuple[AuditCase, ...]:
@@ -112,5 +112,5 @@ def worst_pairs() -> tuple[SiteRows, SiteRows]:
         changed[ring[0]] = middle + step
         return SiteRows.of(changed, (np.arange(_N_SAMPLES),))
 
-    near, far = 0.1 * np.eye(_D)[0], 0.4 * np.eye(_D)[1]
+    near, far = 0.1 * np.eye(_D)[0], -1.2 * np.eye(_D)[1]
     return with_row(near), with_row(far)
