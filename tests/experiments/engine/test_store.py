@@ -230,7 +230,7 @@ def test_a_claim_is_free_once_its_holder_is_killed(store):
     program = (
         "import sys, time\n"
         "from dpcore.experiments.engine.store import Store\n"
-        "from dpcore.experiments.engine.spec import units_of\n"
+        "from dpcore.experiments.engine.units import units_of\n"
         "from dpcore.experiments.pca.runs import RunSpec\n"
         "claim = Store(sys.argv[1]).claim(units_of({0: RunSpec(repetitions=2)})[0])\n"
         "print(claim is not None, flush=True)\n"
