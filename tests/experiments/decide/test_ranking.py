@@ -106,7 +106,8 @@ def test_trust_is_read_off_the_register():
     }
 
 
-@pytest.mark.parametrize("target", [0.6, 0.9])
+# Above the public constant of digits (.67), which captures more than some noisy answers.
+@pytest.mark.parametrize("target", [0.75, 0.9])
 def test_the_cheapest_is_that_of_running_everything(target):
     """Over the whole grid: smallest epsilon confirmed by fresh draws, least trust, fewest bytes."""
     epsilons, keys = (0.1, 0.5, 1.0, 5.0), ("pooled", "cape", "full", "local")

@@ -32,7 +32,7 @@ def problems(read) -> Problems:
 def test_what_is_kept_for_pages_has_a_bound_in_bytes(monkeypatch):
     """2,200 addresses with different seeds once kept 64 problems of 9 MB."""
     large = SimpleNamespace(rows=np.zeros(9 * 1024**2, np.uint8))
-    monkeypatch.setattr(Problems, "_build", lambda self, key, source: copy.deepcopy(large))
+    monkeypatch.setattr(Problems, "_compute", lambda self, key, source: copy.deepcopy(large))
     kept = Problems(keep=64, most_bytes=256 * 1024**2)
     seeds = [RunSpec(seed=seed).problem_key() for seed in range(64)]
     for key in seeds:
