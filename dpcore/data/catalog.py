@@ -142,7 +142,7 @@ _ENTRIES = (
         "Diabetes (442 patients)",
         diabetes.N_ROWS,
         len(diabetes.RANGES),
-        None,
+        3,
         (Source(diabetes.load_diabetes),),
         ranges=diabetes.RANGES,
         unit=PATIENTS,

@@ -102,7 +102,8 @@ def show(selection: Selection) -> None:
 
 def _choose_column() -> Column:
     left, right = st.columns(2)
-    sources = ["diabetes", *(status.name for status in sidebar.numeric_datasets()), TYPED]
+    names = [status.name for status in sidebar.numeric_datasets()]
+    sources = ["diabetes", *(name for name in names if name != "diabetes"), TYPED]
     links.accept_option("stat_source", sources, _source_title, several=False)
     source = left.selectbox(
         "Data",

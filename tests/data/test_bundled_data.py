@@ -21,7 +21,7 @@ CATALOGUE = (
     ("mnist-small", 10_000, 196, 30),
     ("digits", 1_797, 64, 10),
     ("breast-cancer", 569, 30, 5),
-    ("diabetes", 442, 10, None),
+    ("diabetes", 442, 10, 3),
     ("patches", 60_000, 784, 50),
     ("synthetic", 60_000, 200, 50),
     ("synthetic-2012", 5_000, 10, 2),
