@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import posterior_at_least_zero
@@ -50,6 +51,10 @@ _MEAN_NOISE = 3 * math.sqrt(2)
 # Scale of the half-normal prior of k, the scatter of variances about a prior mean. Larger scales
 # add the noise of the diagonal where there is no signal.
 _SCATTER_SCALE = 0.1
+# Half of the step to the estimate without a prior mean is taken at this weight of an entry of the
+# residual, and for a cosine with this share of the trace.
+_HALF_STEP = 0.3
+_LEADING = 1 / 64
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -263,7 +268,12 @@ def _fit_first_basis(noisy: FloatArray, basis: PublicBasis, sigma: float, noise:
 def _fit_entries(
     noisy: FloatArray, basis: PublicBasis, sigma: float, noise: str
 ) -> tuple[_Fit, _Entries, float]:
-    turned = basis.to_basis(noisy)
+    return _fit_turned(basis.to_basis(noisy), basis, sigma, noise)
+
+
+def _fit_turned(
+    turned: FloatArray, basis: PublicBasis, sigma: float, noise: str
+) -> tuple[_Fit, _Entries, float]:
     diagonal = np.diagonal(turned).astype(np.float64)
     fit = _fit_variances(basis, diagonal, basis.diagonal_noise(sigma, noise, len(turned)))
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
@@ -317,6 +327,9 @@ def _about_prior_mean(
     given the noisy diagonal, about the diagonal of A_0 in the basis. The outer product of the
     error of the mean counts as noise. The weights are those of the average of all sites, so
     filtering each site's matrix has the same result as filtering their average.
+
+    rho assumes that pictures are alike everywhere, which centred objects are not: the first few
+    directions are ordered better without A_0. `_step_to_no_prior_mean` goes there in part.
     """
     first = bases[0]
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
@@ -340,8 +353,12 @@ def _about_prior_mean(
             entries, _ = _residual_entries(residual, first, *own, sigma, noise)
     inverse_weights = entries._replace(noise_variance=of_average * noise_variance).inverse_weights()
     remaining = entries.remaining_variance(inverse_weights)
-    estimate = np.divide(entries.noisy, inverse_weights, out=inverse_weights)
+    estimate: FloatArray = entries.noisy / inverse_weights
     np.fill_diagonal(estimate, entries.variances - own[0])
+    if first.picture == CENTRED and first.is_centred:
+        estimate += _step_to_no_prior_mean(
+            entries, estimate, inverse_weights, mean, own[0], sigma, noise, of_average
+        )
     estimate = entries.basis.from_basis(estimate)
     for following in bases[1:]:
         turned = following.to_basis(estimate)
@@ -359,6 +376,39 @@ def _about_prior_mean(
         np.fill_diagonal(estimate, variances - prior_diagonal)
         estimate = following.from_basis(estimate)
     return mean + estimate
+
+
+def _step_to_no_prior_mean(
+    about: _Entries,
+    estimate: FloatArray,
+    inverse_weights: FloatArray,
+    mean: FloatArray,
+    expected: FloatArray,
+    sigma: float,
+    noise: str,
+    of_average: float,
+) -> FloatArray:
+    """Return the step from the estimate about A_0 to that without a prior mean, where M is signal.
+
+    The step of an entry is taken by the share W^3 / (W^3 + W_0^3) h_i h_j, with the weight W of
+    the residual and h_i = b_i / (b_i + sum b / 64), where b is the diagonal of A_0. So it is 0 if M
+    is noise, and small outside of the few largest cosines.
+
+    about: Residual in cosines, with its law; `estimate` is its estimate.
+    expected: shape (n_vectors,). b.
+    """
+    prior = about.basis.to_basis(mean)
+    alone = _fit_turned(prior + about.noisy, about.basis, sigma, noise)[1]
+    alone = alone._replace(noise_variance=of_average * alone.noise_variance)
+    step = alone.noisy / alone.inverse_weights()
+    np.fill_diagonal(step, alone.variances)
+    step -= prior
+    step -= estimate
+    share = (expected / (expected + _LEADING * expected.sum())).astype(step.dtype)
+    step *= share[:, None] * share
+    cubes = np.reciprocal(inverse_weights) ** 3
+    step *= cubes / (cubes + _HALF_STEP**3)
+    return step
 
 
 def _residual_entries(
@@ -489,14 +539,16 @@ def _fit_coupling(
     sums, own = weights.sum(axis=1), (diagonal**2 - noise_variance) * variances**2
     excess = rows.astype(np.float64) @ weights.T - noise_variance * np.outer(sums, sums)
     excess[np.diag_indices_from(excess)] -= grouping @ own
-    second, third, fourth = (_without_diagonal(grouping, variances**k) for k in (2, 3, 4))
-    noise_squared = noise_variance**2 * second
+    powers = [variances**2, variances**3, variances**4]
     if errors is not None:
-        of_errors = _without_diagonal(grouping, variances * errors)
-        excess -= of_errors
-        noise_squared = noise_squared + _without_diagonal(grouping, (variances * errors) ** 2)
-        noise_squared += 2 * noise_variance * _without_diagonal(grouping, variances**2 * errors)
-        third = third + _without_diagonal(grouping, variances**3 * errors) / noise_variance
+        product = variances * errors
+        powers += [product, product**2, variances * product, variances**2 * product]
+    second, third, fourth, *of_errors = _without_diagonal(grouping, np.stack(powers))
+    noise_squared: FloatArray = noise_variance**2 * second
+    if errors is not None:
+        excess -= of_errors[0]
+        noise_squared += of_errors[1] + 2 * noise_variance * of_errors[2]
+        third += of_errors[3] / noise_variance
     # A square of N(0, t) has variance 2 t^2. Blocks of one band contain each pair twice.
     twice = 2 * (1 + np.eye(len(grouping)))
 
@@ -505,9 +557,10 @@ def _fit_coupling(
         return parts + noise_squared
 
     overall = _COUPLING
+    whole, slope = (np.full((1, 1), each.sum()) for each in (excess, second))
     for _ in range(2):
-        total = [np.full((1, 1), each.sum()) for each in (excess, second, spread(overall))]
-        posterior = posterior_at_least_zero(total[0], total[1], 4 * total[2], 0.0, _COUPLING)
+        variance = np.full((1, 1), 4 * spread(overall).sum())
+        posterior = posterior_at_least_zero(whole, slope, variance, 0.0, _COUPLING)
         overall = max(posterior.item(), _TINY)
     if basis.bands is None:
         return overall, np.full((1, 1), overall)
@@ -525,10 +578,17 @@ def _squares_weighted(weights: FloatArray, turned: FloatArray) -> FloatArray:
 
 
 def _without_diagonal(grouping: FloatArray, powers: FloatArray) -> FloatArray:
-    sums = grouping @ powers
-    blocks: FloatArray = np.outer(sums, sums) - np.diag(grouping @ powers**2)
+    """Return the sums of p_i p_j, i != j, over blocks of bands, for each row p of `powers`.
+
+    Returns: shape (n_powers, n_bands, n_bands)
+    """
+    sums = powers @ grouping.T
+    products = sums[:, :, None] * sums[:, None, :]
+    blocks: FloatArray = products.copy()
+    bands = np.arange(len(grouping))
+    blocks[:, bands, bands] -= powers**2 @ grouping.T
     # The difference for a single vector is a rounding error.
-    return np.where(blocks > 1e-12 * np.outer(sums, sums), blocks, 0)
+    return np.where(blocks > 1e-12 * products, blocks, 0)
 
 
 def _is_too_coarse(

@@ -100,9 +100,9 @@ def shrink_in_cosines(
     grouping, sizes, shapes, _ = basis.curves
     squares = grouping @ entries**2
     heights = totals[:, None] / (shapes @ sizes)[None, :]
-    signal = heights[:, :, None] * shapes
-    variances = 1 + signal
-    log_likelihood = -(sizes * np.log(variances) + squares / variances).sum(axis=2) / 2
+    variances = 1 + heights[:, :, None] * shapes
+    noise_shares = 1 / variances
+    log_likelihood = -(np.log(variances) @ sizes + noise_shares @ squares) / 2
     log_none = -float(squares.sum()) / 2
     if probability_of_none > 0:
         odds = probability_of_none / (1 - probability_of_none)
@@ -112,7 +112,7 @@ def shrink_in_cosines(
     largest = max(float(log_likelihood.max()), log_none)
     weights = np.exp(log_likelihood - largest)
     weights /= weights.sum() + math.exp(log_none - largest)
-    shares = np.einsum("hc,hcg->g", weights, signal / variances)
+    shares = weights.sum() - weights.ravel() @ noise_shares.reshape(-1, len(sizes))
     entries = entries * (shares @ grouping)
     for factor in reversed(basis.factors):
         entries = (factor.T @ entries.reshape(-1, len(factor)).T).ravel()

@@ -38,9 +38,9 @@ _CORRELATED_OVER = 1.5
 _DIE_OUT_OVER = 10.0
 # Scale of the deviations of single displacements from the curve.
 _ANISOTROPY = 0.1
-# Deviations of the pixels from the public window: limits of their mean square, in units of the mean
-# square of a pixel, and prior probability that there are none.
-_LEAST_CHANGE, _LARGEST_CHANGE, _HEIGHTS = 0.01, 4.0, 24
+# Deviations of the pixels from the public window: their mean squares, in units of the mean square
+# of a pixel, and prior probability that there are none.
+_CHANGES = np.geomspace(0.01, 4.0, 24)
 _NO_CHANGE = 0.98
 _LARGEST_STEP = 0.5
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
@@ -203,11 +203,9 @@ def _smooth_change(values: FloatArray, basis: PublicBasis, scale: float) -> Floa
     The entries in cosines are N(0, alpha g_i) with the curves g of the basis, averaged over the
     curves and over mean squares of the values, with a prior probability that all are 0.
 
-    scale: Unit of the values: the limits of their mean square are multiples of its square.
+    scale: Unit of the values: their mean squares are multiples of its square.
     """
-    n_pixels = len(values)
-    least, largest = (n_pixels * scale**2 * limit for limit in (_LEAST_CHANGE, _LARGEST_CHANGE))
-    totals = np.geomspace(least, largest, _HEIGHTS)
+    totals = len(values) * scale**2 * _CHANGES
     return shrink_in_cosines(values, basis, totals, probability_of_none=_NO_CHANGE)
 
 
@@ -292,25 +290,26 @@ def _smooth_curve(
     """Return the posterior mean of a correlation at some distances, averaged over all models."""
     public = KERNELS[picture]
     models = [(length, power) for length in _LENGTHS for power in _POWERS]
-    shapes = [(public.length, public.power), *models]
-    curves = np.array([np.exp(-((radii / (side * length)) ** nu)) for length, nu in shapes]).T
+    lengths, powers = np.array([(public.length, public.power), *models]).T
+    curves = np.exp(-((radii[:, None] / (side * lengths)) ** powers))
     weights = [_PUBLIC_WEIGHT, *[(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)]
     log_prior = np.log(weights)
     misfit = means[:, None] - curves
     distances = np.abs(np.subtract.outer(radii, radii)) / _CORRELATED_OVER
     fading = 1 / (1 + radii / _DIE_OUT_OVER)
     alike = (1 + distances) * np.exp(-distances) * np.outer(fading, fading)
-    answers, log_posteriors = [], []
-    for deviation in _DEVIATIONS:
-        prior = deviation**2 * alike
-        root = np.linalg.cholesky(prior + np.diag(variances))
-        innovation = np.linalg.solve(root, misfit)
-        log_likelihood = -(innovation**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum()
-        log_posteriors.append(log_prior + log_likelihood)
-        answers.append(curves + np.linalg.solve(root, prior).T @ innovation)
-    evidence = np.concatenate(log_posteriors)
+    priors = np.square(_DEVIATIONS)[:, None, None] * alike
+    roots = np.linalg.cholesky(priors + np.diag(variances))
+    given = np.broadcast_to(misfit, (len(priors), *misfit.shape))
+    solved = np.linalg.solve(roots, np.concatenate([given, priors], axis=2))
+    innovations, gains = np.split(solved, [curves.shape[1]], axis=2)
+    log_determinants = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    evidence = log_prior - (innovations**2).sum(axis=1) / 2 - log_determinants[:, None]
     weights = np.exp(evidence - evidence.max())
-    posterior: FloatArray = np.concatenate(answers, axis=1) @ (weights / weights.sum())
+    weights /= weights.sum()
+    posterior: FloatArray = curves @ weights.sum(axis=0)
+    for gain, innovation, weight in zip(gains, innovations, weights, strict=True):
+        posterior += gain.T @ (innovation @ weight)
     return posterior
 
 

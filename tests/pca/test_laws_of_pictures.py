@@ -56,6 +56,15 @@ def test_auto_is_below_neither_none_nor_cosines(epsilon, protocol):
             assert shortfall(found[k, "auto", protocol], found[k, other, protocol]) < 0.01
 
 
+def test_few_components_are_not_below_those_of_the_plain_matrix():
+    """About the prior mean alone, the first few directions were ordered worse than by M itself."""
+    found = energies_of_pictures(
+        "digits", 1.0, runs=16, components=(3,), denoise=("auto", "none"),
+        protocols=("coded",), seed=71_003,
+    )  # fmt: skip
+    assert shortfall(found[3, "auto", "coded"], found[3, "none", "coded"]) < 0.01
+
+
 def test_one_small_site_is_not_below_the_public_constant():
     """Before the public default, pooled captured .31 here, one site .39 and the constant .87."""
     found = energies_of_pictures(
