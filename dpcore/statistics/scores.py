@@ -74,8 +74,9 @@ class PrivateScores:
     counts : ndarray of shape (n_groups, n_bins, n_bins)
         Noisy counts as drawn; the second axis is the first component. Counts may be negative.
     density : ndarray of the same shape
-        People in each cell after shrinking and clipping (`shrink_counts`), nonnegative, with sum
-        `n_samples`.
+        People in each cell after shrinking and clipping (`shrink_counts`), nonnegative. The sum is
+        `n_samples`, or that of the noisy counts if labels were given, since people with other
+        labels are not counted.
     edges : ndarray of shape (2, n_bins + 1)
         Edges of the cells along each component.
     groups : tuple
@@ -200,9 +201,11 @@ def private_scores(
         assumptions = (*guarantee.assumptions, Assumption.PUBLIC_LABELS)
         guarantee = replace(guarantee, assumptions=assumptions)
     deviation = noise if mechanism == "gaussian" else math.sqrt(2) * noise
+    # The number of people with other labels is not public.
+    total = len(points) if groups is None or labels is None else max(1.0, float(counts.sum()))
     return PrivateScores(
         counts,
-        shrink_counts(counts, deviation, len(points)),
+        shrink_counts(counts, deviation, total),
         edges,
         names,
         noise,
@@ -246,20 +249,21 @@ def score_limits(eigenvalues: ArrayLike, row_norm_bound: float = 1.0) -> tuple[f
     return first, second
 
 
-def shrink_counts(counts: FloatArray, deviation: float, n_samples: int) -> FloatArray:
+def shrink_counts(counts: FloatArray, deviation: float, total: float) -> FloatArray:
     """Shrink and clip noisy counts. Post-processing: only released numbers are read.
 
     The cosine transform of each group's counts has white noise of the same deviation. Frequencies
     of about equal size form a band, whose coefficients are shrunk by the positive-part James-Stein
     factor 1 - (m - 2) sigma^2 / |c|^2. The result is projected on the nonnegative counts with the
-    public sum n, which lowers all cells by one threshold and clips them at 0.
+    sum `total`, which lowers all cells by one threshold and clips them at 0.
 
     Parameters
     ----------
     counts : ndarray of shape (n_groups, n_bins, n_bins)
     deviation : float
         Standard deviation of the noise of a count.
-    n_samples : int
+    total : float
+        Sum of all counts: a public or a released number greater than 0.
     """
     if deviation == 0:
         return counts
@@ -275,7 +279,7 @@ def shrink_counts(counts: FloatArray, deviation: float, n_samples: int) -> Float
         factor = np.maximum(0.0, 1.0 - excess / np.maximum(energy, 1e-300))
         coefficients[:, members] *= factor[:, None]
     shrunk = idctn(coefficients, axes=(1, 2), norm="ortho")
-    return _project_on_simplex(shrunk.ravel(), n_samples).reshape(counts.shape)
+    return _project_on_simplex(shrunk.ravel(), total).reshape(counts.shape)
 
 
 def _project_on_simplex(values: FloatArray, total: float) -> FloatArray:

@@ -95,6 +95,17 @@ def test_limits_and_bins_depend_on_public_numbers_only():
     assert score_limits([0.04, 0.0], 2.0) == pytest.approx((0.6, 0.1))
 
 
+def test_people_of_other_groups_are_not_spread_over_the_picture():
+    """The density once had the sum of all people, though half of them were in no group."""
+    rng = np.random.default_rng(3)
+    points, groups = rng.normal(size=(2000, 2)) / 4, np.arange(2000) % 2
+    found = private_scores(
+        points, limits=(1, 1), epsilon=2, delta=1e-5, groups=groups, labels=(0,), rng=rng
+    )
+    noise = found.noise_scale * found.counts.size**0.5
+    assert abs(found.density.sum() - 1000) <= 6 * noise < 500
+
+
 def test_shrinking_comes_closer_to_the_people_than_the_noisy_counts():
     """The post-processed picture has at most half of the squared error of the counts."""
     rng = np.random.default_rng(2)
