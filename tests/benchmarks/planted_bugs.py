@@ -201,8 +201,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "mean-on-the-sphere-unpaid",
         "the mean that the sphere is centred by takes its share of the budget",
         "dpcore/privacy/sensitivity.py",
-        "2 * weight / n_samples)",
-        "0 * weight / n_samples)",
+        "2 * weight / n_samples, of_votes)",
+        "0 * weight / n_samples, of_votes)",
         ("tests/pca/test_mean_share.py", "tests/spectra/test_site_rows.py"),
     ),
     PlantedBug(
@@ -331,8 +331,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "cape-mean-with-the-matrix-noise",
         "the mean under masks gets the noise its share pays for",
         "dpcore/pca/protocols/cape.py",
-        "mean = sigma * single.mean / single.moment if single.moment > 0 else 0.0",
-        "mean = sigma",
+        "mean, votes = ratio * single.mean, ratio * single.votes",
+        "mean, votes = sigma, ratio * single.votes",
         ("tests/pca", _AUDIT),
     ),
     PlantedBug(

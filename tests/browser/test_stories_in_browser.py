@@ -20,7 +20,8 @@ def page(server, browser):
 @pytest.mark.parametrize("name", STORIES)
 def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name):
     page.goto(f"{server}/stories")
-    # The middle of the card is its sketch.
+    # Cards move while the page is drawn. The middle of a card is its sketch.
+    settle(page)
     page.locator(f".st-key-story_{name}").click()
     page.get_by_role("heading", level=1, name=STORIES[name].title).wait_for()
     settle(page)

@@ -30,6 +30,8 @@ SMALL = {
     # No cap: whatever the project is called, none is started.
     "release": ["--data", "table.csv", "--dictionary", "dictionary.toml", "--epsilon", "1",
                 "--delta", "1e-6", "--components", "1", "--project", "project", "--name", "first"],
+    "scores": ["--data", "table.csv", "--project", "project", "--release", "first", "--name",
+               "people", "--epsilon", "1", "--delta", "1e-6"],
     "check": ["--data", "table.csv", "--dictionary", "dictionary.toml"],
     "verify": ["nowhere"],
     "quiz": ["table.csv"],
