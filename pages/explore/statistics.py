@@ -102,8 +102,8 @@ def show(selection: Selection) -> None:
 
 def _choose_column() -> Column:
     left, right = st.columns(2)
-    names = [status.name for status in sidebar.numeric_datasets()]
-    sources = ["diabetes", *(name for name in names if name != "diabetes"), TYPED]
+    data_sets = [status.name for status in sidebar.numeric_datasets()]
+    sources = ["diabetes", *(name for name in data_sets if name != "diabetes"), TYPED]
     links.accept_option("stat_source", sources, _source_title, several=False)
     source = left.selectbox(
         "Data",
