@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -59,7 +60,7 @@ def write_columns(
     return reader.facts
 
 
-class _Reader:
+class _Reader(ABC):
     """Reader of one format.
 
     blocks: Yields columns of some rows.
@@ -71,11 +72,13 @@ class _Reader:
         self.facts = FileFacts(decimal=file.decimal, thousands=file.thousands)
         self.keys = self.choose_columns() if keys is None else list(keys)
 
+    @abstractmethod
     def choose_columns(self) -> list[str]:
-        raise NotImplementedError
+        """Return the names of the columns that can be read."""
 
+    @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        raise NotImplementedError
+        """Yield columns of some rows."""
 
     def choose_among(self, kinds: Mapping[str, str], names: Sequence[str]) -> list[str]:
         """Return the names of columns that can be read, and state why others are left out.

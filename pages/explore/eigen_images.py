@@ -21,7 +21,7 @@ from pages.components import charts, ledger
 from pages.number_format import plain
 from pages.sidebar import Selection
 
-# Those of the eigen-images on the poster.
+# Values of ε of the eigen-images on the poster.
 _POSTER = (10.0, 2.0, 0.1)
 _MOST_TILES = 8
 _SHARE = (
