@@ -12,6 +12,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.figures.components import loading_bars
 from dpcore.params import usual_delta
 from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.spectra import align_signs
 from pages import cached, sidebar
 from pages.components import ledger, notices
@@ -69,7 +70,10 @@ def _draw_result(own: OwnTable) -> None:
         draw_sources(own)
         with st.container(horizontal=True):
             st.button("Use on all pages", type="primary", on_click=_use_everywhere, args=(status,))
-    notices.mark_not_private("Captured energy", "is measured on raw rows.")
+    notices.mark_not_private(
+        "Captured energy",
+        f"of one run, pooled at one holder, improved, δ = {say_delta(spec.delta)}, on raw rows.",
+    )
 
 
 def _spec(status: DatasetStatus) -> RunSpec:

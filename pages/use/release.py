@@ -431,7 +431,10 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
         scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
         exact = scales.epsilon(delta, epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
-        st.markdown(f"Nothing is released yet. The plan uses made-up rows. δ = {say_delta(delta)}.")
+        st.markdown(
+            "Nothing is released yet. The plan uses made-up rows, pooled at one holder. "
+            f"δ = {say_delta(delta)}."
+        )
         return
     certificate, verdict = released.certificate_, verify(released.folder)
     name = escape_markdown(certificate["name"])
@@ -439,7 +442,11 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     captured = certificate["result"]["captured"]
     energy = "" if not captured else f"Explained variance {percent(captured[0])}, "
     st.title(f"“{name}” is released: ε = {say_number(certificate['epsilon'])}", anchor=False)
-    st.markdown(f"{badge} {energy}δ = {say_delta(certificate['delta'])}, against every reader.")
+    st.markdown(
+        f"{badge} {energy}δ = {say_delta(certificate['delta'])}, one holder, against every reader.",
+        help="Explained variance is the share of all variance, estimated from the release. "
+        "Captured energy, on other pages, is relative to exact PCA.",
+    )
     if sentence := components_above_noise(
         certificate["result"].get("above_noise"), len(released.components_)
     ):

@@ -1,4 +1,4 @@
-"""The same data set and ε have the same captured energy on Explore, Decide and in the memo."""
+"""The same data set and ε have the same captured energy on every page, or the page says why not."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import pytest
 from dpcore.data import dataset_status
 from dpcore.experiments.decide.decision import answer, asked_spec, decide
 from dpcore.experiments.decide.ranking import Trusted
+from dpcore.experiments.engine.fields import version_fields
+from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
+from dpcore.teaching.activities import Hospitals
 from pages import cached
 from pages.components.decision_brief import Decision, brief_of
 from pages.use.decide import reason_of, title_of
+from tests.pages.opening import texts, visit
 
 
 @pytest.mark.parametrize("data", ["breast-cancer", "digits"])
@@ -38,3 +42,42 @@ def test_pages_give_one_number_for_one_question(open_page, data, trusted, protoc
     decision = Decision(spec, trusted, status, found, reason_of(found))
     brief = brief_of(decision, title_of(found), "/decide")
     assert brief.chosen.mean == pytest.approx(explored, abs=1e-9)
+
+
+def test_your_table_gives_the_first_run_of_explore_and_names_its_setting(open_page):
+    at = open_page("own_table")
+    title, shown = at.title[0].value, texts(at)
+    next(each for each in at.button if each.label == "Use on all pages").click().run()
+    visit(at, "")
+    on_explore = at.session_state["_selection"].spec
+    assert on_explore.dataset.startswith("your-table") and on_explore.epsilon == 1.0
+    n_rows = at.session_state["_selection"].dataset.n_samples
+    improved = replace(on_explore, protocols=("pooled",), **version_fields("improved", n_rows))
+    assert percent(cached.rows(improved)[0]["energy_ratio"]) in title
+    for difference in ("one run", "one holder", "improved"):
+        assert difference in shown
+
+
+def test_release_and_its_plan_say_that_one_holder_has_the_rows(open_page):
+    at = open_page("release")
+    assert "made-up rows, pooled at one holder" in texts(at)
+    at.button(key="release_now").click().run()
+    assert not at.exception
+    assert "Explained variance" in texts(at) and "one holder" in texts(at)
+    assert "aptured energy" not in texts(at)
+
+
+def test_an_improved_class_captures_what_explore_captures_with_as_many_sites():
+    """Both run `dpdis`; the class has secret noise, so its run is one of the distribution."""
+    activity = Hospitals(0)
+    n_sites = activity.hospitals.moments.n_sites
+    for seat in range(n_sites):
+        activity.take(seat, 1.0)
+    spec = RunSpec(
+        dataset="mnist-small", protocols=("dpdis",), sites=n_sites, repetitions=4,
+        **version_fields("improved", 10_000),
+    )  # fmt: skip
+    rows = cached.rows(spec)
+    # The standard deviation of one run is about .004.
+    explored = fmean(row["energy_ratio"] for row in rows)
+    assert activity.run_improved().energy == pytest.approx(explored, abs=0.03)

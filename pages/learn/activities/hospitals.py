@@ -11,12 +11,20 @@ from typing import TypeAlias
 import streamlit as st
 
 from dpcore.arrays import FloatArray
+from dpcore.experiments.engine.fields import PUBLISHED_DELTA
 from dpcore.experiments.engine.summaries import bytes_in_words, counted, percent
 from dpcore.figures.images import ink_strip
 from dpcore.figures.messages import messages_curve
 from dpcore.privacy import icon_counts
+from dpcore.privacy.guarantee_in_words import say_delta
 from dpcore.teaching.activities import Hospitals
-from dpcore.teaching.class_hospitals import PICTURES, SHAPE, components_of, hospital_guarantee
+from dpcore.teaching.class_hospitals import (
+    DELTA,
+    PICTURES,
+    SHAPE,
+    components_of,
+    hospital_guarantee,
+)
 from dpcore.teaching.rooms import Room, Student
 from pages.components import charts, guarantee, ledger, notices
 from pages.learn.activities.visitor import (
@@ -137,12 +145,16 @@ def _show_energy(activity: Hospitals) -> None:
     if improved is None:
         st.markdown(f"### {published}")
         average = "Quiet messages count more." if activity.is_weighed else "All count alike."
-        st.caption(f"{dealt} {average}")
+        st.caption(
+            f"{dealt} {average} Explore's published version has δ = {say_delta(PUBLISHED_DELTA)} "
+            f"and centred rows; here δ = {say_delta(DELTA)}, around grey."
+        )
         return
     st.markdown(f"### {published}. Improved: {percent(improved.energy)}")
     st.caption(
         f"{dealt} Improved ran with new noise at ε = {plain(improved.epsilon)}, the smallest "
-        "chosen. It is a second release: every patient pays for both."
+        f"chosen, as on Explore with {n_sites} sites. It is a second release: every patient pays "
+        "for both."
     )
 
 
