@@ -43,7 +43,8 @@ from dpcore.release.exact_pairs import (
 from dpcore.release.exact_sums import Watch, ignore_progress, moment_of_rows, sum_rows
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import GRID, LENGTH
-from dpcore.release.scales import VOTE, Scales, shares_of
+from dpcore.release.scales import VOTE, Scales, calibrated, shares_of
+from dpcore.release.settings import PublicationSettings
 from dpcore.release.tables import Table
 from dpcore.spectra import PublicBasis, Spectrum, denoise_mean, few_of_many
 
@@ -124,6 +125,7 @@ def measure(
     bases: tuple[PublicBasis, ...] = (),
     watch: Watch = ignore_progress,
     scheduler: str | None = None,
+    copies: float = 1.0,
 ) -> Measured:
     """Draw the noise of a release that has been charged, in this process.
 
@@ -132,28 +134,55 @@ def measure(
         longer rows.
     bases: Result of `bases_of`.
     watch, scheduler: See `sum_and_count`.
+    copies: Weight of each row of a made-up table, which `total` has already.
     """
     centre, n_rows = noisy_centre(total, scales, bases)
     choice, limit = MEAN, None
-    if scales.vote_sigma > 0 and 1 <= n_rows <= MOST_CELLS / scales.n_features:
+    if are_votes_counted(scales, n_rows):
         ring = read_ring(table, dictionary, scales, watch)
-        choice, limit = _choose_centre(ring, scales, n_rows)
+        choice, limit = _choose_centre(ring, scales, n_rows, copies)
         if choice == DIFFERENCES:
             exact, scales = moment_of_differences(ring), scales.for_differences()
         else:
             centre = np.zeros_like(centre) if choice == NO_CENTRE else centre
             exact = moment_of_ring(ring, centre)
     else:
+        if scales.vote_sigma > 0 and n_rows < 1:
+            # The count is only noise, so votes would be noise too; `centre` is the middle.
+            choice = NO_CENTRE
         exact = moment_around(
             table, dictionary, scales, centre, watch, on_sphere=on_sphere, scheduler=scheduler
         )
-    noisy = noisy_second_moment(exact, scales.moment_sigma, in_place=True)
+    noisy = noisy_second_moment(multiply_rounded(exact, copies), scales.moment_sigma, in_place=True)
     sigma = scales.diagonal_sigma / LENGTH**2
     measured = leading_of(_scale_to_unit_rows(noisy), n_components, centre, n_rows, sigma, bases)
     if choice == MEAN and limit is not None:
         n_above = _n_above_error_of_mean(measured, limit)
         measured = replace(measured, n_above_noise=n_above)
     return replace(measured, centre_choice=choice, scales=scales)
+
+
+def scales_of(
+    dictionary: Dictionary, settings: PublicationSettings, scheduler: str | None = None
+) -> Scales:
+    """Return the calibrated scales of a release, which plans, releases and ledgers share.
+
+    scheduler: See `sum_and_count`.
+    Raises `ParameterError` if `calibrated` refuses a value.
+    """
+    return calibrated(
+        dictionary,
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        mean_share=settings.mean_share,
+        vote_share=vote_share(
+            dictionary.n_features,
+            int(settings.n_components),
+            dictionary.image,
+            on_sphere=settings.on_sphere,
+            scheduler=scheduler,
+        ),
+    )
 
 
 def vote_share(
@@ -173,16 +202,43 @@ def vote_share(
     return _VOTE_SHARE if has_votes and not is_held_once(n_features, n_components) else 0.0
 
 
-def _choose_centre(ring: Rows, scales: Scales, n_rows: float) -> tuple[str, float]:
+def multiply_rounded(exact: IntArray, copies: float) -> IntArray:
+    """Return whole sums of rows that each count `copies` times."""
+    if copies == 1.0:
+        return exact
+    weighted: IntArray = np.rint(exact * copies).astype(np.int64)
+    return weighted
+
+
+def are_votes_counted(scales: Scales, n_rows: float) -> bool:
+    """Return whether pairs vote on the centre, given the noisy number of rows."""
+    return scales.vote_sigma > 0 and 1 <= n_rows <= MOST_CELLS / scales.n_features
+
+
+def vote_rule_of(scales: Scales, n_rows: float) -> VoteRule:
+    """Return the rule by which pairs of rows vote, from public and noisy numbers."""
+    noise = scales.rows_per_person * math.sqrt(scales.n_features) / (n_rows * scales.mu)
+    return VoteRule(noise, *shares_of(scales))
+
+
+def _choose_centre(
+    ring: Rows, scales: Scales, n_rows: float, copies: float = 1.0
+) -> tuple[str, float]:
+    """Return the result of `choose_by_votes` for the pairs on a ring."""
+    exact = VOTE * count_votes(ring, scales, vote_rule_of(scales, n_rows))
+    noisy = noisy_sum(multiply_rounded(exact, copies), scales.vote_sigma)
+    return choose_by_votes(noisy, scales, n_rows)
+
+
+def choose_by_votes(noisy: IntArray, scales: Scales, n_rows: float) -> tuple[str, float]:
     """Return the centre that noisy votes of the pairs choose; see `dpcore.pca.centre_rule`.
 
+    noisy: shape (4,). Noisy numbers of `count_votes`, in units of 1 / VOTE.
     Returns limit: Share of the variance that the error of the mean may hold, if the votes chose it.
     At least half of the pairs that voted for it accepted this error.
     """
-    noise = scales.rows_per_person * math.sqrt(scales.n_features) / (n_rows * scales.mu)
-    rule = VoteRule(noise, *shares_of(scales))
-    exact = VOTE * count_votes(ring, scales, rule)
-    votes = noisy_sum(exact, scales.vote_sigma) / (VOTE * n_rows)
+    rule = vote_rule_of(scales, n_rows)
+    votes = noisy / (VOTE * n_rows)
     accurate, votes = votes[-1], votes[:-1]
     votes[0] += accurate
     ratio = rule.largest_error * (ACCURATE if accurate > votes[0] / 2 else 1)

@@ -1,6 +1,7 @@
 """Plan a release on a made-up table, before private data are read.
 
-A plan has the noise of the release. The real table may differ from the made-up one.
+A plan has the noise, the votes on the centre and the files' numbers of the release. The real table
+may differ from the made-up one.
 """
 
 from __future__ import annotations
@@ -9,17 +10,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.arrays import AnyArray, FloatArray, IntArray
+from dpcore.arrays import AnyArray, FloatArray
 from dpcore.errors import ParameterError
-from dpcore.pca.assessment import choose_bases
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import Reading
-from dpcore.release.integer_moments import MOST_ROWS, noisy_second_moment
-from dpcore.release.measurement import bases_of, moment_around, noisy_centre, sum_and_count
-from dpcore.release.scales import calibrated
+from dpcore.release.integer_moments import MOST_ROWS
+from dpcore.release.measurement import (
+    bases_of,
+    measure,
+    moment_around,
+    multiply_rounded,
+    scales_of,
+    sum_and_count,
+)
+from dpcore.release.scales import Scales
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.tables import Table
-from dpcore.spectra import Spectrum, cumulative_energy, leading_eigenpairs
+from dpcore.spectra import cumulative_energy, leading_eigenpairs
 from dpcore.streams import Purpose, stream
 
 _N_SITES, _N_FACTORS = 3, 3
@@ -98,26 +105,34 @@ def _cells(column: Column, score: FloatArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Result of a release of made-up rows.
+    """Result of releases of made-up rows.
 
     Attributes
     ----------
-    captured, best : ndarray of shape (n_draws, n_components)
+    captured : ndarray of shape (n_draws, n_components)
         Share of the made-up rows' variance that the first 1, 2, ... released components capture
-        in each draw of the noise, and share that the best ones capture.
+        in each draw of the noise.
+    best : ndarray of shape (n_components,)
+        Share that the best components capture.
+    n_features : int
+    centres : tuple of str
+        Centre of each draw, an item of `dpcore.pca.centre_rule.CENTRES`.
+    n_above_noise : tuple of int or None
+        Number of components of each draw that are above the noise, as a certificate states it.
     """
 
     captured: FloatArray
     best: FloatArray
+    n_features: int
+    centres: tuple[str, ...]
+    n_above_noise: tuple[int | None, ...]
 
 
 def plan(
     dictionary: Dictionary,
+    settings: PublicationSettings,
     *,
     n_rows: int,
-    epsilon: float,
-    delta: float,
-    n_components: int,
     n_draws: int = 3,
 ) -> Plan:
     """Simulate a release on a made-up table. No private data are read, and nothing is charged.
@@ -125,45 +140,57 @@ def plan(
     Parameters
     ----------
     dictionary : Dictionary
+    settings : PublicationSettings
     n_rows : int
         Number of rows of the real table, if it is public, or an assumption.
-    epsilon, delta, n_components
-        As in `release`.
     n_draws : int
         Number of draws of the noise.
 
     Raises
     ------
     ParameterError
-        If a value is out of range, or `calibrated` refuses it.
+        If a value is out of range, or `scales_of` refuses it.
     """
     check_rows(n_rows)
-    settings = PublicationSettings(epsilon, delta, n_components)
-    if not 1 <= n_components <= dictionary.n_features:
-        raise ParameterError(
-            "n_components", f"from 1 to the {dictionary.n_features} features", n_components
-        )
-    scales = calibrated(dictionary, epsilon=epsilon, delta=delta, mean_share=settings.mean_share)
+    n_features, n_components = dictionary.n_features, settings.n_components
+    if not 1 <= n_components <= n_features:
+        raise ParameterError("n_components", f"from 1 to the {n_features} features", n_components)
+    scales = scales_of(dictionary, settings)
     n_made = min(n_rows, _ROWS_MADE)
-    rows = look_alike(dictionary, n_made, n_factors=min(_N_FACTORS, dictionary.n_features))
-    table, copies = Table(rows, dictionary.keys, dictionary.n_features), n_rows / n_made
-    total = _multiply_rounded(sum_and_count(table, dictionary, scales, Reading()), copies)
-    drawn, bases = [], bases_of(settings.denoise, dictionary.n_features, n_components)
-    for _ in range(n_draws):
-        centre, _ = noisy_centre(total, scales)
-        exact = moment_around(table, dictionary, scales, centre, on_sphere=settings.on_sphere)
-        noisy = noisy_second_moment(_multiply_rounded(exact, copies), scales.moment_sigma)
-        likely: FloatArray = noisy.astype(np.float64)
-        spectrum, sigma = Spectrum(likely), scales.diagonal_sigma
-        chosen = choose_bases(spectrum, sigma=sigma, bases=bases)
-        _, found = spectrum.denoised(sigma, bases=chosen, noise="isometric").leading(n_components)
-        doubles = exact.astype(np.float64)
-        best = np.cumsum(leading_eigenpairs(doubles, n_components)[0])
-        drawn.append(np.array([cumulative_energy(found, doubles), best]) / np.trace(exact))
-    captured, best = np.swapaxes(drawn, 0, 1)
-    return Plan(captured, best)
+    rows = look_alike(dictionary, n_made, n_factors=min(_N_FACTORS, n_features))
+    table, copies = Table(rows, dictionary.keys, n_features), n_rows / n_made
+    total = multiply_rounded(sum_and_count(table, dictionary, scales, Reading()), copies)
+    # Made-up rows are no pictures, so they are denoised as columns.
+    bases = bases_of(settings.denoise, n_features, n_components)
+    drawn = [
+        measure(
+            table,
+            dictionary,
+            scales,
+            total,
+            n_components=n_components,
+            on_sphere=settings.on_sphere,
+            bases=bases,
+            copies=copies,
+        )
+        for _ in range(n_draws)
+    ]
+    variance = _second_moment_of_made_up(table, dictionary, scales)
+    best = np.cumsum(leading_eigenpairs(variance, n_components)[0])
+    captured = np.array([cumulative_energy(each.components, variance) for each in drawn])
+    whole = np.trace(variance)
+    return Plan(
+        captured / whole,
+        best / whole,
+        n_features,
+        tuple(each.centre_choice for each in drawn),
+        tuple(each.n_above_noise for each in drawn),
+    )
 
 
-def _multiply_rounded(exact: IntArray, copies: float) -> IntArray:
-    counted: IntArray = np.rint(exact * copies).astype(np.int64)
-    return counted
+def _second_moment_of_made_up(table: Table, dictionary: Dictionary, scales: Scales) -> FloatArray:
+    """Return the second moment of made-up rows around their exact mean, up to a factor."""
+    total = sum_and_count(table, dictionary, scales, Reading())
+    centre = np.rint(total[:-1] * scales.count_weight / total[-1])
+    exact = moment_around(table, dictionary, scales, centre, on_sphere=False)
+    return exact.astype(np.float64)

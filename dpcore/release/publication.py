@@ -18,8 +18,8 @@ from dpcore.release.measurement import (
     bases_of,
     is_held_once,
     measure,
+    scales_of,
     sum_and_count,
-    vote_share,
 )
 from dpcore.release.project import (
     LEDGER,
@@ -29,7 +29,6 @@ from dpcore.release.project import (
     require_room_to_begin,
 )
 from dpcore.release.release_files import files_of
-from dpcore.release.scales import calibrated
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.tables import Table
 
@@ -158,19 +157,7 @@ def write_release(
     dictionary = _to_dictionary(dictionary)
     _check(dictionary, settings)
     _require_memory(dictionary.n_features, int(settings.n_components))
-    scales = calibrated(
-        dictionary,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        mean_share=settings.mean_share,
-        vote_share=vote_share(
-            dictionary.n_features,
-            int(settings.n_components),
-            dictionary.image,
-            on_sphere=settings.on_sphere,
-            scheduler=scheduler,
-        ),
-    )
+    scales = scales_of(dictionary, settings, scheduler)
     exact = scales.epsilon(settings.delta, settings.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
     folder_name("name", name)

@@ -7,10 +7,10 @@ import json
 import shutil
 import weakref
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from tempfile import mkdtemp
 from typing import Any
 
@@ -25,14 +25,16 @@ from dpcore.figures.images import component_strip
 from dpcore.privacy import composed_mu
 from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
+from dpcore.release.certificate import CENTRE_WORDS
 from dpcore.release.certificate_label import share_in_words
 from dpcore.release.dictionary import Dictionary, dictionary_from
-from dpcore.release.planning import plan
+from dpcore.release.measurement import scales_of
+from dpcore.release.planning import Plan, plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
 from dpcore.release.release_files import CERTIFICATE
 from dpcore.release.released_pca import ReleasedPCA, load_release
-from dpcore.release.scales import Scales, calibrated
+from dpcore.release.scales import Scales
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
 from pages.cached import cached
@@ -133,7 +135,7 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
     button_place = st.container()
     with st.expander("Project, cap and name"):
         request = _draw_project(own, epsilon, delta, n_components)
-        scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
+        scales = scales_of(dictionary, request.settings)
         is_refused = _draw_charge(own, request, scales)
     # The popover closes after a release, because the next one has another name.
     popover_key = f"release_popover_{request.name}"
@@ -348,42 +350,60 @@ def _draw_plan(dictionary: Dictionary) -> None:
         key="release_rows",
         help="The rows of the plan are made up from the limits; nothing private is read.",
     )
-    delta = st.session_state.get("release_delta", dict(_USUAL)["delta"])
-    n_components = st.session_state.get("release_components", _usual_components(dictionary))
+    settings = _settings_in_session(dictionary)
     # The dictionary is public; its text is the key of the cache.
-    rows = _plan_rows(json.dumps(dictionary.as_dict()), n_rows, n_components, delta)
+    tried = _plans(json.dumps(dictionary.as_dict()), n_rows, settings)
+    st.markdown(plan_in_words(tried[settings.epsilon], settings.n_components))
     show_figure(
-        energy_curves(rows, "epsilon", axis_title="ε of one release", dark=is_dark()),
+        energy_curves(
+            _rows_of_plans(tried), "epsilon", axis_title="ε of one release", dark=is_dark()
+        ),
         key="release_plan",
         alt="Captured energy of a release of made-up rows against ε.",
     )
 
 
+def _settings_in_session(dictionary: Dictionary) -> PublicationSettings:
+    """Return the settings that the controls of the request have, drawn or not."""
+    usual = {"components": _usual_components(dictionary), "preparation": "sphere", **dict(_USUAL)}
+    values = {name: st.session_state.get(f"release_{name}", usual[name]) for name in usual}
+    return PublicationSettings(n_components=values.pop("components"), **values)
+
+
 @cached(32, message="Planning with made-up rows")
-def _plan_rows(
-    dictionary_in_json: str, n_rows: int, n_components: int, delta: float
-) -> list[dict[str, Any]]:
-    """Return the captured energy of releases of made-up rows at each ε."""
+def _plans(
+    dictionary_in_json: str, n_rows: int, settings: PublicationSettings
+) -> dict[float, Plan]:
+    """Return the plan of a release of made-up rows at each ε."""
     dictionary = dictionary_from(json.loads(dictionary_in_json))
-    tried = {
+    return {
         epsilon: plan(
-            dictionary,
-            n_rows=n_rows,
-            epsilon=epsilon,
-            delta=delta,
-            n_components=n_components,
-            n_draws=_PLAN_DRAWS,
+            dictionary, replace(settings, epsilon=epsilon), n_rows=n_rows, n_draws=_PLAN_DRAWS
         )
         for epsilon in EPSILONS
     }
-    best = fmean(float(each.best[:, -1].mean()) for each in tried.values())
-    # Around each noisy centre the best share differs a little; the floor uses their mean.
-    floor = n_components / dictionary.n_features / best
+
+
+def _rows_of_plans(tried: Mapping[float, Plan]) -> list[dict[str, Any]]:
+    """Return the captured energy of each draw of the plans, as rows of a figure."""
     return [
-        {"protocol": "ag", "epsilon": epsilon, "energy_ratio": float(ratio), "floor": floor}
+        {
+            "protocol": "ag",
+            "epsilon": epsilon,
+            "energy_ratio": float(captured / each.best[-1]),
+            "floor": len(each.best) / each.n_features / each.best[-1],
+        }
         for epsilon, each in tried.items()
-        for ratio in each.captured[:, -1] / each.best[:, -1]
+        for captured in each.captured[:, -1]
     ]
+
+
+def plan_in_words(planned: Plan, n_components: int) -> str:
+    """Return the centre and the components above the noise that made-up rows give."""
+    centres = " or ".join(CENTRE_WORDS[each] for each in dict.fromkeys(planned.centres))
+    counts = [each for each in planned.n_above_noise if each is not None]
+    n_above = min(counts) if len(counts) == len(planned.n_above_noise) else None
+    return f"Centre: {centres}. {components_above_noise(n_above, n_components)}"
 
 
 # ---- a release: answer, components, files
@@ -427,9 +447,9 @@ def _finished_names(project: Project | None) -> list[str]:
 
 def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     if released is None:
-        epsilon, delta = (st.session_state.get(f"release_{key}", usual) for key, usual in _USUAL)
-        scales = calibrated(dictionary, epsilon=epsilon, delta=delta)
-        exact = scales.epsilon(delta, epsilon)
+        settings = _settings_in_session(dictionary)
+        delta = settings.delta
+        exact = scales_of(dictionary, settings).epsilon(delta, settings.epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
             "Nothing is released yet. The plan uses made-up rows, pooled at one holder. "

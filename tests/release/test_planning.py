@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.release import Column, Dictionary, Reading, Table, look_alike, plan
+from dpcore.release import Column, Dictionary, Reading, Table, look_alike, measurement, plan
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.examples import example
+from dpcore.release.measurement import scales_of
+from dpcore.release.project import Project
+from dpcore.release.publication import write_release
+from dpcore.release.scales import VOTE
+from dpcore.release.settings import PublicationSettings
 
 ONE = Column("one", 0, 1)
 WHO = Dictionary(
@@ -39,13 +45,50 @@ def test_a_look_alike_fits_its_dictionary():
 def test_a_plan_captures_more_at_a_larger_epsilon():
     """A large epsilon captures the best components; a small one captures what chance does."""
     _, dictionary = example("breast-cancer")
-    arguments = dict(n_rows=20_000, delta=1e-6, n_components=3)
-    good = plan(dictionary, epsilon=8.0, **arguments)
-    assert good.captured.shape == good.best.shape == (3, 3)
-    np.testing.assert_allclose(good.captured, good.best, atol=1e-3)
-    assert good.best[0, 2] > 0.6
-    poor = plan(dictionary, epsilon=0.01, **arguments | dict(n_rows=300))
-    assert (poor.captured[:, 2] < poor.best[:, 2] - 0.2).any()
+    good = plan(dictionary, PublicationSettings(8.0, 1e-6, 3), n_rows=20_000)
+    assert good.captured.shape == (3, 3) and good.best.shape == (3,)
+    np.testing.assert_allclose(good.captured, np.tile(good.best, (3, 1)), atol=1e-3)
+    assert good.best[2] > 0.6 and good.n_above_noise == (3, 3, 3)
+    poor = plan(dictionary, PublicationSettings(0.01, 1e-6, 3), n_rows=300)
+    assert (poor.captured[:, 2] < poor.best[2] - 0.2).any()
+    assert max(poor.n_above_noise) < 3
+
+
+# Off their middle, rows have a long mean; few of them have too much noise for votes.
+@pytest.mark.parametrize(("settings", "n_rows", "centre"), [
+    (PublicationSettings(0.05, 1e-6, 2), 300, "none"),
+    (PublicationSettings(5.0, 1e-6, 2), 2_000, "mean"),
+    (PublicationSettings(5.0, 1e-6, 2, preparation="bounded"), 300, "mean"),
+])  # fmt: skip
+def test_plan_and_release_of_the_same_rows_have_one_centre_and_charge(
+    tmp_path, settings, n_rows, centre
+):
+    """A plan simulated a private mean, while a release let pairs vote on the centre."""
+    dictionary = Dictionary(tuple(Column(f"c{number}", -1, 1, -0.9) for number in range(6)))
+    planned = plan(dictionary, settings, n_rows=n_rows)
+    assert set(planned.centres) == {centre}
+    folder = write_release(
+        look_alike(dictionary, n_rows), dictionary, settings, project=tmp_path / "project",
+        name="first", cap=(6.0, 1e-5),
+    )  # fmt: skip
+    certificate = json.loads((folder / "certificate.json").read_bytes())
+    assert certificate["preparation"]["centre"] == centre
+    scales = scales_of(dictionary, settings)
+    assert certificate["epsilon"] == scales.epsilon(settings.delta, settings.epsilon)
+    (charged,) = Project(tmp_path / "project").releases()
+    assert charged.mu == scales.mu == certificate["mechanism"]["mu"]
+
+
+def test_the_rows_of_a_plan_vote_as_often_as_they_are_counted(monkeypatch):
+    """A plan of many rows counts copies of fewer made-up rows, votes included."""
+    dictionary = Dictionary(tuple(Column(f"c{number}", -1, 1) for number in range(6)))
+    noisy = []
+    choose = measurement.choose_by_votes
+    monkeypatch.setattr(
+        measurement, "choose_by_votes", lambda *given: noisy.append(given[0]) or choose(*given)
+    )
+    plan(dictionary, PublicationSettings(5.0, 1e-6, 2), n_rows=40_000, n_draws=1)
+    assert noisy[0].sum() / VOTE == pytest.approx(40_000, rel=0.02)
 
 
 @pytest.mark.parametrize(("changed", "named"), [
@@ -53,6 +96,7 @@ def test_a_plan_captures_more_at_a_larger_epsilon():
     (dict(n_components=9), "n_components"), (dict(epsilon=0.0), "epsilon"),
 ])  # fmt: skip
 def test_an_impossible_plan_gets_one_sentence(changed, named):
-    arguments = dict(n_rows=100, epsilon=1.0, delta=1e-6, n_components=1)
+    values = dict(n_rows=100, epsilon=1.0, n_components=1) | changed
+    settings = PublicationSettings(values["epsilon"], 1e-6, values["n_components"])
     with pytest.raises(ParameterError, match=named):
-        plan(WHO, **arguments | changed)
+        plan(WHO, settings, n_rows=values["n_rows"])
