@@ -42,13 +42,13 @@ from dpcore.experiments.cca.views import (
 )
 from dpcore.experiments.decide.ranking import (
     Ranked,
-    rank_ways,
+    list_configurations,
+    rank_configurations,
     ranking_points,
     reasons_left_out,
-    ways_for,
 )
 from dpcore.experiments.decide.run_statistics import chance_of_mean_above, count_hits, least_share
-from dpcore.experiments.decide.targets import Found, Recommendation, recommend
+from dpcore.experiments.decide.targets import Candidate, Recommendation, recommend
 from dpcore.experiments.engine.fields import VERSIONS
 from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.spec import Row, group_by_key
@@ -185,10 +185,10 @@ def add_best_command(commands: Commands) -> None:
     """Add the command `best` to the parser."""
     parser = commands.add_parser(
         "best",
-        help="which private way is best for an epsilon, or for a target",
+        help="which private configuration is best for an epsilon, or for a target",
         description="Run every protocol with every private preparation and exact calibration, "
         "images also projected onto their lowest frequencies, and rank them by captured energy. "
-        "With --target: find the cheapest way that reaches it.",
+        "With --target: find the cheapest configuration that reaches it.",
     )
     parser.add_argument("--target", type=float, help="share of the optimum to reach, 0 to 1")
     add_run_options(parser)
@@ -209,19 +209,19 @@ def _best(arguments: argparse.Namespace) -> int:
 
 
 def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | None) -> int:
-    options, ways = run_options(arguments), ways_for(base.dataset, protocols)
-    if not ways:
+    options, configurations = run_options(arguments), list_configurations(base.dataset, protocols)
+    if not configurations:
         left_out = ", ".join(reasons_left_out())
         raise ParameterError(
             "protocol", f"one that adds noise of its own, not {left_out}", protocols
         )
     rows: list[Row] = []
     skipped: dict[str, Row] = {}
-    for points in ranking_points(base, ways):
+    for points in ranking_points(base, configurations):
         result = collect_with_progress(points, base.dataset, options)
         rows += result.rows
         skipped |= {str(row): row for row in result.skipped}
-    found = rank_ways(rows)
+    found = rank_configurations(rows)
     if arguments.json:
         print_json(
             {
@@ -237,7 +237,7 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | N
         for each in found:
             spread = f"{min(each.energies):.4f} to {max(each.energies):.4f}"
             sent = bytes_in_words(each.bytes_per_site)
-            print(f"{each.mean:8.4f}  {spread}  {sent:>9}  {each.way.label}; "
+            print(f"{each.mean:8.4f}  {spread}  {sent:>9}  {each.configuration.label}; "
                   f"trusted: {each.trusted}")  # fmt: skip
     return 0 if found else 1
 
@@ -246,7 +246,7 @@ def _recommend(base: RunSpec, arguments: argparse.Namespace, protocols: list[str
     for step in recommend(base, arguments.target, protocols=protocols, **run_options(arguments)):
         if not isinstance(step, Recommendation):
             leader = max(step.ranked, key=lambda each: each.mean)
-            print(f"epsilon = {step.value:g}: {leader.way.label} {leader.mean:.3f}",
+            print(f"epsilon = {step.value:g}: {leader.configuration.label} {leader.mean:.3f}",
                   file=STDERR)  # fmt: skip
         elif arguments.json:
             print_json({"versions": versions(), **_recommendation_as_dict(step)})
@@ -261,9 +261,9 @@ def _recommendation_as_dict(answer: Recommendation) -> dict[str, object]:
     return {
         "base": asdict(answer.base),
         "target": answer.target,
-        "best": _found_as_dict(answer.best),
-        "runner_up": _found_as_dict(answer.runner_up),
-        "untrusting": _found_as_dict(answer.without_trust),
+        "best": _candidate_as_dict(answer.best),
+        "runner_up": _candidate_as_dict(answer.runner_up),
+        "untrusting": _candidate_as_dict(answer.without_trust),
         "sentence": answer.sentence,
         "fresh_mean": fmean(energies) if energies else None,
         "chance_that_the_mean_reaches_it": chance_of_mean_above(energies, answer.target),
@@ -273,13 +273,13 @@ def _recommendation_as_dict(answer: Recommendation) -> dict[str, object]:
     }
 
 
-def _found_as_dict(found: Found | None) -> dict[str, object] | None:
+def _candidate_as_dict(found: Candidate | None) -> dict[str, object] | None:
     return None if found is None else {"value": found.value, **_summarise(found.ranked)}
 
 
 def _summarise(each: Ranked) -> dict[str, object]:
     return {
-        **asdict(each.way),
+        **asdict(each.configuration),
         "mean": each.mean,
         "least": min(each.energies),
         "most": max(each.energies),

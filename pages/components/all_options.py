@@ -55,8 +55,8 @@ def _table_of(target: float, rounds: Sequence[SearchRound]) -> list[dict[str, An
         for each in step.ranked:
             if not reaches_target(each.energies, target):
                 continue
-            smallest[each.way] = {
-                "Option": each.way.label,
+            smallest[each.configuration] = {
+                "Option": each.configuration.label,
                 "ε": step.value,
                 "Captured energy": f"{100 * each.mean:.0f} %",
                 "Trusted": str(each.trusted),

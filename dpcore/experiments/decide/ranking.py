@@ -1,8 +1,8 @@
-"""Ranking of every private way to run PCA, at one epsilon and delta.
+"""Ranking of every private configuration of PCA, at one epsilon and delta.
 
-A way is a protocol, a preparation and public knowledge. All ways are run at the same exact
-(epsilon, delta), on the same people, and are private from the first row on; protocols with pure
-epsilon are run at the same epsilon without the delta.
+A configuration is a protocol, a preparation and public knowledge. All configurations are run at the
+same exact (epsilon, delta), on the same people, and are private from the first row on; protocols
+with pure epsilon are run at the same epsilon without the delta.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpcore.pca.protocols.register import PROTOCOLS, protocol
 # Preparations that are private from the first row on, usually best first.
 PRIVATE_PREPARATIONS = ("sphere", "bounded", "none")
 KNOWN_OF_PICTURES = "dct:20"
-# Draws of each way in the first sweep of a ranking.
+# Draws of each configuration in the first sweep of a ranking.
 FEW_DRAWS = 2
 
 
@@ -51,7 +51,7 @@ def trusted_by(entry: Protocol) -> Trusted:
 
 
 @dataclass(frozen=True)
-class Way:
+class Configuration:
     """Protocol, preparation and public knowledge of a private answer.
 
     preparation: {"sphere", "bounded", "none"}
@@ -71,11 +71,11 @@ class Way:
 
     @property
     def label(self) -> str:
-        """Name of the way: "DPdisPCA (sphere)"."""
+        """Name of the configuration: "DPdisPCA (sphere)"."""
         return f"{protocol(self.protocol).title} ({self.preparation_in_words})"
 
     def spec(self, base: RunSpec) -> RunSpec:
-        """Return the base spec run this way, with the exact calibration.
+        """Return the base spec with this configuration and the exact calibration.
 
         R is at most the dimension of the public subspace.
 
@@ -97,12 +97,14 @@ class Way:
         )
 
 
-def ways_for(dataset: str, protocols: Collection[str] | None = None) -> tuple[Way, ...]:
-    """Return every way for a data set, restricted to `protocols` if given."""
+def list_configurations(
+    dataset: str, protocols: Collection[str] | None = None
+) -> tuple[Configuration, ...]:
+    """Return every configuration for a data set, restricted to `protocols` if given."""
     pictures = entry_of(dataset).image_shape is not None
     left_out = reasons_left_out()
     return tuple(
-        Way(key, preparation, knowledge)
+        Configuration(key, preparation, knowledge)
         for preparation in PRIVATE_PREPARATIONS
         for knowledge in (NO_KNOWLEDGE, KNOWN_OF_PICTURES)[: 1 + pictures]
         for key in PROTOCOLS
@@ -122,13 +124,13 @@ def reasons_left_out() -> dict[str, str]:
     return reasons
 
 
-def ranking_points(base: RunSpec, ways: Sequence[Way]) -> tuple[Points, ...]:
-    """Return the sweeps of a ranking: a few draws of each way, then all, Markov chains last.
+def ranking_points(base: RunSpec, configurations: Sequence[Configuration]) -> tuple[Points, ...]:
+    """Return the sweeps of a ranking: a few draws of each, then all, Markov chains last.
 
     base: Spec whose repetitions are the draws; its protocols, preparation, knowledge and
         calibration are replaced.
     """
-    specs = [way.spec(base) for way in ways]
+    specs = [configuration.spec(base) for configuration in configurations]
     quick = tuple(spec for spec in specs if not _runs_chains(spec))
     slow = tuple(spec for spec in specs if _runs_chains(spec))
     few = tuple(replace(spec, repetitions=min(FEW_DRAWS, spec.repetitions)) for spec in quick)
@@ -142,21 +144,21 @@ def _runs_chains(spec: RunSpec) -> bool:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A way and its draws.
+    """A configuration and its draws.
 
     rows: One row per draw.
     """
 
-    way: Way
+    configuration: Configuration
     rows: tuple[Row, ...]
 
     @property
     def protocol(self) -> str:
-        return self.way.protocol
+        return self.configuration.protocol
 
     @property
     def preparation_in_words(self) -> str:
-        return self.way.preparation_in_words
+        return self.configuration.preparation_in_words
 
     @property
     def energies(self) -> tuple[float, ...]:
@@ -180,16 +182,19 @@ class Ranked:
         return max(int(row["n_rounds"]) for row in self.rows)
 
 
-def rank_ways(rows: Iterable[Row]) -> tuple[Ranked, ...]:
-    """Return the ways by mean captured energy, largest first; equal ways by cost.
+def rank_configurations(rows: Iterable[Row]) -> tuple[Ranked, ...]:
+    """Return the configurations by mean captured energy, largest first, and then by cost.
 
     rows: Rows of one base; a repeated draw counts once.
     """
-    draws: dict[Way, dict[int, Row]] = {}
+    draws: dict[Configuration, dict[int, Row]] = {}
     for row in rows:
-        way = Way(row["protocol"], row["preparation"], row["knowledge"])
-        draws.setdefault(way, {})[row["repetition"]] = row
-    found = [Ranked(way, tuple(own[n] for n in sorted(own))) for way, own in draws.items()]
+        configuration = Configuration(row["protocol"], row["preparation"], row["knowledge"])
+        draws.setdefault(configuration, {})[row["repetition"]] = row
+    found = [
+        Ranked(configuration, tuple(own[n] for n in sorted(own)))
+        for configuration, own in draws.items()
+    ]
     return tuple(sorted(found, key=lambda each: (-each.mean, *cost_key(each))))
 
 

@@ -1,10 +1,11 @@
-"""Search for the smallest epsilon that reaches a target, over every private way.
+"""Search for the smallest epsilon that reaches a target, over every private configuration.
 
-Of several ways at the smallest epsilon, the search returns the one that trusts least, and then the
-one that sends fewest bytes. A way reaches the target if at least nine of ten runs do, first in the
-runs of the search and then in ten fresh runs, as in `dpcore.experiments.decide.decision`. All ways
-are tried at the same values. A way that fails at a value is not tried at smaller ones, since
-captured energy grows with epsilon at the same draws of the noise.
+Of several configurations at the smallest epsilon, the search returns the one that trusts least, and
+then the one that sends fewest bytes. A configuration reaches the target if at least nine of ten
+runs do, first in the runs of the search and then in ten fresh runs, as in
+`dpcore.experiments.decide.decision`. All configurations are tried at the same values. A
+configuration that fails at a value is not tried at smaller ones, since captured energy grows with
+epsilon at the same draws of the noise.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from dpcore.data import dataset_status
 from dpcore.errors import ParameterError
 from dpcore.experiments.decide.ranking import (
     FEW_DRAWS,
+    Configuration,
     Ranked,
     Trusted,
-    Way,
     cost_key,
-    rank_ways,
-    ways_for,
+    list_configurations,
+    rank_configurations,
 )
 from dpcore.experiments.decide.run_statistics import FRESH_RUNS, count_hits, reaches_target
 from dpcore.experiments.engine.grid import Cell, Grid, Points, Sweep
@@ -33,8 +34,8 @@ from dpcore.experiments.engine.sweep import RunOptions, SweepResult, collect
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import EPSILONS
 
-# A way whose first draws are this far below the target on average is not drawn again: draws of one
-# setting differ by a few hundredths.
+# A configuration whose first draws are this far below the target on average is not drawn again:
+# draws of one setting differ by a few hundredths.
 _LARGEST_GAP = 0.1
 
 
@@ -55,22 +56,22 @@ def collect_all(grid: Grid, should_stop: Callable[[], bool], options: RunOptions
 
 @dataclass(frozen=True)
 class SearchRound:
-    """Ways that were run at one epsilon."""
+    """Configurations that were run at one epsilon."""
 
     value: float
     ranked: tuple[Ranked, ...]
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Rows of all ways."""
+        """Rows of all configurations."""
         return tuple(row for each in self.ranked for row in each.rows)
 
 
 @dataclass(frozen=True)
-class Found:
-    """A way that reaches the target, with the smallest epsilon at which it does.
+class Candidate:
+    """A configuration that reaches the target, with the smallest epsilon at which it does.
 
-    spec: Spec of the way at this epsilon.
+    spec: Spec of the configuration at this epsilon.
     ranked: Draws of the search.
     fresh: Rows of the fresh runs, with noise that the search has not used.
     """
@@ -85,25 +86,25 @@ class Found:
 class Recommendation:
     """Answer of a search.
 
-    base: Settings that are the same for all ways.
-    best, runner_up: The cheapest way, and the cheapest of the others; None if no way reaches the
-        target.
-    without_trust: The cheapest way that needs no other party trusted.
-    most: Round of the way that comes closest to the target, or exceeds it most.
+    base: Settings that are the same for all configurations.
+    best, runner_up: The cheapest configuration, and the cheapest of the others; None if none
+        reaches the target.
+    without_trust: The cheapest configuration that needs no other party trusted.
+    most: Round of the configuration that comes closest to the target, or exceeds it most.
     skipped: Settings that could not be run, with reasons.
     """
 
     base: RunSpec
     target: float
-    best: Found | None
-    runner_up: Found | None
-    without_trust: Found | None
+    best: Candidate | None
+    runner_up: Candidate | None
+    without_trust: Candidate | None
     most: SearchRound
     skipped: tuple[Row, ...]
 
     @property
     def fresh(self) -> tuple[Row, ...]:
-        """Rows of the fresh runs of the best way."""
+        """Rows of the fresh runs of the best configuration."""
         return () if self.best is None else self.best.fresh
 
     @property
@@ -121,15 +122,16 @@ class Recommendation:
             (most,) = self.most.ranked
             return (
                 f"{question} is out of reach: the most is {percent(most.mean)}, "
-                f"with {most.way.label} at ε = {self.most.value:.3g}. {setting}"
+                f"with {most.configuration.label} at ε = {self.most.value:.3g}. {setting}"
             )
         hits = count_hits([row["energy_ratio"] for row in self.fresh], self.target)
         second = ""
         if self.runner_up is not None:
             other = self.runner_up
-            second = f" Next is {other.ranked.way.label} at ε = {other.value:.3g}."
+            second = f" Next is {other.ranked.configuration.label} at ε = {other.value:.3g}."
         return (
-            f"{question} takes ε = {self.best.value:.3g} with {self.best.ranked.way.label}: "
+            f"{question} takes ε = {self.best.value:.3g} with "
+            f"{self.best.ranked.configuration.label}: "
             f"{hits} of {len(self.fresh)} fresh runs reach it.{second} {setting}"
         )
 
@@ -150,9 +152,10 @@ def recommend(
     should_stop: Callable[[], bool] = lambda: False,
     **options: Unpack[RunOptions],
 ) -> Iterator[SearchRound | Recommendation]:
-    """Find the way that reaches a target with the smallest epsilon, and the runner-up.
+    """Find the configuration that reaches a target with the smallest epsilon, and the runner-up.
 
-    base: Settings that are the same for all ways. Its repetitions are the draws of each way in the
+    base: Settings that are the same for all configurations. Its repetitions are the draws of each
+        configuration in the
         search; its protocols, preparation, knowledge and calibration are replaced.
     target: Share of the optimum, in (0, 1).
     protocols: Protocols that may be recommended; all by default.
@@ -166,35 +169,43 @@ def recommend(
     """
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
-    ways = ways_for(base.dataset, protocols)
-    if not ways:
+    configurations = list_configurations(base.dataset, protocols)
+    if not configurations:
         raise ParameterError("protocol", "one that has noise of its own", protocols)
     search = _Search(base, target, tuple(sorted(values or EPSILONS)), should_stop, options)
     try:
-        yield from search.run(ways)
+        yield from search.run(configurations)
     except Stopped:
         return
 
 
 @dataclass(frozen=True)
 class _Search:
-    """State of a search: the draws of each way at each epsilon, None for one that cannot run."""
+    """State of a search: the draws at each epsilon, None if a configuration cannot run."""
 
     base: RunSpec
     target: float
     epsilons: tuple[float, ...]
     should_stop: Callable[[], bool]
     options: RunOptions
-    results: dict[tuple[float, Way], Ranked | None] = dataclass_field(default_factory=dict)
+    results: dict[tuple[float, Configuration], Ranked | None] = dataclass_field(
+        default_factory=dict
+    )
     skipped: list[Row] = dataclass_field(default_factory=list)
 
-    def run(self, ways: Sequence[Way]) -> Generator[SearchRound | Recommendation, None, None]:
-        best = yield from self.confirm(ways, self.epsilons[0])
+    def run(
+        self, configurations: Sequence[Configuration]
+    ) -> Generator[SearchRound | Recommendation, None, None]:
+        best = yield from self.confirm(configurations, self.epsilons[0])
         runner_up = without_trust = None
         if best is not None:
-            others = [way for way in ways if way != best.ranked.way]
+            others = [
+                configuration
+                for configuration in configurations
+                if configuration != best.ranked.configuration
+            ]
             runner_up = yield from self.confirm(others, best.value)
-            without_trust = yield from self.find_without_trust(ways, (best, runner_up))
+            without_trust = yield from self.find_without_trust(configurations, (best, runner_up))
         elif not any(self.results.values()):
             reason = self.skipped[0]["skipped"] if self.skipped else None
             raise ParameterError("epsilon", "possible to run", reason)
@@ -204,27 +215,31 @@ class _Search:
         )  # fmt: skip
 
     def find_without_trust(
-        self, ways: Sequence[Way], found: tuple[Found | None, ...]
-    ) -> Generator[SearchRound, None, Found | None]:
-        """Find the cheapest way that needs no other party trusted, often one of `found`."""
+        self, configurations: Sequence[Configuration], found: tuple[Candidate | None, ...]
+    ) -> Generator[SearchRound, None, Candidate | None]:
+        """Find the cheapest that needs no other party trusted, often one of `results`."""
         for each in found:
             if each is not None and each.ranked.trusted is Trusted.NOBODY:
                 return each
-        own = [way for way in ways if Ranked(way, ()).trusted is Trusted.NOBODY]
+        own = [
+            configuration
+            for configuration in configurations
+            if Ranked(configuration, ()).trusted is Trusted.NOBODY
+        ]
         start = next(each.value for each in found if each is not None)
         return (yield from self.confirm(own, start))
 
     def confirm(
-        self, ways: Sequence[Way], lowest: float
-    ) -> Generator[SearchRound, None, Found | None]:
-        """Find the cheapest way, from an epsilon on, that reaches the target in fresh runs too.
+        self, configurations: Sequence[Configuration], lowest: float
+    ) -> Generator[SearchRound, None, Candidate | None]:
+        """Find the cheapest, from an epsilon on, that reaches the target in fresh runs too.
 
-        A search returns the luckiest of many draws. A way that fails in its fresh runs is replaced
-        by the next way at the same epsilon, or at the next one.
+        A search returns the luckiest of many draws. A configuration that fails in its fresh runs is
+        replaced by the next configuration at the same epsilon, or at the next one.
         """
         start: float | None = lowest
         while start is not None:
-            candidates = yield from self.find_cheapest(ways, lowest=start)
+            candidates = yield from self.find_cheapest(configurations, lowest=start)
             for each in candidates:
                 fresh = self.run_fresh(each.spec)
                 if reaches_target([row["energy_ratio"] for row in fresh], self.target):
@@ -237,15 +252,18 @@ class _Search:
         return larger[0] if larger else None
 
     def find_cheapest(
-        self, ways: Sequence[Way], *, lowest: float
-    ) -> Generator[SearchRound, None, list[Found]]:
-        """Find the ways that reach the target at the smallest epsilon, cheapest first."""
+        self, configurations: Sequence[Configuration], *, lowest: float
+    ) -> Generator[SearchRound, None, list[Candidate]]:
+        """Find the configurations that reach the target at the smallest epsilon, cheapest first."""
         low = self.epsilons.index(lowest) - 1
         high, reaching = len(self.epsilons), list[Ranked]()
-        while ways and high - low > 1:
+        while configurations and high - low > 1:
             middle = (low + high) // 2
-            yield from self.try_ways(self.epsilons[middle], ways)
-            here = {way: self.results[self.epsilons[middle], way] for way in ways}
+            yield from self.try_configurations(self.epsilons[middle], configurations)
+            here = {
+                configuration: self.results[self.epsilons[middle], configuration]
+                for configuration in configurations
+            }
             reached = [
                 each
                 for each in here.values()
@@ -255,35 +273,43 @@ class _Search:
                 low = middle
                 continue
             high, reaching = middle, reached
-            # A way that cannot run here may run at another epsilon.
-            ways = [way for way, each in here.items() if each is None or each in reached]
+            # A configuration that cannot run here may run at another epsilon.
+            configurations = [
+                configuration
+                for configuration, each in here.items()
+                if each is None or each in reached
+            ]
         return [
-            Found(self.epsilons[high], self.make_spec(each.way, self.epsilons[high]), each)
+            Candidate(
+                self.epsilons[high], self.make_spec(each.configuration, self.epsilons[high]), each
+            )
             for each in sorted(reaching, key=cost_key)
         ]
 
-    def try_ways(self, value: float, ways: Sequence[Way]) -> Generator[SearchRound, None, None]:
-        """Run the ways that have not been run at this epsilon."""
-        specs: dict[Way, RunSpec] = {}
-        for way in ways:
-            if (value, way) not in self.results:
-                self.results[value, way] = None
-                cell = self.make_cell(way, value)
+    def try_configurations(
+        self, value: float, configurations: Sequence[Configuration]
+    ) -> Generator[SearchRound, None, None]:
+        """Run the configurations that have not been run at this epsilon."""
+        specs: dict[Configuration, RunSpec] = {}
+        for configuration in configurations:
+            if (value, configuration) not in self.results:
+                self.results[value, configuration] = None
+                cell = self.make_cell(configuration, value)
                 if cell.spec is None:
-                    self.skipped.append({"way": way.label, **cell.as_row()})
+                    self.skipped.append({"configuration": configuration.label, **cell.as_row()})
                 else:
-                    specs[way] = cell.spec
+                    specs[configuration] = cell.spec
         few = min(FEW_DRAWS, self.base.repetitions)
         first = self.rank(replace(spec, repetitions=few) for spec in specs.values())
-        close = [each.way for each in first if each.mean >= self.target - _LARGEST_GAP]
-        found = [*(each for each in first if each.way not in close)]
-        found += self.rank(specs[way] for way in close)
-        self.results.update({(value, each.way): each for each in found})
+        close = [each.configuration for each in first if each.mean >= self.target - _LARGEST_GAP]
+        found = [*(each for each in first if each.configuration not in close)]
+        found += self.rank(specs[configuration] for configuration in close)
+        self.results.update({(value, each.configuration): each for each in found})
         if found:
             yield SearchRound(value, tuple(found))
 
     def rank(self, specs: Iterable[RunSpec]) -> tuple[Ranked, ...]:
-        return rank_ways(self.run_specs(tuple(specs)))
+        return rank_configurations(self.run_specs(tuple(specs)))
 
     def run_specs(self, specs: tuple[RunSpec, ...]) -> tuple[Row, ...]:
         result = collect_all(Points(specs), self.should_stop, self.options)
@@ -296,15 +322,15 @@ class _Search:
         rows = self.run_specs((replace(spec, repetitions=used + FRESH_RUNS),))
         return tuple(row for row in rows if row["repetition"] >= used)
 
-    def make_cell(self, way: Way, value: float) -> Cell:
-        (cell,) = Sweep(way.spec(self.base), (("epsilon", (value,)),)).cells()
+    def make_cell(self, configuration: Configuration, value: float) -> Cell:
+        (cell,) = Sweep(configuration.spec(self.base), (("epsilon", (value,)),)).cells()
         return cell
 
-    def make_spec(self, way: Way, value: float) -> RunSpec:
-        return replace(way.spec(self.base), epsilon=value)
+    def make_spec(self, configuration: Configuration, value: float) -> RunSpec:
+        return replace(configuration.spec(self.base), epsilon=value)
 
     def find_most(self) -> SearchRound:
-        """Return the way and the epsilon with the largest captured energy."""
+        """Return the configuration and the epsilon with the largest captured energy."""
         runs = [(each.mean, value, each) for (value, _), each in self.results.items() if each]
         _, value, each = max(runs, key=lambda run: run[:2])
         return SearchRound(value, (each,))

@@ -1,4 +1,4 @@
-"""Ranking of every way at one epsilon by its own runs, and the cheapest sufficient way."""
+"""Ranking of configurations at one epsilon by their own runs, and the cheapest sufficient one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.decide.ranking import (
     Trusted,
     cost_key,
-    rank_ways,
+    list_configurations,
+    rank_configurations,
     ranking_points,
     reasons_left_out,
-    ways_for,
 )
 from dpcore.experiments.decide.run_statistics import (
     FRESH_RUNS,
@@ -41,17 +41,17 @@ def find_best(*question, **options):
     return answer
 
 
-def all_rows(base, ways):
-    return [row for points in ranking_points(base, ways) for row in collect(points).rows]
+def all_rows(base, configurations):
+    return [row for points in ranking_points(base, configurations) for row in collect(points).rows]
 
 
 def test_a_ranking_is_the_direct_runs_at_the_same_seed():
-    """The draws of each way are those of its spec in a run of its own, in their order."""
-    ways = ways_for("digits", QUICK)
-    found = rank_ways(all_rows(BASE, ways))
-    assert {each.way for each in found} == set(ways)
+    """The draws of each configuration are those of its spec in a run of its own, in their order."""
+    configurations = list_configurations("digits", QUICK)
+    found = rank_configurations(all_rows(BASE, configurations))
+    assert {each.configuration for each in found} == set(configurations)
     for each in found:
-        alone = list(run(each.way.spec(BASE)))
+        alone = list(run(each.configuration.spec(BASE)))
         assert each.energies == tuple(row["energy_ratio"] for row in alone)
     means = [each.mean for each in found]
     assert means == sorted(means, reverse=True)
@@ -59,12 +59,13 @@ def test_a_ranking_is_the_direct_runs_at_the_same_seed():
 
 def test_every_way_keeps_the_promise_asked_from_the_first_row_on():
     asked, digits = replace(BASE, delta=1e-5), dataset_status("digits")
-    for way in ways_for("digits"):
-        spec = way.spec(asked)
+    for configuration in list_configurations("digits"):
+        spec = configuration.spec(asked)
         assert spec.preparation != "published"
-        guarantee = spec.promise(way.protocol, digits)
+        guarantee = spec.promise(configuration.protocol, digits)
         assert guarantee.epsilon <= asked.epsilon and guarantee.delta <= asked.delta
-        if way.protocol not in ("sulq", "modsulq"):  # more noise than requested, as published
+        # SuLQ and MOD-SuLQ add more noise than requested, as published.
+        if configuration.protocol not in ("sulq", "modsulq"):
             assert math.isclose(guarantee.epsilon, asked.epsilon, rel_tol=1e-6)
 
 
@@ -72,33 +73,47 @@ def test_what_promises_nothing_or_is_there_twice_is_left_out_with_a_reason():
     reasons = reasons_left_out()
     assert set(reasons) == {"exact", "random", "ag"}
     assert reasons["ag"] == "is the same release as Pooled, trusted"
-    assert {way.protocol for way in ways_for("digits")} == set(PROTOCOLS) - set(reasons)
+    protocols = {configuration.protocol for configuration in list_configurations("digits")}
+    assert protocols == set(PROTOCOLS) - set(reasons)
 
 
 def test_public_frequencies_are_for_pictures():
-    assert {way.knowledge for way in ways_for("digits")} == {"none", "dct:20"}
-    assert {way.knowledge for way in ways_for("synthetic")} == {"none"}
+    pictures, table = (
+        {configuration.knowledge for configuration in list_configurations(dataset)}
+        for dataset in ("digits", "synthetic")
+    )
+    assert pictures == {"none", "dct:20"}
+    assert table == {"none"}
 
 
 def test_ways_that_cannot_run_are_skipped_with_a_reason():
     few = replace(BASE, components=20)  # of 13 frequencies
-    ways = ways_for("digits", ("dpdis",))
-    skipped = [row for points in ranking_points(few, ways) for row in collect(points).skipped]
+    configurations = list_configurations("digits", ("dpdis",))
+    skipped = [
+        row for points in ranking_points(few, configurations) for row in collect(points).skipped
+    ]
     assert {row["knowledge"] for row in skipped} == {"dct:20"}
     assert all("must be" in row["skipped"] for row in skipped)
-    assert {each.way.knowledge for each in rank_ways(all_rows(few, ways))} == {"none"}
+    assert {
+        each.configuration.knowledge for each in rank_configurations(all_rows(few, configurations))
+    } == {"none"}
 
 
 def test_no_more_is_sent_than_a_public_subspace_has():
-    (spec,) = {way.spec(replace(BASE, intermediate_dim=20)) for way in ways_for("digits", ("full",))
-               if (way.preparation, way.knowledge) == ("sphere", "dct:20")}  # fmt: skip
+    (spec,) = {
+        option.spec(replace(BASE, intermediate_dim=20))
+        for option in list_configurations("digits", ("full",))
+        if (option.preparation, option.knowledge) == ("sphere", "dct:20")
+    }
     assert spec.intermediate_dim == 13
 
 
 def test_trust_is_read_off_the_register():
     by_trust = {kind: set() for kind in Trusted}
-    for each in rank_ways(all_rows(replace(BASE, repetitions=1), ways_for("digits", QUICK))):
-        by_trust[each.trusted].add(each.way.protocol)
+    for each in rank_configurations(
+        all_rows(replace(BASE, repetitions=1), list_configurations("digits", QUICK))
+    ):
+        by_trust[each.trusted].add(each.configuration.protocol)
     assert by_trust == {
         Trusted.NOBODY: {"coded", "dpdis", "full", "local", "sequential"},
         Trusted.OTHER_SITES: {"cape", "securesum"},
@@ -114,22 +129,31 @@ def test_the_cheapest_is_that_of_running_everything(target):
     answer = find_best(BASE, target, protocols=keys, values=epsilons)
     reaching = {}
     for epsilon in epsilons:
-        specs = [way.spec(replace(BASE, epsilon=epsilon)) for way in ways_for("digits", keys)]
+        specs = [
+            configuration.spec(replace(BASE, epsilon=epsilon))
+            for configuration in list_configurations("digits", keys)
+        ]
         longer = [replace(spec, repetitions=BASE.repetitions + FRESH_RUNS) for spec in specs]
         fresh = {
-            each.way: each.energies[BASE.repetitions :]
-            for each in rank_ways(collect(Points(tuple(longer))).rows)
+            each.configuration: each.energies[BASE.repetitions :]
+            for each in rank_configurations(collect(Points(tuple(longer))).rows)
         }
-        for each in rank_ways(collect(Points(tuple(specs))).rows):
-            if all(reaches_target(own, target) for own in (each.energies, fresh[each.way])):
-                reaching.setdefault(each.way, (epsilon, *cost_key(each)))
+        for each in rank_configurations(collect(Points(tuple(specs))).rows):
+            if all(
+                reaches_target(own, target) for own in (each.energies, fresh[each.configuration])
+            ):
+                reaching.setdefault(each.configuration, (epsilon, *cost_key(each)))
     best, second = sorted(reaching, key=reaching.__getitem__)[:2]
-    assert (answer.best.ranked.way, answer.best.value) == (best, reaching[best][0])
-    assert (answer.runner_up.ranked.way, answer.runner_up.value) == (second, reaching[second][0])
+    assert (answer.best.ranked.configuration, answer.best.value) == (best, reaching[best][0])
+    assert (answer.runner_up.ranked.configuration, answer.runner_up.value) == (
+        second,
+        reaching[second][0],
+    )
     untrusting = min(
-        (cost, way) for way, cost in reaching.items() if cost[1] == Trusted.NOBODY.rank
+        (cost, configuration) for configuration, cost in reaching.items() if cost[1] ==
+        Trusted.NOBODY.rank
     )  # fmt: skip
-    assert (answer.without_trust.value, answer.without_trust.ranked.way) == (
+    assert (answer.without_trust.value, answer.without_trust.ranked.configuration) == (
         untrusting[0][0],
         untrusting[1],
     )
@@ -148,7 +172,7 @@ def test_fresh_draws_had_no_part_in_the_search():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_what_fresh_draws_refute_is_not_recommended(seed):
-    # One draw a way: the luckiest of several is below the target as often as not.
+    # One draw a configuration: the luckiest of several is below the target as often as not.
     base = replace(BASE, repetitions=1, seed=seed)
     for target in (0.5, 0.6, 0.7):
         answer = find_best(base, target, protocols=("dpdis",))
