@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import NoReturn
 
 import streamlit as st
 
@@ -103,17 +102,8 @@ def controls_of(entry: Entry) -> Sequence[str]:
 
 
 def link(name: str) -> st.Page:
-    """Return a page as `st.page_link` and `st.switch_page` take it."""
+    """Return a page as `st.page_link` takes it."""
     return _page(_BY_NAME[name])
-
-
-def go_to(name: str, **query_params: str | list[str]) -> NoReturn:
-    """Open another page with the present values of the shared controls.
-
-    query_params: Values of controls of that page, as its address contains them.
-    """
-    # Without query_params Streamlit clears the address, which it refuses for bound widgets.
-    st.switch_page(link(name), query_params=query_params)
 
 
 def link_to_parts(name: str) -> None:

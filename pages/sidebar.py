@@ -58,7 +58,7 @@ _LABELS = {
 }
 # Streamlit has no public name for the type of its containers.
 _Container = AbstractContextManager[object]
-_SELECTION = "_selection"
+_SELECTION, _OFFERED = "_selection", "_offered_settings"
 # Algorithms of the source documents; the others are under "More".
 _AT_SITES = ("dpdis", "full", "local", "pooled")
 _CENTRAL = ("ag", "ppca", "modsulq", "sulq")
@@ -92,6 +92,7 @@ def draw_sidebar(names: Sequence[str]) -> None:
         of `ADVANCED` in an expander.
     """
     side = st.sidebar
+    _accept_offered_settings()
     _follow_version()
     dataset = _dataset(side if "dataset" in names else None)
     values: dict[str, Any] = {}
@@ -127,7 +128,28 @@ def reset_controls(**values: Any) -> None:
     set_controls(**(defaults(dataset) | values))
 
 
-def query_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+def offer_settings(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Return the query of a link to a page with these values of the shared controls.
+
+    A link of Streamlit changes the page without a callback. The session remembers the values, so
+    that controls that are not in the query get their defaults when the link was followed.
+    """
+    query = _query_of(values)
+    st.session_state[_OFFERED] = (query, dict(values))
+    return query
+
+
+def _accept_offered_settings() -> None:
+    """Set the controls to the values of the offered link if the address is that of the link."""
+    query, values = st.session_state.get(_OFFERED, ({}, {}))
+    lists = {name: [text] if isinstance(text, str) else text for name, text in query.items()}
+    controls = [name for name in st.query_params if name in DEFAULTS or name == "version"]
+    if query and lists == {name: st.query_params.get_all(name) for name in controls}:
+        del st.session_state[_OFFERED]
+        reset_controls(**values)
+
+
+def _query_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
     """Return the values of controls as the address contains them, without defaults.
 
     Each parameter that Streamlit removed from the address would be a step for Back.

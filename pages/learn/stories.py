@@ -15,7 +15,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.figures.outcomes import Bar, outcome_bars
 from dpcore.figures.style import ink
 from dpcore.teaching.stories import RANDOM, STORIES, Outcome, Story, Verdict, judge
-from pages import cached, navigation, sidebar
+from pages import cached, links, navigation, sidebar
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.picture_strip import draw_strip
@@ -43,8 +43,9 @@ def show(selection: Selection) -> None:
     """Draw the story that the address names, or a card for each story."""
     name = st.query_params.get(_STORY, "")
     if name in STORIES:
-        # Streamlit leaves the parameter out of the address after a link from this page to itself.
+        # Streamlit leaves parameters out of the address after a link from this page to itself.
         st.query_params[_STORY] = name
+        links.write_option("seed", str(selection.spec.seed), str(sidebar.DEFAULTS["seed"]))
         _show_story(name, selection.spec.seed)
         return
     if name:
@@ -209,9 +210,14 @@ def _show_next_links(name: str, story: Story, spec: RunSpec, *, is_over: bool) -
     with st.container(horizontal=True, vertical_alignment="center"):
         if is_over and story.next_page:
             st.page_link(navigation.link(story.next_page))
-        elif is_over and st.button("Open these settings in Explore"):
-            sidebar.reset_controls(**_control_values(spec))
-            navigation.go_to("explore", **sidebar.query_of(_control_values(spec)))
+        elif is_over:
+            # Streamlit adds a step to the browser's history that has this page's path and the
+            # parameters of the link. With the story's name, Back leads to the story.
+            query = {_STORY: name} | sidebar.offer_settings(_control_values(spec))
+            st.page_link(
+                navigation.link("explore"), label="Open these settings in Explore",
+                query_params=query,
+            )  # fmt: skip
         if is_over:
             _link_to_story(following, f"Next story: {STORIES[following].title} →")
         st.button("All stories", on_click=_leave_story)

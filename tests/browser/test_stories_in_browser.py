@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 from dpcore.teaching.stories import STORIES
@@ -39,6 +41,26 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
     page.get_by_role("heading", level=1, name="Ten experiments").wait_for()
     settle(page)
     assert page.url.endswith("/stories")
+
+
+def test_back_leads_from_explore_to_the_story_in_one_step(server, page):
+    """The parameters were first written into the story's address, which was a step of its own."""
+    page.goto(f"{server}/?epsilon=2&dataset=digits")
+    settle(page)
+    page.get_by_test_id("stTopNavSection").filter(has_text="Learn").click()
+    page.get_by_role("menuitem", name="Stories").click()
+    page.locator(".st-key-story_people").click()
+    page.get_by_text(STORIES["people"].question).wait_for()
+    page.locator(".st-key-guess_0 button").click()
+    page.get_by_role("link", name="Open these settings in Explore").click()
+    page.wait_for_url("**/?*people=200*")
+    settle(page)
+    values = parse_qs(urlsplit(page.url).query)
+    # Settings that the story leaves at their defaults do not keep the visitor's values.
+    assert "epsilon" not in values and "dataset" not in values
+    page.go_back()
+    page.get_by_text(STORIES["people"].question).wait_for()
+    assert page.url.endswith("/stories?story=people")
 
 
 IS_OPEN = """() => {
