@@ -136,7 +136,9 @@ def test_without_a_seed_no_noise_comes_from_a_generator_that_can_be_worked_out(
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 6)) / 5, np.arange(300) % 2
     named = {"sites": np.arange(300) % 3} if isinstance(estimator, DistributedPCA) else {}
+    # Dither and the order of pairs are public.
     monkeypatch.setattr("dpcore.pca.messages._dither", lambda n, key: np.full(n, 0.5))
+    monkeypatch.setattr("dpcore.spectra.pairs._public_order", np.arange)
     monkeypatch.setattr(np.random, "default_rng", refused)
     monkeypatch.setattr(SecretStream, "words", watched)
     monkeypatch.setattr(streams.np.random, "SeedSequence", refused)

@@ -138,7 +138,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         assumed to be centred, as in the poster.
     mean_share : float or None
         Share of mu squared for the private mean. None: a rule that uses only public numbers
-        (`dpcore.pca.settings`). 0: X and Y are assumed to be centred.
+        (`dpcore.pca.settings`); no pairs vote. 0: X and Y are assumed to be centred.
     row_norm_bound : float or (float, float)
         Public bounds on the Euclidean norm of a row of X and of Y; one number for both.
     on_long_rows : {"clip", "refuse"}

@@ -21,11 +21,15 @@ Pairs = tuple[IntArray, IntArray]
 
 def pair_blocks(members: IntArray, block_pairs: int) -> Iterator[Pairs]:
     """Yield the row numbers of both sides of all pairs, in blocks."""
-    ring = members[np.random.default_rng(_ORDER_SEED).permutation(len(members))]
+    ring = members[_public_order(len(members))]
     following = np.roll(ring, -1)
     for start in range(0, len(ring), block_pairs):
         block = slice(start, start + block_pairs)
         yield ring[block], following[block]
+
+
+def _public_order(n_rows: int) -> IntArray:
+    return np.random.default_rng(_ORDER_SEED).permutation(n_rows)
 
 
 # Half squared distances and scalar products of pairs -> the candidate that each votes for.

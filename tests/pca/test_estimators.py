@@ -344,3 +344,26 @@ def test_pictures_of_your_own_are_denoised_as_pictures(estimator):
     assert ratios[1] > ratios[0] + 0.05
     with pytest.raises(ParameterError, match="n_features"):
         estimator(10, image_shape=(5, 5), **release).fit(digits.X)
+
+
+@pytest.mark.parametrize("estimator", [AnalyzeGaussPCA, DistributedPCA])
+def test_pairs_vote_on_the_centre_and_the_guarantee_includes_them(estimator):
+    """Estimators bought a private mean for every table, whose error was then a component."""
+    rng = np.random.default_rng(3)
+    rows = 0.12 + 0.02 * rng.standard_normal((600, 30)) * np.repeat([2.0, 1.0, 0.3], 10)
+    fitted = estimator(3, epsilon=1.0, random_state=0).fit(rows)
+    assert fitted.centre_choice_ == "differences" and not fitted.mean_.any()
+    guarantee = fitted.guarantee_
+    assert guarantee.epsilon == pytest.approx(1.0) and guarantee.epsilon <= 1.0 + 1e-9
+    with_mean = estimator(3, epsilon=1.0, mean_share=0.1, random_state=0).fit(rows)
+    assert with_mean.centre_choice_ == "mean" and with_mean.mean_.any()
+    # The noise of differences has twice the scale, and votes have their share of the budget.
+    share = (2 * with_mean.noise_scale_[0] / fitted.noise_scale_[0]) ** 2 * 0.9
+    assert 0.9 <= share <= 0.99
+    exact = np.cov(rows.T)
+    captured = [
+        np.trace(each.components_ @ exact @ each.components_.T) for each in (fitted, with_mean)
+    ]
+    assert captured[0] > captured[1]
+    picture = estimator(3, epsilon=1.0, image_shape=(5, 6), random_state=0).fit(rows)
+    assert picture.centre_choice_ != "differences"

@@ -13,6 +13,7 @@ from dpcore.experiments.engine.spec import join_key
 from dpcore.experiments.pca.problem import Problem
 from dpcore.experiments.pca.runs import RunSpec
 from dpcore.pca import Subspace
+from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Charge, Release
 from dpcore.spectra.moments import directions
@@ -77,7 +78,9 @@ def plot_scores(
     )  # fmt: skip
     released = private_scores(
         points,
-        limits=score_limits(subspace.eigenvalues),
+        limits=score_limits(
+            subspace.eigenvalues, of_differences=subspace.centre_choice == DIFFERENCES
+        ),
         epsilon=epsilon,
         delta=spec.delta,
         groups=labels,

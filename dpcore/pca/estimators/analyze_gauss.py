@@ -49,9 +49,11 @@ class AnalyzeGaussPCA(PrivatePCA):
         Whether pictures fill the frame or show an object in its middle.
     preparation : {"sphere", "bounded", "none"}
         "sphere": a private mean is released first, and every row is scaled to length 1 around it,
-        so that only its direction counts. "bounded": rows keep their length, up to the bound, and
-        the outer product of a private mean is subtracted. "none": the same for rows that are
-        already centred.
+        so that only its direction counts; if `mean_share` is None and rows are no pictures, noisy
+        votes of pairs of rows, which the guarantee includes, choose that mean, no centre, or
+        differences of pairs in place of rows (`dpcore.pca.centre_rule`). "bounded": rows keep their
+        length, up to the bound, and the outer product of a private mean is subtracted. "none": the
+        same for rows that are already centred.
     mean_share : float or None
         Share of the budget, in mu squared, for that mean. None computes it from public numbers
         (`dpcore.pca.settings`); with 0, rows are taken as centred.
@@ -70,6 +72,8 @@ class AnalyzeGaussPCA(PrivatePCA):
         Eigenvalues in units of the second moment; on the sphere, of rows of length 1.
     mean_ : ndarray of shape (n_features,)
         Released mean, which `transform` subtracts; zero if none was released.
+    centre_choice_ : {"mean", "differences", "none"}
+        Centre of the rows; without a mean it is zero.
     noise_scale_ : ndarray of shape (1,)
         Noise standard deviation in one second-moment entry.
     guarantee_ : Guarantee

@@ -50,7 +50,7 @@ class ExponentialPCA(PrivatePCA):
     noise_scale_ : ndarray of shape (1,)
         Scale of the captured energy, 2 c^2 / (n epsilon), with c = 1 on the sphere: a subspace that
         captures less by this amount is e times less likely.
-    mean_, n_features_in_, feature_names_in_
+    mean_, centre_choice_, n_features_in_, feature_names_in_
         As in `AnalyzeGaussPCA`.
 
     Warnings
@@ -102,6 +102,7 @@ class ExponentialPCA(PrivatePCA):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        self.centre_choice_ = subspace.centre_choice
         self._store_mean(subspace, rows.dtype)
         self.assessment_, self._no_assessment_because = None, PROTOCOLS["ppca"].why_silent(settings)
         self.components_ = subspace.components.astype(rows.dtype, copy=False)

@@ -17,6 +17,7 @@ from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.assessment import Assessment
+from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.fitted_steps import warn_of_fitted_steps
 from dpcore.pca.estimators.private_estimator import PrivateEstimator
@@ -51,6 +52,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     guarantee_: Guarantee
     noise_scale_: FloatArray
     mean_: FloatArray
+    centre_choice_: str
     assessment_: Assessment | None
     # Reason for a missing assessment, as half a sentence.
     _no_assessment_because: str = ""
@@ -152,7 +154,9 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         return private_scores(
             rows @ self.components_[:2].T,
-            limits=score_limits(self.eigenvalues_, bound),
+            limits=score_limits(
+                self.eigenvalues_, bound, of_differences=self.centre_choice_ == DIFFERENCES
+            ),
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
@@ -208,12 +212,15 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def _preparation_settings(self, mean_share: float | None) -> dict[str, Any]:
         """Return the fields of `ReleaseSettings` that K and the preparation decide."""
         on_sphere = self.preparation == "sphere"
+        # Pictures buy a mean, which is denoised.
+        is_table = getattr(self, "image_shape", None) is None
         return {
             "n_components": self.n_components,
             "intermediate_dim": self.n_components,
             "row_norm_bound": 1.0 if on_sphere else self.row_norm_bound,
             "mean_share": 0.0 if self.preparation == "none" else mean_share,
             "on_sphere": on_sphere,
+            "pairs_vote": on_sphere and is_table and mean_share is None,
         }
 
     def _noise_settings(self) -> dict[str, Any]:
@@ -277,6 +284,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.guarantee_ = subspace.guarantee
         self.noise_scale_ = subspace.sigma
         self.assessment_ = assessment
+        self.centre_choice_ = subspace.centre_choice
         self._store_mean(subspace, dtype)
 
     def _store_mean(self, subspace: Subspace, dtype: np.dtype[np.floating[Any]]) -> None:

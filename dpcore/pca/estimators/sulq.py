@@ -57,7 +57,7 @@ class SulqPCA(_SulqFamily):
     n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
         As in `AnalyzeGaussPCA`.
     preparation : {"sphere", "bounded", "none"}
-        Preparation as in `AnalyzeGaussPCA`, but around zero: no mean is released, and "bounded" and
+        Preparation as in `AnalyzeGaussPCA`, but around zero without a mean or votes; "bounded" and
         "none" are the same.
 
     Warnings
