@@ -53,4 +53,4 @@ def map_blocks(
         for block in blocks:
             yield waiting.pop(0).result()
             waiting.append(pool.submit(make, block))
-        yield from (each.result() for each in waiting)
+        yield from (future.result() for future in waiting)

@@ -118,7 +118,7 @@ class Param:
     @property
     def full_help(self) -> str:
         """Return title, help and note in one line."""
-        return ". ".join(each.rstrip(".") for each in (self.title, self.help, self.note) if each)
+        return ". ".join(part.rstrip(".") for part in (self.title, self.help, self.note) if part)
 
     def check(self, name: str, value: Any, kind: type) -> None:
         """Raise `ParameterError` if the parameter cannot have this value."""
@@ -145,7 +145,7 @@ def param(default: Any, title: str, help: str = "", **more: Any) -> Any:
 
 def redeclare(spec: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
     """Return the declaration of another spec's field, with another default or other changes."""
-    original = next(each for each in fields(spec) if each.name == name)
+    original = next(entry for entry in fields(spec) if entry.name == name)
     declared = replace(original.metadata[_KEY], **changes)
     usual = original.default if default is MISSING else default
     return field(default=usual, metadata={_KEY: declared})
@@ -153,16 +153,16 @@ def redeclare(spec: type, name: str, default: Any = MISSING, **changes: Any) -> 
 
 def params(spec: type) -> dict[str, Param]:
     """Return the declared fields of a spec's type, in the order of its fields."""
-    return {each.name: each.metadata[_KEY] for each in fields(spec) if _KEY in each.metadata}
+    return {entry.name: entry.metadata[_KEY] for entry in fields(spec) if _KEY in entry.metadata}
 
 
 def kind_of(spec: type, name: str) -> type:
     """Return the type of a field; int for "int | None"."""
     hinted = _hints(spec)[name]
     if isinstance(hinted, UnionType):
-        hinted = next(each for each in hinted.__args__ if each is not type(None))
-    found: type = getattr(hinted, "__origin__", hinted)
-    return found
+        hinted = next(option for option in hinted.__args__ if option is not type(None))
+    origin: type = getattr(hinted, "__origin__", hinted)
+    return origin
 
 
 def check_params(spec: Any) -> None:
@@ -173,13 +173,13 @@ def check_params(spec: Any) -> None:
     Raises `ParameterError` for the first field with an invalid value.
     """
     kinds = type(spec)
-    for each in fields(kinds):
-        declared: Param | None = each.metadata.get(_KEY)
+    for entry in fields(kinds):
+        declared: Param | None = entry.metadata.get(_KEY)
         if declared is None:
             continue
-        value = getattr(spec, each.name)
-        if value is not None or each.default is not None:
-            declared.check(each.name, value, kind_of(kinds, each.name))
+        value = getattr(spec, entry.name)
+        if value is not None or entry.default is not None:
+            declared.check(entry.name, value, kind_of(kinds, entry.name))
 
 
 def after_noise(spec: type) -> tuple[str, ...]:
@@ -189,17 +189,17 @@ def after_noise(spec: type) -> tuple[str, ...]:
 
 def axes(spec: type) -> dict[str, Axis]:
     """Return the axes that a page may vary, by the field name that a sweep uses."""
-    found = ((name, declared.axis) for name, declared in params(spec).items())
-    return {axis.name or name: axis for name, axis in found if axis is not None}
+    by_field = ((name, declared.axis) for name, declared in params(spec).items())
+    return {axis.name or name: axis for name, axis in by_field if axis is not None}
 
 
 def params_in_markdown(spec: type) -> str:
     """Return a Markdown table of a spec's parameters: name, default, allowed values, meaning."""
     lines = ["| parameter | default | may be | |", "| --- | --- | --- | --- |"]
-    for each in fields(spec):
-        declared: Param | None = each.metadata.get(_KEY)
+    for entry in fields(spec):
+        declared: Param | None = entry.metadata.get(_KEY)
         if declared is not None:
-            cells = (f"`{each.name}`", f"`{each.default}`", _range(declared), declared.full_help)
+            cells = (f"`{entry.name}`", f"`{entry.default}`", _range(declared), declared.full_help)
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(lines)
 

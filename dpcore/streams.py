@@ -74,7 +74,7 @@ class SecretStream:
     """
 
     def __init__(self, root: SecretRoot, identity: Sequence[int] = ()):
-        name = ",".join(str(int(each)) for each in identity)
+        name = ",".join(str(int(number)) for number in identity)
         key = int(root).to_bytes(KEY_BITS // 8, "little")
         self._hash = shake_256(b"dpcore secret stream\0" + key + name.encode() + b"\0")
         self._counter = 0
@@ -277,12 +277,12 @@ def root_of_release(seed: int, *released_with: object) -> int:
 def _canonical(part: object) -> object:
     if is_dataclass(part):
         return [
-            (each.name, _canonical(getattr(part, each.name)))
-            for each in fields(part)
-            if not each.metadata.get(AFTER_THE_NOISE)
+            (entry.name, _canonical(getattr(part, entry.name)))
+            for entry in fields(part)
+            if not entry.metadata.get(AFTER_THE_NOISE)
         ]
     if isinstance(part, tuple | list):
-        return [_canonical(each) for each in part]
+        return [_canonical(element) for element in part]
     return float(part).hex() if isinstance(part, Real) else repr(part)
 
 

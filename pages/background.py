@@ -207,7 +207,7 @@ def start(
         if job is None or job.cancelled.is_set() or job.has_ended_early:
             job = jobs[key] = Job(key, make, total, seconds_unseen)
         jobs.move_to_end(key)
-        finished = [each for each in jobs.values() if not each.is_running]
+        finished = [job for job in jobs.values() if not job.is_running]
         for old in finished[:-_MAX_FINISHED]:
             del jobs[old.key]
         job.watchers.add(session_name())

@@ -172,8 +172,8 @@ def one_run(spec: RunSpec, protocol: str) -> RunSpec:
 def rows_of_run(spec: RunSpec, repetition: int) -> list[PcaRow]:
     """Run one repetition; its components are kept for the pictures."""
 
-    def keep(found: list[dict[str, Subspace]]) -> None:
-        _subspaces(spec, repetition, make=lambda: found[0])
+    def keep(drawn: list[dict[str, Subspace]]) -> None:
+        _subspaces(spec, repetition, make=lambda: drawn[0])
 
     problem = problems(spec.problem_key(repetition))
     return run_repetitions([spec], problem, repetition, watch=keep)[0]
@@ -181,8 +181,8 @@ def rows_of_run(spec: RunSpec, repetition: int) -> list[PcaRow]:
 
 def subspaces(spec: RunSpec, repetition: int = 0) -> dict[str, Subspace]:
     """Return the subspace of each protocol in one repetition."""
-    found = (_subspaces(one_run(spec, key), repetition) for key in spec.protocols)
-    return {key: subspace for each in found for key, subspace in each.items()}
+    runs = (_subspaces(one_run(spec, key), repetition) for key in spec.protocols)
+    return {key: subspace for by_protocol in runs for key, subspace in by_protocol.items()}
 
 
 def _draw(spec: RunSpec, repetition: int) -> dict[str, Subspace]:

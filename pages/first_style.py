@@ -40,7 +40,9 @@ class FirstStyle:
             return
         if "text/html" in Headers(scope=scope).get("accept", ""):
             # A compressed document could not be changed.
-            request_headers = [each for each in scope["headers"] if each[0] != b"accept-encoding"]
+            request_headers = [
+                header for header in scope["headers"] if header[0] != b"accept-encoding"
+            ]
             scope = {**scope, "headers": request_headers}
         start: Message | None = None
         body = b""

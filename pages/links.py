@@ -71,15 +71,15 @@ def accept_option(
     written = link.pop(name)
     if written == [""] and several:
         written = []
-    found = [option for text in written if (option := _option(text, options, label)) is not None]
+    chosen = [option for text in written if (option := _option(text, options, label)) is not None]
     is_empty_list = several and not written
-    if len(found) < len(written) or not (found or is_empty_list):
+    if len(chosen) < len(written) or not (chosen or is_empty_list):
         offered = ", ".join(label(option) for option in options[:8])
         texts = ", ".join(written)
         st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
-    if found or is_empty_list:
-        st.session_state[name] = found if several else found[-1]
-        if is_empty_list or written != [label(option) for option in found]:
+    if chosen or is_empty_list:
+        st.session_state[name] = chosen if several else chosen[-1]
+        if is_empty_list or written != [label(option) for option in chosen]:
             st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 

@@ -110,7 +110,7 @@ def link_to_parts(name: str) -> None:
     """Draw links between the parts of the page that `name` belongs to."""
     entry = _BY_NAME[name]
     first = entry.part_of or entry.name
-    parts = [each for each in ENTRIES if first in (each.name, each.part_of)]
+    parts = [entry for entry in ENTRIES if first in (entry.name, entry.part_of)]
     if len(parts) == 1:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="parts"):

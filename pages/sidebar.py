@@ -45,7 +45,7 @@ ALL_SAMPLES = "all"
 DEFAULT_VERSION = "published"
 # Name of a visitor's table in the address.
 _OWN = "your-table"
-_FIELDS = {(each.address or name): name for name, each in params(RunSpec).items()}
+_FIELDS = {(parameter.address or name): name for name, parameter in params(RunSpec).items()}
 _LABELS = {
     "algorithm": "Algorithm",
     "compare": "Compare with",
@@ -112,8 +112,8 @@ def draw_sidebar(names: Sequence[str]) -> None:
 
 def selection() -> Selection:
     """Return the selection of this run of the script."""
-    found: Selection = st.session_state[_SELECTION]
-    return found
+    selection: Selection = st.session_state[_SELECTION]
+    return selection
 
 
 def set_controls(**values: Any) -> None:
@@ -217,9 +217,11 @@ def defaults(dataset: DatasetStatus, version: str = "") -> dict[str, Any]:
 
 def numeric_datasets() -> tuple[DatasetStatus, ...]:
     """Return the data sets on which PCA can run, including the visitor's own table."""
-    found = tuple(each for each in cached.dataset_statuses() if each.default_components is not None)
+    statuses = tuple(
+        status for status in cached.dataset_statuses() if status.default_components is not None
+    )
     own = st.session_state.get("_own_status")
-    return found if own is None else (*found, own)
+    return statuses if own is None else (*statuses, own)
 
 
 def require_offered(name: str, value: str, offered: Collection[str]) -> str:
@@ -241,7 +243,7 @@ def _status(name: str) -> DatasetStatus:
 
 
 def _dataset(place: _Container | None) -> DatasetStatus:
-    statuses = {each.name: each for each in numeric_datasets()}
+    statuses = {status.name: status for status in numeric_datasets()}
     name = st.session_state.get("dataset", DEFAULTS["dataset"])
     if name not in statuses:
         st.session_state["dataset"] = name = DEFAULTS["dataset"]
@@ -353,7 +355,7 @@ def _widget(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> _Wi
         steps = sorted(declared.steps)
         return _choice("select_slider", common, steps, usual, declared.label or plain)
     if name == "split":
-        splits = tuple(each for each in SPLITS if dataset.site_sizes or each != GIVEN)
+        splits = tuple(split for split in SPLITS if dataset.site_sizes or split != GIVEN)
         return _choice("selectbox", common, splits, usual, str)
     if options := (declared.offered or declared.choices):
         return _choice("selectbox", common, options, usual, declared.label or str)
@@ -413,7 +415,7 @@ def draw_compact(selected: Selection) -> None:
         key = f"compact_{name}"
         st.session_state[key] = values[name]
         if name == "dataset":
-            names = [each.name for each in numeric_datasets()]
+            names = [status.name for status in numeric_datasets()]
             arguments = {"label": "Data set", "options": names, "format_func": _dataset_label}
             widget = _Widget("selectbox", arguments)
         else:

@@ -49,7 +49,7 @@ def rows_of(results: Sequence[_Result], n_sweeps: int) -> RowsOfSweeps:
     finished: list[list[Any]] = [[] for _ in range(n_sweeps)]
     for number, event in results:
         finished[number] += event.finished
-    return tuple(in_order(each) for each in finished)
+    return tuple(in_order(rows) for rows in finished)
 
 
 def count_runs(results: Sequence[_Result]) -> int:

@@ -214,8 +214,12 @@ def cases_by_family() -> dict[str, dict[str, AuditCase]]:
 
 def attackers(mechanism: str) -> dict[Adversary, AuditCase]:
     """Return the cases of a mechanism by adversary, in the order of `Adversary`."""
-    found = {each.adversary: each for each in audit_cases() if slug_of(each.name) == mechanism}
-    return {adversary: found[adversary] for adversary in Adversary if adversary in found}
+    by_adversary = {
+        case.adversary: case for case in audit_cases() if slug_of(case.name) == mechanism
+    }
+    return {
+        adversary: by_adversary[adversary] for adversary in Adversary if adversary in by_adversary
+    }
 
 
 def slug_of(name: str) -> str:
@@ -238,30 +242,30 @@ def basis_of(case: AuditCase) -> str:
 
 def describe_bound(result: AuditResult) -> str:
     """Return the closest bound: "ε ≥ 0.95 nominally" by the jackknife, "ε ≥ 0.74" if exact."""
-    found = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
-    return f"{found} nominally" if result.is_nominal else found
+    bound = f"ε\u00a0≥\u00a0{result.epsilon:.3g}"
+    return f"{bound} nominally" if result.is_nominal else bound
 
 
 def verdict(result: AuditResult) -> str:
     """Return the finding of an attack as one sentence."""
     case = result.case
-    found = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
+    bound = f"ε\u00a0≥\u00a0{result.epsilon_exact:.3g}"
     claim = claim_of(case)
     if result.proves_breach:
-        return f"The attack proves {found}: the claim of {claim} is false."
+        return f"The attack proves {bound}: the claim of {claim} is false."
     if result.breaks_claim:
         return (
             f"The attack points to {describe_bound(result)}, above the claim of {claim}. It proves "
-            f"only {found}; more trials may decide."
+            f"only {bound}; more trials may decide."
         )
     if not case.is_sound:
         return (
-            f"The attack proves only {found}. More trials are needed to catch this flaw: the claim "
+            f"The attack proves only {bound}. More trials are needed to catch this flaw: the claim "
             f"of {claim} is false."
         )
     if result.epsilon == result.epsilon_exact == 0:
         return f"The attack cannot distinguish the two data sets: no evidence against {claim}."
-    return f"The attack proves only {found}, which is below the claim of {claim}."
+    return f"The attack proves only {bound}, which is below the claim of {claim}."
 
 
 def audit_cases() -> tuple[AuditCase, ...]:

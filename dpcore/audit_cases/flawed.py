@@ -315,8 +315,8 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
 
     def draws(total: float, rng: np.random.Generator, n: int) -> FloatArray:
         minimiser = total / n_samples
-        found = minimiser if minimiser > tolerance else 0.0
-        return found + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
+        solution = minimiser if minimiser > tolerance else 0.0
+        return solution + rng.laplace(scale=2 / (n_samples * epsilon), size=n)
 
     return AuditCase(
         name="a solver that stops early",

@@ -150,9 +150,13 @@ def masked_case(
     weight = mean_weight(settings.mean_share or 0.0)
     mean_sigma = scales.noise_sigma / (weight * math.sqrt(_N_SITES)) if weight > 0 else 0.0
 
-    def view_of_round(found: MaskedRound) -> FloatArray:
-        sent = found.messages.mean(axis=0, keepdims=True) if has_result else found.messages
-        return np.concatenate([sent, found.masks[unknown:], found.noises[unknown:]])
+    def view_of_round(masked_round: MaskedRound) -> FloatArray:
+        sent = (
+            masked_round.messages.mean(axis=0, keepdims=True)
+            if has_result
+            else masked_round.messages
+        )
+        return np.concatenate([sent, masked_round.masks[unknown:], masked_round.noises[unknown:]])
 
     def view(at_sites: SiteData, repetition: Repetition) -> FloatArray:
         if weight == 0:
@@ -174,8 +178,10 @@ def masked_case(
         return np.concatenate([matrices, view_of_round(means)[:, :, None]], axis=2)
 
     def from_result(views: FloatArray) -> FloatArray:
-        found: FloatArray = views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
-        return found
+        noisy_moments: FloatArray = (
+            views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
+        )
+        return noisy_moments
 
     def from_messages(views: FloatArray) -> FloatArray:
         # The inverse covariance of the unknown noise, given its masks' sum, applied to a change
@@ -188,7 +194,7 @@ def masked_case(
         )
         return np.tensordot(views[:, :unknown] + of_known_sites, weights, axes=(1, 0))
 
-    found = from_result if has_result else from_messages
+    statistic = from_result if has_result else from_messages
     return AuditCase(
         name=name,
         family=DISTRIBUTED,
@@ -198,7 +204,7 @@ def masked_case(
         sees=_VIEWS_IN_WORDS[is_site, has_result],
         sampler_d=sample_one_by_one(lambda repetition: view(pair[0], repetition)),
         sampler_d_prime=sample_one_by_one(lambda repetition: view(pair[1], repetition)),
-        statistic=_score(pair, mean_sigma, 1 if has_result else _N_SITES, found),
+        statistic=_score(pair, mean_sigma, 1 if has_result else _N_SITES, statistic),
         is_gaussian=True,
         **_preparation_fields(settings),
     )
@@ -228,24 +234,24 @@ def _matrices(
 
 
 def _score(
-    pair: tuple[SiteData, SiteData], mean_sigma: float, n_sent: int, found: Statistic
+    pair: tuple[SiteData, SiteData], mean_sigma: float, n_sent: int, statistic: Statistic
 ) -> Statistic:
-    """Return the score of views, given what `found` extracts about the first site.
+    """Return the score of views, given what `statistic` extracts about the first site.
 
     The first `n_sent` entries of a view are messages.
     """
-    if rows := [each for each in pair if isinstance(each, SiteRows)]:
-        return partial(_score_on_sphere, (rows[0], rows[1]), mean_sigma, n_sent, found)
-    first, second = (each for each in pair if isinstance(each, SiteMoments))
+    if rows := [site_rows for site_rows in pair if isinstance(site_rows, SiteRows)]:
+        return partial(_score_on_sphere, (rows[0], rows[1]), mean_sigma, n_sent, statistic)
+    first, second = (moments for moments in pair if isinstance(moments, SiteMoments))
     change = first.second_moments[0] - second.second_moments[0]
-    return lambda views: projection_on(change)(found(views))
+    return lambda views: projection_on(change)(statistic(views))
 
 
 def _score_on_sphere(
     pair: tuple[SiteRows, SiteRows],
     mean_sigma: float,
     n_sent: int,
-    found: Statistic,
+    statistic: Statistic,
     views: FloatArray,
 ) -> FloatArray:
     """Score views on the sphere: the mean in a view determines both possible matrices."""
@@ -257,7 +263,7 @@ def _score_on_sphere(
     middles, changes = expected_matrices(pair, centres)
     less = views.copy()
     less[:, :n_sent, :, :-1] -= middles.mean(axis=1, keepdims=True) if n_sent == 1 else middles
-    remainder = found(less)
+    remainder = statistic(less)
     scores: FloatArray = np.einsum("nij,nij->n", remainder[:, :, :-1], changes)
     return scores + remainder[:, :, -1] @ mean_change(pair)
 

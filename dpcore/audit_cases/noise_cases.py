@@ -226,21 +226,25 @@ def composed_cases() -> tuple[AuditCase, ...]:
 
 def components_case(name: str, epsilons: Sequence[float]) -> AuditCase:
     """Return a case of all components of the pooled rows, released once per epsilon."""
-    settings = [replace(_SETTINGS, budget=replace(BUDGET, epsilon=each)) for each in epsilons]
+    settings = [replace(_SETTINGS, budget=replace(BUDGET, epsilon=epsilon)) for epsilon in epsilons]
     moments, moments_prime = _worst_moments()
 
     def sampler(moments: SiteMoments) -> Sampler:
         return sample_one_by_one(
             lambda repetition: np.stack(
                 [
-                    _components(moments, each, replace(repetition, index=index))[0]
-                    for index, each in enumerate(settings)
+                    _components(moments, release_settings, replace(repetition, index=index))[0]
+                    for index, release_settings in enumerate(settings)
                 ]
             )
         )
 
     guarantees, sigmas = zip(
-        *(_components(moments, each, Repetition(0))[1:] for each in settings), strict=True
+        *(
+            _components(moments, release_settings, Repetition(0))[1:]
+            for release_settings in settings
+        ),
+        strict=True,
     )
     score = projection_on(moments.second_moments[0] - moments_prime.second_moments[0])
     weights = np.array(sigmas) ** -2.0
@@ -333,21 +337,21 @@ def mean_and_variance_case(*, n: int = 50) -> AuditCase:
     def sampler(values: FloatArray) -> Sampler:
         return sample_one_by_one(
             lambda repetition: np.array(
-                [float(each) for each in released(values, BUDGET.epsilon, repetition)]
+                [float(statistic) for statistic in released(values, BUDGET.epsilon, repetition)]
             )
         )
 
     exact, exact_prime = (
-        np.array([float(each) for each in released(data, math.inf, Repetition(0))])
+        np.array([float(statistic) for statistic in released(data, math.inf, Repetition(0))])
         for data in (values, values_prime)
     )
     drawn = released(values, BUDGET.epsilon, Repetition(0))
-    scales = np.array([each.noise_scale for each in drawn])
+    scales = np.array([statistic.noise_scale for statistic in drawn])
     return AuditCase(
         name="mean and variance, Laplace noise",
         family=COMPOSED_FAMILY,
         n_trials=PROTOCOL_TRIALS,
-        epsilon=_total([each.guarantee for each in drawn], 0.0),
+        epsilon=_total([statistic.guarantee for statistic in drawn], 0.0),
         delta=0.0,
         sees=_SEES_ALL_RESULTS,
         sampler_d=sampler(values),

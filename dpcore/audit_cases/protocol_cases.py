@@ -100,7 +100,7 @@ def add_participants(
 def list_untrusted(guarantee: Guarantee | None) -> tuple[Adversary, ...]:
     """Return the adversaries against whom a guarantee holds."""
     against = () if guarantee is None else guarantee.against
-    return tuple(each.adversary for each in against if not each.is_trusted)
+    return tuple(adversary.adversary for adversary in against if not adversary.is_trusted)
 
 
 def settings_of(entry: Protocol) -> ReleaseSettings:
@@ -264,7 +264,7 @@ def _score_of_turn(
     entry: Protocol, settings: ReleaseSettings, neighbours: tuple[SiteData, SiteData]
 ) -> Statistic:
     first, second = (
-        each.around_public_middle() if isinstance(each, SiteRows) else each for each in neighbours
+        data.around_public_middle() if isinstance(data, SiteRows) else data for data in neighbours
     )
     return _matrix_score(entry, settings, first, second)
 
@@ -584,7 +584,7 @@ def coded_message_case_on_sphere(
         matrices, centres, means = views[:, :, :_D], views[:, :, _D], views[:, :, _D + 1]
         middles, changes = expected_matrices(pair, centres)
         exact, exact_prime = middles[:, 0] + changes / 2, middles[:, 0] - changes / 2
-        in_basis = (basis @ each @ basis.T for each in (matrices, exact, exact_prime))
+        in_basis = (basis @ matrix @ basis.T for matrix in (matrices, exact, exact_prime))
         return means @ turned + rounded_score(entry, settings, sigma, *in_basis)
 
     return protocol_case(
@@ -706,7 +706,7 @@ def worst_on_sphere(n_sites: int, parts: Parts = WHOLE) -> tuple[SiteRows, SiteR
     )
 
     def site_rows(row: FloatArray) -> SiteRows:
-        at_sites = [np.vstack([each, others]) for each in (row, *[top] * (n_sites - 1))]
+        at_sites = [np.vstack([first_row, others]) for first_row in (row, *[top] * (n_sites - 1))]
         rows = prepare_rows(np.vstack(at_sites), "sphere")
         picture = PICTURE if parts == WHOLE else None
         at = np.split(np.arange(len(rows)), n_sites)

@@ -332,13 +332,13 @@ def canonical_pairs(
     x_vectors, singular_values, y_vectors = np.linalg.svd(
         whiten_x.T @ joint[:n_x, n_x:] @ whiten_y, full_matrices=False
     )
-    found = min(n_components, len(singular_values))
+    n_pairs = min(n_components, len(singular_values))
     x_rotations = np.zeros((n_x, n_components))
     y_rotations = np.zeros((n_y, n_components))
     correlations = np.zeros(n_components)
-    x_rotations[:, :found] = scale[:n_x, None] * (whiten_x @ x_vectors[:, :found])
-    y_rotations[:, :found] = scale[n_x:, None] * (whiten_y @ y_vectors[:found].T)
-    correlations[:found] = np.minimum(singular_values[:found], 1.0)
+    x_rotations[:, :n_pairs] = scale[:n_x, None] * (whiten_x @ x_vectors[:, :n_pairs])
+    y_rotations[:, :n_pairs] = scale[n_x:, None] * (whiten_y @ y_vectors[:n_pairs].T)
+    correlations[:n_pairs] = np.minimum(singular_values[:n_pairs], 1.0)
     peak = np.take_along_axis(x_rotations, np.abs(x_rotations).argmax(axis=0)[None], axis=0)
     signs = np.where(peak < 0, -1.0, 1.0)
     return x_rotations * signs, y_rotations * signs, correlations

@@ -311,13 +311,13 @@ def _print_analysis(analysis: QuizAnalysis) -> None:
         f"{'pairs':>5} {'before':>6} {'after':>5} {'gained':>6} {'lost':>4} {'p':>7} {'Holm':>7}"
     )
     print(f"{'question':<32}{header}  gains of changes, 95 %")
-    for each in analysis.questions:
-        share = each.gained_share
+    for question in analysis.questions:
+        share = question.gained_share
         changes = "nothing changed" if share is None else f"{share[0]:.2f} to {share[1]:.2f}"
         print(
-            f"{BY_NAME[each.question].topic:<32}{each.n_phones:5} {each.n_right_before:6} "
-            f"{each.n_right_after:5} {each.n_gained:6} {each.n_lost:4} {each.p_value:7.4f} "
-            f"{each.p_adjusted:7.4f}  {changes}"
+            f"{BY_NAME[question.question].topic:<32}{question.n_phones:5} "
+            f"{question.n_right_before:6} {question.n_right_after:5} {question.n_gained:6} "
+            f"{question.n_lost:4} {question.p_value:7.4f} {question.p_adjusted:7.4f}  {changes}"
         )
     totals = analysis.totals
     print(f"\n{totals.n_phones} of {analysis.n_phones} phones answered all six both times.")

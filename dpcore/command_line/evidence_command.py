@@ -282,7 +282,7 @@ def add_audit_command(commands: Commands) -> None:
     )
     parser.add_argument(
         "--adversary",
-        choices=[str(each) for each in Adversary],
+        choices=[str(adversary) for adversary in Adversary],
         help="attack as an outsider with the result, as the aggregator who reads every message, "
         "or as a participating site (default: as each of them)",
     )
@@ -333,12 +333,12 @@ def _select_cases(beginnings: list[str] | None, adversary: str | None) -> dict[s
         name: {name, slug_of(case.name) if adversary else name, slug_of(case.family)}
         for name, case in cases.items()
     }
-    everything = {each for names in called.values() for each in names}
+    everything = {name for names in called.values() for name in names}
     chosen: set[str] = set()
     for beginning in beginnings:
         # A complete name selects only that mechanism, even if other names begin with it.
         meant = {beginning} & everything or {
-            each for each in everything if each.startswith(beginning)
+            name for name in everything if name.startswith(beginning)
         }
         if not meant:
             raise ParameterError("mechanism", "a name that `audit --list` prints", beginning)

@@ -399,7 +399,9 @@ def _limits(written: str) -> str:
     from dpcore.release import read_dictionary
 
     columns = read_dictionary(written).columns
-    return "; ".join(str(ColumnRange(each.name, 1, each.lower, each.upper)) for each in columns)
+    return "; ".join(
+        str(ColumnRange(column.name, 1, column.lower, column.upper)) for column in columns
+    )
 
 
 def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> RunSpec:

@@ -129,7 +129,7 @@ def _add_scores(commands: Commands) -> None:
 def _scores(arguments: argparse.Namespace) -> int:
     from dpcore.release.score_release import release_scores
 
-    found = release_scores(
+    plot = release_scores(
         table_file(arguments),
         arguments.project,
         of=arguments.release,
@@ -138,10 +138,10 @@ def _scores(arguments: argparse.Namespace) -> int:
         delta=arguments.delta,
         groups=arguments.groups,
     )
-    certificate, n_bins = found.certificate, found.counts.shape[-1]
+    certificate, n_bins = plot.certificate, plot.counts.shape[-1]
     print(
         f"{arguments.project / 'releases' / arguments.name}: ε = {certificate['epsilon']:.3g} at "
-        f"δ = {certificate['delta']:g}, {n_bins} × {n_bins} counts of {len(found.groups)} groups"
+        f"δ = {certificate['delta']:g}, {n_bins} × {n_bins} counts of {len(plot.groups)} groups"
     )
     return 0
 
@@ -410,31 +410,32 @@ def _check(arguments: argparse.Namespace) -> int:
         return 0
     dictionary = read_dictionary(arguments.dictionary)
     header = header_of(file, dictionary.keys) if isinstance(file, TableFile) else None
-    found = inspect_table(file, dictionary)
+    inspection = inspect_table(file, dictionary)
     print("Only for you: these counts are exact and not private. Nothing is charged or written.")
-    joined = found.n_joined_lines
-    n_lines = found.n_rows + joined
+    joined = inspection.n_joined_lines
+    n_lines = inspection.n_rows + joined
     lines = f" in {n_lines:,} lines ({joined:,} within quoted cells)" if joined else ""
-    print(f"{name}: {found.n_rows:,} rows{lines}{_describe_layout(header)}")
-    if found.n_empty_rows:
-        print(f"skipped: {_empty_rows_in_words(found.n_empty_rows)}")
-    width = max(6, *map(len, found.columns))
+    print(f"{name}: {inspection.n_rows:,} rows{lines}{_describe_layout(header)}")
+    if inspection.n_empty_rows:
+        print(f"skipped: {_empty_rows_in_words(inspection.n_empty_rows)}")
+    width = max(6, *map(len, inspection.columns))
     heads = "".join(f"{head:>10}" for head in ("missing", "unknown", "below", "above"))
     print(f"{'column':<{width}}{heads}")
-    for column, counts in found.columns.items():
+    for column, counts in inspection.columns.items():
         cells = (counts.missing, counts.unknown, counts.below, counts.above)
-        shares = "".join(f"{_percent(cell, found.n_rows):>10}" for cell in cells)
+        shares = "".join(f"{_percent(cell, inspection.n_rows):>10}" for cell in cells)
         print(f"{column:<{width}}{shares}")
-    for column, counts in found.columns.items():
+    for column, counts in inspection.columns.items():
         if counts.examples:
             print(f"unknown in {column}: {', '.join(map(repr, counts.examples))}")
-    if found.n_people is not None:
+    if inspection.n_people is not None:
         print(
-            f"{found.n_people:,} people; skipped: {found.n_nameless:,} rows without a person, "
-            f"{found.n_beyond:,} beyond {dictionary.at_most} of one person"
+            f"{inspection.n_people:,} people; skipped: "
+            f"{inspection.n_nameless:,} rows without a person, "
+            f"{inspection.n_beyond:,} beyond {dictionary.at_most} of one person"
         )
-    if found.empty_columns:
-        print(f"dpcore: {_no_cell_is_read(found.empty_columns)}", file=STDERR)
+    if inspection.empty_columns:
+        print(f"dpcore: {_no_cell_is_read(inspection.empty_columns)}", file=STDERR)
     return 0
 
 
@@ -463,13 +464,13 @@ def _summary(reading: Reading) -> str:
         ("clipped to a limit", reading.clipped),
         ("missing, or no number or known level", reading.missing),
     )
-    cells = [f"{name} {n}" for _, found in counts for name, n in found.items() if n]
+    cells = [f"{name} {n}" for _, by_column in counts for name, n in by_column.items() if n]
     parts = [f"{reading.n_rows:,} rows read", f"{reading.n_left_out:,} left out"]
     parts += [f"{reading.n_joined_lines:,} lines within quoted cells"] * bool(
         reading.n_joined_lines
     )
     parts += [_empty_rows_in_words(reading.n_empty_rows)] * bool(reading.n_empty_rows)
-    parts += [f"{sum(found.values()):,} cells {kind}" for kind, found in counts]
+    parts += [f"{sum(by_column.values()):,} cells {kind}" for kind, by_column in counts]
     return ", ".join(parts) + (f" ({', '.join(cells[:_MOST_COLUMNS])})" if cells else "")
 
 

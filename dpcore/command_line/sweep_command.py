@@ -111,9 +111,9 @@ def parse_vary(
     """
     varied, fields = [], spec.variable_fields()
     for text in texts:
-        name, found, values = text.partition("=")
+        name, equals_sign, values = text.partition("=")
         field = name.strip().replace("-", "_")
-        if not found or field not in fields:
+        if not equals_sign or field not in fields:
             raise ParameterError("vary", f"FIELD=VALUE,… with one of {', '.join(fields)}", text)
         varied.append(
             (field, tuple(_value(spec, field, value.strip()) for value in values.split(",")))
@@ -221,31 +221,31 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | N
         result = collect_with_progress(points, base.dataset, options)
         rows += result.rows
         skipped |= {str(row): row for row in result.skipped}
-    found = rank_configurations(rows)
+    ranked = rank_configurations(rows)
     if arguments.json:
         print_json(
             {
                 "base": asdict(base),
                 "versions": versions(),
-                "ranking": [_summarise(each) for each in found],
-                "rows": [row for each in found for row in each.rows],
+                "ranking": [_summarise(option) for option in ranked],
+                "rows": [row for option in ranked for row in option.rows],
                 "skipped": list(skipped.values()),
                 "left_out": reasons_left_out(),
             }
         )
     else:
-        for each in found:
-            spread = f"{min(each.energies):.4f} to {max(each.energies):.4f}"
-            sent = bytes_in_words(each.bytes_per_site)
-            print(f"{each.mean:8.4f}  {spread}  {sent:>9}  {each.configuration.label}; "
-                  f"trusted: {each.trusted}")  # fmt: skip
-    return 0 if found else 1
+        for option in ranked:
+            spread = f"{min(option.energies):.4f} to {max(option.energies):.4f}"
+            sent = bytes_in_words(option.bytes_per_site)
+            print(f"{option.mean:8.4f}  {spread}  {sent:>9}  {option.configuration.label}; "
+                  f"trusted: {option.trusted}")  # fmt: skip
+    return 0 if ranked else 1
 
 
 def _recommend(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | None) -> int:
     for step in recommend(base, arguments.target, protocols=protocols, **run_options(arguments)):
         if not isinstance(step, Recommendation):
-            leader = max(step.ranked, key=lambda each: each.mean)
+            leader = max(step.ranked, key=lambda option: option.mean)
             print(f"epsilon = {step.value:g}: {leader.configuration.label} {leader.mean:.3f}",
                   file=STDERR)  # fmt: skip
         elif arguments.json:
@@ -273,21 +273,21 @@ def _recommendation_as_dict(answer: Recommendation) -> dict[str, object]:
     }
 
 
-def _candidate_as_dict(found: Candidate | None) -> dict[str, object] | None:
-    return None if found is None else {"value": found.value, **_summarise(found.ranked)}
+def _candidate_as_dict(candidate: Candidate | None) -> dict[str, object] | None:
+    return None if candidate is None else {"value": candidate.value, **_summarise(candidate.ranked)}
 
 
-def _summarise(each: Ranked) -> dict[str, object]:
+def _summarise(option: Ranked) -> dict[str, object]:
     return {
-        **asdict(each.configuration),
-        "mean": each.mean,
-        "least": min(each.energies),
-        "most": max(each.energies),
-        "draws": len(each.rows),
-        "trusted": str(each.trusted),
-        "bytes_per_site": each.bytes_per_site,
-        "n_rounds": each.n_rounds,
-        "exact_epsilon": each.rows[0]["exact_epsilon"],
+        **asdict(option.configuration),
+        "mean": option.mean,
+        "least": min(option.energies),
+        "most": max(option.energies),
+        "draws": len(option.rows),
+        "trusted": str(option.trusted),
+        "bytes_per_site": option.bytes_per_site,
+        "n_rounds": option.n_rounds,
+        "exact_epsilon": option.rows[0]["exact_epsilon"],
     }
 
 

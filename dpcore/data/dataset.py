@@ -56,10 +56,12 @@ class ColumnRange:
 
 def limits_of(ranges: Sequence[ColumnRange]) -> FloatArray | None:
     """Return the limits of all columns, (n_features, 2); None if a column has none."""
-    if not all(each.is_limited for each in ranges):
+    if not all(column.is_limited for column in ranges):
         return None
     return np.repeat(
-        [[each.lower, each.upper] for each in ranges], [each.n_columns for each in ranges], axis=0
+        [[column.lower, column.upper] for column in ranges],
+        [column.n_columns for column in ranges],
+        axis=0,
     )
 
 
@@ -77,15 +79,15 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
     Raises `ParameterError` if a name is unknown, an end is missing, infinite or not a number, the
         upper end is below the lower one, or every column is limited to a single value.
     """
-    found = {each.name: each for each in ranges}
+    by_name = {column.name: column for column in ranges}
     for part in filter(None, map(str.strip, text.split(";"))):
         name, _, ends = part.rpartition("=")
-        if name not in found:
+        if name not in by_name:
             raise ParameterError("limits", "of columns that there are, as in name=0:1", part)
         lower, upper = _parse_ends(part, ends)
-        found[name] = replace(found[name], lower=lower, upper=upper)
-    changed = tuple(found.values())
-    widths = [each.upper - each.lower for each in changed]
+        by_name[name] = replace(by_name[name], lower=lower, upper=upper)
+    changed = tuple(by_name.values())
+    widths = [column.upper - column.lower for column in changed]
     if text and max(widths, default=0.0) < _SMALLEST_WIDTH:
         raise ParameterError("limits", "apart in one column at least", text)
     return changed
@@ -94,7 +96,7 @@ def read_limits(text: str, ranges: Sequence[ColumnRange]) -> tuple[ColumnRange, 
 def written_limits(ranges: Sequence[ColumnRange], usual: Sequence[ColumnRange]) -> str:
     """Return the text that `read_limits` needs to change the usual ranges into `ranges`."""
     pairs = zip(ranges, usual, strict=True)
-    return "; ".join(str(each) for each, before in pairs if each != before)
+    return "; ".join(str(column) for column, before in pairs if column != before)
 
 
 def _parse_ends(part: str, ends: str) -> tuple[float, float]:
@@ -234,23 +236,23 @@ def checked_limits(limits: FloatArray, feature_names: tuple[str, ...]) -> FloatA
     Raises `ParameterError` if a column has no finite pair of limits, a pair is in the wrong order,
         or all columns are limited to a single value.
     """
-    found = np.array(limits, dtype=np.float64)
+    bounds = np.array(limits, dtype=np.float64)
     shape = len(feature_names), 2
-    if found.shape != shape or not np.isfinite(found).all():
+    if bounds.shape != shape or not np.isfinite(bounds).all():
         raise ParameterError(
-            "column_limits", f"finite, of shape {shape}", f"an array of shape {found.shape}"
+            "column_limits", f"finite, of shape {shape}", f"an array of shape {bounds.shape}"
         )
-    wrong = np.flatnonzero(found[:, 0] > found[:, 1])
+    wrong = np.flatnonzero(bounds[:, 0] > bounds[:, 1])
     if wrong.size:
-        low, high = found[wrong[0]].tolist()
+        low, high = bounds[wrong[0]].tolist()
         raise ParameterError(
             "column_limits",
             "the lower one first",
             f"{low:g} before {high:g} ({feature_names[wrong[0]]})",
         )
-    if not (found[:, 0] < found[:, 1]).any():
+    if not (bounds[:, 0] < bounds[:, 1]).any():
         raise ParameterError("column_limits", "apart in one column at least", "none apart")
-    return found
+    return bounds
 
 
 @dataclass(frozen=True)
@@ -268,9 +270,9 @@ class RowUnit:
         """Replace "row" and "rows" in a text by this noun."""
         return _ROW.sub(self._replacement, text)
 
-    def _replacement(self, found: re.Match[str]) -> str:
-        word = self.many if found[2] else self.one
-        return word[0].upper() + word[1:] if found[1] == "R" else word
+    def _replacement(self, match: re.Match[str]) -> str:
+        word = self.many if match[2] else self.one
+        return word[0].upper() + word[1:] if match[1] == "R" else word
 
 
 _ROW = re.compile(r"\b([Rr])ow(s?)\b")

@@ -36,7 +36,7 @@ def load_diabetes() -> Dataset:
     """
     return Dataset(
         X=np.loadtxt(scikit_learn_file("diabetes_data_raw.csv.gz", "diabetes")),
-        feature_names=tuple(each.name for each in RANGES),
-        public_norm_bound=math.hypot(*(each.upper for each in RANGES)),
+        feature_names=tuple(column.name for column in RANGES),
+        public_norm_bound=math.hypot(*(column.upper for column in RANGES)),
         provenance="All 442 patients of the diabetes table that ships with scikit-learn.",
     )

@@ -70,10 +70,10 @@ def download_file(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = _download(url, temporary, official, progress)
-        if official.sha256 is not None and found != official.sha256:
+        digest = _download(url, temporary, official, progress)
+        if official.sha256 is not None and digest != official.sha256:
             raise DataUnavailable(
-                f"{url} gave a damaged or different file: its SHA-256 is {found} "
+                f"{url} gave a damaged or different file: its SHA-256 is {digest} "
                 f"where {official.sha256} is expected; {advice}"
             )
         temporary.replace(target)

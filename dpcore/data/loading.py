@@ -60,8 +60,8 @@ def dataset_files(name: str, data_home: str | os.PathLike[str] | None = None) ->
 
     data_home: See `load_dataset`.
     """
-    found = entry_of(name).find(find_data_home(data_home))
-    return tuple(file.path for file in found[1]) if found else ()
+    located = entry_of(name).find(find_data_home(data_home))
+    return tuple(file.path for file in located[1]) if located else ()
 
 
 def load_dataset(
@@ -111,13 +111,13 @@ def load_dataset(
     if n_samples is not None and n_samples < 2:
         raise ParameterError("n_samples", "at least 2", n_samples)
     home = find_data_home(data_home)
-    found = entry.find(home)
-    fetched = download_missing(entry, home, progress) if found is None and download else []
-    found = found or entry.find(home)
-    if found is None:
+    located = entry.find(home)
+    fetched = download_missing(entry, home, progress) if located is None and download else []
+    located = located or entry.find(home)
+    if located is None:
         raise DataUnavailable(f"{name} is not on this machine: {_how_to_get(entry, home)}")
     return replace(
-        _read_fetched(found, fetched, n_samples),
+        _read_fetched(located, fetched, n_samples),
         name=entry.name,
         title=entry.title,
         image_shape=entry.image_shape,
@@ -139,17 +139,17 @@ def download_dataset(
     """
     entry, home = entry_of(name), find_data_home(data_home)
     fetched = download_missing(entry, home, progress)
-    found = entry.find(home)
-    if found is not None:
-        _read_fetched(found, fetched, None)
+    located = entry.find(home)
+    if located is not None:
+        _read_fetched(located, fetched, None)
 
 
 def _read_fetched(
-    found: tuple[Source, tuple[LocalFile, ...]], fetched: list[Path], n_samples: int | None
+    located: tuple[Source, tuple[LocalFile, ...]], fetched: list[Path], n_samples: int | None
 ) -> Dataset:
     """Read a data set, and remove the files that were downloaded for it if they are damaged."""
     try:
-        return _read(*found, n_samples)
+        return _read(*located, n_samples)
     except DataUnavailable:
         # Some files have no known checksum. The download may be the log-in page of a portal, which
         # must not be stored under an official name.
@@ -169,8 +169,8 @@ def _read(source: Source, files: tuple[LocalFile, ...], n_samples: int | None) -
 
 
 def _status(entry: Entry, home: Path) -> DatasetStatus:
-    found = entry.find(home)
-    part_of_rows = found[0].part_of_rows if found else None
+    located = entry.find(home)
+    part_of_rows = located[0].part_of_rows if located else None
     sizes = [file.n_bytes for file in entry.missing_files(home)]
     known_sizes = [size for size in sizes if size is not None]
     return DatasetStatus(
@@ -183,16 +183,16 @@ def _status(entry: Entry, home: Path) -> DatasetStatus:
         ranges=entry.ranges,
         site_sizes=entry.site_sizes,
         unit=entry.unit,
-        ready=found is not None,
+        ready=located is not None,
         is_part=part_of_rows is not None,
         download_bytes=(
             0
-            if found and part_of_rows is None
+            if located and part_of_rows is None
             else sum(known_sizes)
             if len(known_sizes) == len(sizes)
             else None
         ),
-        how_to_get=_how_to_get(entry, home) if found is None or part_of_rows else "Ready.",
+        how_to_get=_how_to_get(entry, home) if located is None or part_of_rows else "Ready.",
     )
 
 

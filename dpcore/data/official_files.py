@@ -74,11 +74,11 @@ class LocalFile:
         content = _unpack(self.path, self.official.most_bytes)
         expected = self.official.content_sha256
         if expected is not None:
-            found = _content_sha256(self.path, self.official.most_bytes, content)
-            if found != expected:
+            digest = _content_sha256(self.path, self.official.most_bytes, content)
+            if digest != expected:
                 raise damaged(
                     self.path,
-                    f"the SHA-256 of its content is {found} where {expected} is expected",
+                    f"the SHA-256 of its content is {digest} where {expected} is expected",
                 )
         return content
 

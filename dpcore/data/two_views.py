@@ -226,8 +226,8 @@ def _views_of_columns(
 
 def _public_ball(dataset: str, view: str, n_columns: int) -> tuple[float, float] | None:
     """Return the public centre of an entry and the norm bound of a row, if the range is known."""
-    found = _RANGES.get((dataset, view)) or _RANGES.get((dataset, None))
-    if found is None:
+    limits = _RANGES.get((dataset, view)) or _RANGES.get((dataset, None))
+    if limits is None:
         return None
-    low, high = found
+    low, high = limits
     return (low + high) / 2, (high - low) / 2 * math.sqrt(n_columns)

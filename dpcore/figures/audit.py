@@ -45,13 +45,13 @@ _HATCH = (
 )
 
 
-def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
+def gauge_svg(bound: float, claim: float, *, dark: bool = False) -> str:
     """Return an SVG of a needle: the ε that an attack has proved, against the claimed ε.
 
     The claim points straight up. The needle is at found / (found + claim) of the half circle, so
     every ε has a position and violations are on the right.
     """
-    share = found / (found + claim) if found > 0 else 0.0
+    share = bound / (bound + claim) if bound > 0 else 0.0
     line = ink(dark)
 
     def at(part: float, radius: float) -> tuple[float, float]:
@@ -66,9 +66,9 @@ def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
         )
 
     (x, y), (x1, y1), (x2, y2) = at(share, 136), at(0.5, 128), at(0.5, 172)
-    needle = _VIOLATED if found > claim else line
+    needle = _VIOLATED if bound > claim else line
     text = f'fill="{line}"'
-    words = f"A needle: the attack proves ε ≥ {found:.3g}, where {claim:.3g} is claimed."
+    words = f"A needle: the attack proves ε ≥ {bound:.3g}, where {claim:.3g} is claimed."
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 228" role="img" '
         f"aria-label={quoteattr(words)}>"
@@ -82,7 +82,7 @@ def gauge_svg(found: float, claim: float, *, dark: bool = False) -> str:
         f'<line x1="200" y1="190" x2="{x:.1f}" y2="{y:.1f}" stroke="{needle}" stroke-width="6" '
         f'stroke-linecap="round"/><circle cx="200" cy="190" r="10" fill="{needle}"/>'
         f'<text x="200" y="222" text-anchor="middle" font-size="20" font-weight="700" {text}>'
-        f"proved: ε ≥ {found:.3g}</text></svg>"
+        f"proved: ε ≥ {bound:.3g}</text></svg>"
     )
 
 

@@ -176,7 +176,7 @@ def _add_curve(
     look = look_of(protocol, dark=dark)
     shares = values_by(rows, field, "correlation_share")
     values = list(shares)
-    draws = max(len(found) for found in shares.values())
+    draws = max(len(values) for values in shares.values())
     if draws > 1 and number == 0:
         add_band(figure, shares, with_opacity(look.colour, 0.15))
     add_line(

@@ -184,7 +184,7 @@ def _add_line(
         add_band(figure, errors, with_opacity(line.colour, 0.12))
     figure.add_scatter(
         x=list(errors),
-        y=[fmean(found) for found in errors.values()],
+        y=[fmean(rates) for rates in errors.values()],
         name=line.label,
         mode="lines+markers" if markers else "lines",
         line={"color": line.colour, "dash": line.dash, "width": 2.5},

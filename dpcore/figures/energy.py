@@ -130,7 +130,7 @@ def energy_curves(
     shapes = [horizontal_line(1.0, colour=ink(dark), dash="dash")]
     # Curves rise from the floor to the exact level, so these ends of the lines are free.
     annotations = [_line_name(1.0, "exact PCA", 0)]
-    floors = {v: fmean(found) for v, found in values_by(rows, field, floor).items()}
+    floors = {v: fmean(values) for v, values in values_by(rows, field, floor).items()}
     name = FLOOR_NAMES[floor]
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         level = fmean(floors.values())

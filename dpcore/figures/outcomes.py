@@ -39,36 +39,36 @@ def outcome_bars(outcomes: Sequence[Bar], axis: str, *, dark: bool = False) -> g
     """
     is_share = axis != "ε"
     figure = base_figure(_AXIS_HEIGHT + _BAR_HEIGHT * len(outcomes))
-    labels = [each.label for each in outcomes]
-    for each in outcomes:
-        if not each.values:
+    labels = [outcome.label for outcome in outcomes]
+    for outcome in outcomes:
+        if not outcome.values:
             figure.add_annotation(
-                x=0, y=each.label, text="<b>?</b>", showarrow=False, xanchor="left", xshift=8,
+                x=0, y=outcome.label, text="<b>?</b>", showarrow=False, xanchor="left", xshift=8,
                 font={"size": 26},
             )  # fmt: skip
             continue
-        mean = fmean(each.values)
-        colour = look_of(each.protocol, dark=dark).colour if each.protocol else _COST
-        colour = GREY if each.is_reference else colour
+        mean = fmean(outcome.values)
+        colour = look_of(outcome.protocol, dark=dark).colour if outcome.protocol else _COST
+        colour = GREY if outcome.is_reference else colour
         figure.add_bar(
-            x=[mean], y=[each.label], orientation="h", width=0.6,
+            x=[mean], y=[outcome.label], orientation="h", width=0.6,
             marker={"color": with_opacity(colour, 0.35), "line": {"color": colour, "width": 2}},
             hoverinfo="skip",
         )  # fmt: skip
         figure.add_annotation(
-            x=max(each.values), y=each.label, text=f"<b>{each.text}</b>", showarrow=False,
+            x=max(outcome.values), y=outcome.label, text=f"<b>{outcome.text}</b>", showarrow=False,
             xanchor="left", xshift=10, font={"size": 16},
         )  # fmt: skip
-        if len(each.values) > 1:
+        if len(outcome.values) > 1:
             figure.add_scatter(
-                x=each.values, y=[each.label] * len(each.values), mode="markers",
+                x=outcome.values, y=[outcome.label] * len(outcome.values), mode="markers",
                 marker={"color": colour, "size": 7, "line": {"color": ink(dark), "width": 0.5}},
                 hovertemplate="one run: %{x:.1%}<extra></extra>",
             )  # fmt: skip
     span = (
         [0, 1.12 * PERCENT_RANGE[1]]
         if is_share
-        else [0, 1.25 * max(max(each.values, default=0) for each in outcomes)]
+        else [0, 1.25 * max(max(outcome.values, default=0) for outcome in outcomes)]
     )
     figure.update_xaxes(title=axis, range=span, zeroline=False)
     if is_share:

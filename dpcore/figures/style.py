@@ -200,7 +200,7 @@ def sparse_ticks(values: Sequence[float]) -> dict[str, Any]:
     ends = {min(values), max(values)}
     spacing = (max(ends) / min(ends)) ** _BETWEEN_LABELS
     ticks: list[float] = []
-    for value in sorted(values, key=lambda each: (each not in ends, not _is_power(each), each)):
+    for value in sorted(values, key=lambda tick: (tick not in ends, not _is_power(tick), tick)):
         if all(not 1 / spacing < value / tick < spacing for tick in ticks):
             ticks.append(value)
     ticks.sort()
@@ -333,10 +333,10 @@ def add_band(figure: go.Figure, draws: Mapping[float, Sequence[float]], colour: 
 
 def values_by(rows: Table, field: str, value: str) -> dict[float, list[float]]:
     """Return the draws of `value` for each value of `field`, ascending."""
-    found: dict[float, list[float]] = {}
+    values: dict[float, list[float]] = {}
     for row in sorted(rows, key=lambda row: row[field]):
-        found.setdefault(float(row[field]), []).append(row[value])
-    return found
+        values.setdefault(float(row[field]), []).append(row[value])
+    return values
 
 
 def error_range(chance: float, rows: Table) -> tuple[float, float]:

@@ -139,13 +139,13 @@ def rows_needed(
     for row in rows:
         of_epsilon = energies.setdefault(row["epsilon"], {})
         of_epsilon.setdefault(row["people_per_site"], []).append(row["energy_ratio"])
-    found: dict[float, int | None] = {}
+    sizes_needed: dict[float, int | None] = {}
     for epsilon, at in sorted(energies.items()):
         if any(len(at.get(size, ())) < draws for size in sizes):
             continue
         below = [size for size in sizes if fmean(at[size]) < target]
-        found[epsilon] = min((n for n in sizes if n > max(below, default=0)), default=None)
-    return found
+        sizes_needed[epsilon] = min((n for n in sizes if n > max(below, default=0)), default=None)
+    return sizes_needed
 
 
 def rows_needed_figure(

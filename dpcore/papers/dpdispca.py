@@ -466,7 +466,7 @@ def compare_with_published(figure: str, rows: Sequence[Row]) -> Comparison | Non
         ]
         for point in points
     }
-    live_means = {point: fmean(found) for point, found in ratios.items() if found}
+    live_means = {point: fmean(values) for point, values in ratios.items() if values}
     if not live_means:
         return None
     worst = max(live_means, key=lambda point: abs(live_means[point] - point.mean))
@@ -515,7 +515,7 @@ def panel_state(figure: PaperFigure, store: Store) -> PanelState:
     return PanelState(
         figure,
         draws,
-        tuple((*key, fmean(found)) for key, found in ratios.items()),
+        tuple((*key, fmean(values)) for key, values in ratios.items()),
         compare_with_published(figure.name, rows),
         check_claims(figure, rows),
     )
@@ -529,12 +529,12 @@ def stored_draws(sweep: Sweep, store: Store) -> tuple[int, tuple[Row, ...]]:
         units.setdefault(unit.repetition, []).append(unit)
     whole: list[Finished] = []
     for draws in range(len(units)):
-        found: list[Finished] = []
+        of_draw: list[Finished] = []
         for unit in units[draws]:
             if (finished := store.look_up(unit)) is None:
                 return draws, _rows(whole)
-            found += finished
-        whole += found
+            of_draw += finished
+        whole += of_draw
     return len(units), _rows(whole)
 
 

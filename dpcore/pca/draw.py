@@ -146,14 +146,14 @@ class Draw:
         ParameterError
             If the settings differ in a value that affects the noise, or one cannot run.
         """
-        for each in settings:
-            each.check_features(self.moments.n_features)
-        if {noise_of(each) for each in settings} != {noise_of(self.settings)}:
+        for other in settings:
+            other.check_features(self.moments.n_features)
+        if {noise_of(other) for other in settings} != {noise_of(self.settings)}:
             raise ParameterError("settings", "equal in all that shapes the noise", settings)
         self._sharing[:] = settings
         draws = [copy(self) for _ in settings]
-        for draw, each in zip(draws, settings, strict=True):
-            draw.settings = each
+        for draw, own_settings in zip(draws, settings, strict=True):
+            draw.settings = own_settings
         return draws
 
     def compute_once(self, make: Callable[[Draw], Made]) -> Made:
@@ -314,8 +314,8 @@ class Draw:
     def _needed_kinds(self) -> list[MessageKind]:
         """Return the message kinds that the selected protocols need."""
         proxies, average = self._message_kinds
-        kinds = {MessageKind.proxy(each) for each in self._sharing if proxies}
-        kinds |= {MessageKind(each.encoding) for each in self._sharing if average}
+        kinds = {MessageKind.proxy(entry) for entry in self._sharing if proxies}
+        kinds |= {MessageKind(entry.encoding) for entry in self._sharing if average}
         # Longest first: shorter proxies are then views of it.
         return sorted(kinds, key=lambda kind: (-kind.intermediate_dim, repr(kind)))
 

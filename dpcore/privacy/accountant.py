@@ -74,10 +74,10 @@ class Accountant:
 
         def renamed(charges: dict[str, Charge]) -> dict[str, Charge]:
             # The same query of other rows is another release.
-            releases = {f"{self.dataset}|{key}": each for key, each in charges.items()}
+            releases = {f"{self.dataset}|{key}": charge for key, charge in charges.items()}
             return {
-                key: replace(each, release=replace(each.release, key=key, dataset=dataset))
-                for key, each in releases.items()
+                key: replace(release, release=replace(release.release, key=key, dataset=dataset))
+                for key, release in releases.items()
             }
 
         charges, before = renamed(self.charges), renamed(self.before)
@@ -190,7 +190,7 @@ class Accountant:
     @property
     def latest_partition(self) -> str:
         """Return the split of the latest release of some sites; `EVERYONE` if there is none."""
-        splits = [each.release.partition for each in self.charges.values()]
+        splits = [charge.release.partition for charge in self.charges.values()]
         return next((split for split in reversed(splits) if split != EVERYONE), EVERYONE)
 
     def holds_noise(self, others: Iterable[Accountant] = ()) -> bool:
@@ -214,7 +214,7 @@ class Accountant:
         latest = self.latest_partition
         if latest == EVERYONE:
             return {}
-        releases = (each.release for each in self.charges.values())
+        releases = (charge.release for charge in self.charges.values())
         named = sorted({s for r in releases if r.partition == latest for s in r.sites or ()})
         return {
             site: self.total(delta, site=_NO_SITE if site is None else site)

@@ -105,13 +105,14 @@ def _paragraphs() -> Iterator[tuple[str, Explanation]]:
         key, _, title = head.partition(": ")
         # The quoted paragraph is the text on the card.
         *brief, text = (
-            " ".join(line.removeprefix("> ") for line in each.splitlines()) for each in paragraphs
+            " ".join(line.removeprefix("> ") for line in paragraph.splitlines())
+            for paragraph in paragraphs
         )
         yield key, Explanation(title, text, *brief)
 
 
 _READ = dict(_paragraphs())
-ASSUMED = {each: _READ.pop(each.name) for each in Assumption}
+ASSUMED = {assumption: _READ.pop(assumption.name) for assumption in Assumption}
 STATED = _READ
 
 

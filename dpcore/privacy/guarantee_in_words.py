@@ -18,7 +18,7 @@ CARD_TYPE_ONE = 0.05
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-EXPLANATIONS = {key: each.brief for key, each in STATED.items()}
+EXPLANATIONS = {key: text.brief for key, text in STATED.items()}
 
 
 @dataclass(frozen=True)
@@ -120,23 +120,27 @@ def _exact_guarantee(guarantee: Guarantee) -> str:
 
 def _adversary_names(against: Sequence[Against]) -> str:
     """Return the names of the adversaries, with their epsilons if these differ."""
-    others = [each for each in against if not each.is_trusted]
-    differ = len({say_number(each.epsilon) for each in others}) > 1
+    others = [entry for entry in against if not entry.is_trusted]
+    differ = len({say_number(entry.epsilon) for entry in others}) > 1
     names = [
-        f"{_lower_name(each)}, ε = {say_number(each.epsilon)}" if differ else _lower_name(each)
-        for each in sorted(others, key=lambda each: -each.epsilon)
+        f"{_lower_name(entry)}, ε = {say_number(entry.epsilon)}" if differ else _lower_name(entry)
+        for entry in sorted(others, key=lambda entry: -entry.epsilon)
     ]
-    trusted = [f"{_lower_name(each)} is trusted" for each in against if each.is_trusted]
+    trusted = [f"{_lower_name(entry)} is trusted" for entry in against if entry.is_trusted]
     return "; ".join([*names, *trusted])
 
 
-def _sight_sentence(each: Against) -> str:
-    end = "and is trusted" if each.is_trusted else f"and faces ε = {say_number(each.epsilon)}"
-    return f"{each.adversary.who} sees {each.sees}, {end}."
+def _sight_sentence(adversary: Against) -> str:
+    end = (
+        "and is trusted"
+        if adversary.is_trusted
+        else f"and faces ε = {say_number(adversary.epsilon)}"
+    )
+    return f"{adversary.adversary.who} sees {adversary.sees}, {end}."
 
 
-def _lower_name(each: Against) -> str:
-    return each.adversary.who[0].lower() + each.adversary.who[1:]
+def _lower_name(adversary: Against) -> str:
+    return adversary.adversary.who[0].lower() + adversary.adversary.who[1:]
 
 
 def _noise_text(guarantee: Guarantee) -> str:

@@ -40,13 +40,13 @@ def sections_of(label: Label, *, purpose: str, decided_by: str = "") -> tuple[Se
         Section("Who is protected", (f"{label.who}.", label.neighbours)),
         Section(
             "What leaves the site",
-            tuple(f"{each.who}: sees {each.sees}." for each in label.sights),
+            tuple(f"{sight.who}: sees {sight.sees}." for sight in label.sights),
         ),
         Section(
             "Against whom",
             tuple(
-                f"{each.who}: {_protection(each.epsilon, is_trusted=each.is_trusted)}"
-                for each in label.sights
+                f"{sight.who}: {_protection(sight.epsilon, is_trusted=sight.is_trusted)}"
+                for sight in label.sights
             ),
         ),
         Section(
@@ -94,7 +94,11 @@ def annex_text(label: Label, *, purpose: str, decided_by: str = "") -> str:
     lines = [_title(label)]
     sections = sections_of(label, purpose=purpose, decided_by=decided_by)
     for number, section in enumerate(sections, 1):
-        lines += ["", f"{number}. {section.heading}", *(f"- {each}" for each in section.sentences)]
+        lines += [
+            "",
+            f"{number}. {section.heading}",
+            *(f"- {sentence}" for sentence in section.sentences),
+        ]
     return "\n".join((*lines, "", _foot(label), ""))
 
 
@@ -115,7 +119,10 @@ def _protection(epsilon: float | None, *, is_trusted: bool) -> str:
 
 
 def _without_repetition(label: Label) -> tuple[str, ...]:
-    return (*label.trust, *(each for each in label.assumptions if each not in label.trust))
+    return (
+        *label.trust,
+        *(assumption for assumption in label.assumptions if assumption not in label.trust),
+    )
 
 
 @cache

@@ -155,7 +155,7 @@ class Label:
                 "false_alarms": round(OUT_OF * CARD_TYPE_ONE),
                 "caught": self.caught,
             },
-            "sights": [asdict(each) for each in self.sights],
+            "sights": [asdict(sight) for sight in self.sights],
             "not_protected": list(self.not_protected),
             "trust": list(self.trust),
             "total": self.total,
@@ -289,15 +289,15 @@ def _sights(guarantee: Guarantee) -> list[Sight]:
         reader = Sight("Reader", "reader", "the result", _number(guarantee.epsilon))
         return [holder, reader]
     order = (Adversary.SITE, Adversary.AGGREGATOR, Adversary.OUTSIDER)
-    by_adversary = {each.adversary: each for each in guarantee.against}
+    by_adversary = {entry.adversary: entry for entry in guarantee.against}
     own = Sight("A person's own site", "sites", "its people's raw rows", None, is_trusted=True)
     return [own, *(_sight(by_adversary[who]) for who in order if who in by_adversary)]
 
 
-def _sight(each: Against) -> Sight:
-    name, place = _PLACES[each.adversary]
-    epsilon = None if each.is_trusted else _number(each.epsilon)
-    return Sight(name, place, each.sees, epsilon, each.is_trusted)
+def _sight(entry: Against) -> Sight:
+    name, place = _PLACES[entry.adversary]
+    epsilon = None if entry.is_trusted else _number(entry.epsilon)
+    return Sight(name, place, entry.sees, epsilon, entry.is_trusted)
 
 
 def _not_protected(guarantee: Guarantee) -> list[str]:
@@ -317,9 +317,11 @@ def _not_protected(guarantee: Guarantee) -> list[str]:
 
 def _trust(guarantee: Guarantee) -> list[str]:
     trusted = [
-        f"{each.adversary.who}, who sees {each.sees}: a breach there shows every row."
-        for each in guarantee.against
-        if each.is_trusted
+        f"{entry.adversary.who}, who sees {entry.sees}: a breach there shows every row."
+        for entry in guarantee.against
+        if entry.is_trusted
     ]
-    conditions = [str(each) for each in guarantee.assumptions if each in _TRUST_ASSUMPTIONS]
+    conditions = [
+        str(assumption) for assumption in guarantee.assumptions if assumption in _TRUST_ASSUMPTIONS
+    ]
     return [*trusted, *conditions] or ["The holder of the rows, until the noise is added."]

@@ -97,7 +97,7 @@ def _say_asked(label: Label) -> str:
 
 
 def _items(sentences: Any) -> str:
-    return "".join(f"<li>{escape(each)}</li>" for each in sentences)
+    return "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
 
 def _watermark() -> str:
@@ -137,15 +137,15 @@ def sights_svg(sights: Sequence[Sight]) -> str:
     ----------
     sights : sequence of Sight
     """
-    places = {each.place for each in sights} | {"people"}
+    places = {sight.place for sight in sights} | {"people"}
     boxes = [(place, title) for place, title in _BOXES if place in places]
     step, width = 700 / len(boxes), 700 / len(boxes) - 34
     parts = []
     for number, (place, title) in enumerate(boxes):
-        x, here = number * step + 2, [each for each in sights if each.place == place]
+        x, here = number * step + 2, [sight for sight in sights if sight.place == place]
         name = here[0].who if len(here) == 1 else title
-        lines = [_line_of(each, len(here) > 1) for each in here] or ["own row"]
-        dash = ' stroke-dasharray="6 4"' if any(each.is_trusted for each in here) else ""
+        lines = [_line_of(sight, len(here) > 1) for sight in here] or ["own row"]
+        dash = ' stroke-dasharray="6 4"' if any(sight.is_trusted for sight in here) else ""
         parts.append(
             f'<rect x="{x:.0f}" y="2" width="{width:.0f}" height="76" rx="6" fill="none" '
             f'stroke="currentColor" stroke-width="2"{dash}/>'
@@ -158,19 +158,19 @@ def sights_svg(sights: Sequence[Sight]) -> str:
                 f'<path d="M{tip - 22:.0f} 40H{tip:.0f}m-7 -5l7 5l-7 5" fill="none" '
                 'stroke="currentColor" stroke-width="2"/>'
             )
-    description = "; ".join(f"{each.who}: {_line_of(each, False)}" for each in sights)
+    description = "; ".join(f"{sight.who}: {_line_of(sight, False)}" for sight in sights)
     return (
         f'<svg viewBox="0 0 672 82" role="img" aria-label="{escape(description)}">'
         f"{''.join(parts)}</svg>"
     )
 
 
-def _line_of(each: Sight, is_named: bool) -> str:
-    if each.is_trusted:
+def _line_of(sight: Sight, is_named: bool) -> str:
+    if sight.is_trusted:
         text = "raw rows" if is_named else "raw rows, trusted"
     else:
-        text = "no guarantee" if each.epsilon is None else f"ε = {say_number(each.epsilon)}"
-    name = {"A person's own site": "own", "Other sites": "others"}.get(each.who, each.who)
+        text = "no guarantee" if sight.epsilon is None else f"ε = {say_number(sight.epsilon)}"
+    name = {"A person's own site": "own", "Other sites": "others"}.get(sight.who, sight.who)
     return f"{name}: {text}" if is_named else text
 
 

@@ -137,5 +137,5 @@ def _epoch_bound(k: int, delta: float) -> float:
 
     least = gaussian_epsilon(part, 1.0, mu)
     # Every c gives a valid bound; the search only makes it tighter.
-    found = minimize_scalar(bound, bounds=(least, least + 10 * mu), method="bounded")
-    return float(bound(found.x))
+    minimum = minimize_scalar(bound, bounds=(least, least + 10 * mu), method="bounded")
+    return float(bound(minimum.x))

@@ -379,7 +379,7 @@ def _guarantee_at_sites(
     )
     return Guarantee(
         budget,
-        max(each.epsilon for each in against),
+        max(entry.epsilon for entry in against),
         budget.delta,
         "gaussian",
         added_by,

@@ -231,7 +231,9 @@ class Quiz:
         """Return the next question of a seat with the order of its answers; None after the last."""
         own = self.answers.of(seat)
         questions = self.answers.order(seat, self.phase)
-        return next((each for each in questions if (each[0].name, self.phase) not in own), None)
+        return next(
+            (question for question in questions if (question[0].name, self.phase) not in own), None
+        )
 
     def take(self, seat: int, sent: tuple[str, str]) -> None:
         """Accept the name of a question and the letter of an answer, or `UNKNOWN`."""

@@ -392,7 +392,7 @@ def guess_drawing(row: FloatArray, guarantee: Guarantee, rng: np.random.Generato
         noise = symmetric_gaussian_noise(len(row), scale, shape="isometric", rng=rng)
         noisy = np.outer(row, row) + noise
         beliefs.append(softmax(((candidates @ noisy) * candidates).sum(axis=1) / scale**2))
-    typical = sorted(beliefs, key=lambda each: float(each[0]))[_N_RUNS // 2]
+    typical = sorted(beliefs, key=lambda belief: float(belief[0]))[_N_RUNS // 2]
     return Guess(typical, candidates)
 
 
@@ -450,5 +450,5 @@ def _trace(
     """Return the strongest pattern of the difference of two results, with the drawing's sign."""
     old, new = ((vectors.T * values) @ vectors for values, vectors in (before, after))
     values, vectors = np.linalg.eigh(new - old)
-    found = vectors[:, np.argmax(np.abs(values))]
-    return np.asarray(found if found @ row >= 0 else -found)
+    direction = vectors[:, np.argmax(np.abs(values))]
+    return np.asarray(direction if direction @ row >= 0 else -direction)

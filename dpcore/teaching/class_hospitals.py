@@ -109,8 +109,8 @@ def numerals() -> FloatArray:
     """Return (10, 196) ink of the first picture of each numeral."""
     pictures = load_dataset(PICTURES)
     labels = np.asarray(pictures.labels)
-    found: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
-    return found
+    examples: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
+    return examples
 
 
 def settings_of(epsilon: float) -> ReleaseSettings:

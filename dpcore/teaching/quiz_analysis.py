@@ -82,9 +82,9 @@ def analyse_quiz(phones: Sequence[Answers]) -> QuizAnalysis:
         raise ParameterError("phones", "at least 1", 0)
     pairs = {
         name: [
-            (is_right(name, each[name, Phase.BEFORE]), is_right(name, each[name, Phase.AFTER]))
-            for each in phones
-            if all((name, phase) in each for phase in Phase)
+            (is_right(name, phone[name, Phase.BEFORE]), is_right(name, phone[name, Phase.AFTER]))
+            for phone in phones
+            if all((name, phase) in phone for phase in Phase)
         ]
         for name in BY_NAME
     }
@@ -110,9 +110,9 @@ def analyse_quiz(phones: Sequence[Answers]) -> QuizAnalysis:
 
 def _totals(phones: Sequence[Answers]) -> PairedTotals:
     scores = [
-        tuple(sum(is_right(name, each[name, phase]) for name in BY_NAME) for phase in Phase)
-        for each in phones
-        if all((name, phase) in each for name in BY_NAME for phase in Phase)
+        tuple(sum(is_right(name, phone[name, phase]) for name in BY_NAME) for phase in Phase)
+        for phone in phones
+        if all((name, phase) in phone for name in BY_NAME for phase in Phase)
     ]
     gains = [after - before for before, after in scores]
     n_gained, n_lost = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
@@ -188,7 +188,9 @@ def median_limits(values: Sequence[int]) -> tuple[int, int] | None:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p values adjusted for multiple tests (Holm 1979)."""
     adjusted, running = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda each: p_values[each])):
+    for rank, index in enumerate(
+        sorted(range(len(p_values)), key=lambda position: p_values[position])
+    ):
         running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = running
     return adjusted

@@ -49,8 +49,8 @@ class Student:
 def clean_name(written: str) -> str:
     """Return a nickname without control characters, on one line and at most LONGEST_NAME long."""
     visible = (
-        " " if unicodedata.category(each)[0] in "CZ" else each
-        for each in written[: 4 * LONGEST_NAME]
+        " " if unicodedata.category(character)[0] in "CZ" else character
+        for character in written[: 4 * LONGEST_NAME]
     )
     return " ".join("".join(visible).split())[:LONGEST_NAME].strip()
 
@@ -199,7 +199,7 @@ class Room:
 
     def _free_seat(self) -> int:
         if len(self._students) >= MOST_STUDENTS:
-            token, longest = min(self._students.items(), key=lambda each: each[1].last_request)
+            token, longest = min(self._students.items(), key=lambda entry: entry[1].last_request)
             if self._clock() - longest.last_request < GONE_SECONDS:
                 raise Refused(f"This room is full: {MOST_STUDENTS} have joined.")
             del self._students[token]

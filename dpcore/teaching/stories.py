@@ -119,19 +119,24 @@ class EnergyDifference:
     def before(self, story: RunSpec, rows_of: RowsOf) -> tuple[Outcome, ...]:
         """Return the figure before the guess: the first scene is known, the others are not."""
         first, *others = self.scenes
-        return (self._outcome(first, story, rows_of), *(Outcome(each.label, ()) for each in others))
+        return (
+            self._outcome(first, story, rows_of),
+            *(Outcome(scene.label, ()) for scene in others),
+        )
 
     def after(self, story: RunSpec, rows_of: RowsOf) -> Finding:
         """Return the finding."""
-        outcomes = tuple(self._outcome(each, story, rows_of) for each in self.scenes)
-        means = [fmean(each.values) for each in outcomes]
+        outcomes = tuple(self._outcome(scene, story, rows_of) for scene in self.scenes)
+        means = [fmean(outcome.values) for outcome in outcomes]
         pairs = zip(outcomes[0].values, outcomes[1].values, strict=True)
         # Rounded before the difference is taken, so that the printed shares differ by this number.
         points = round(100 * means[1]) - round(100 * means[0])
         exact = [
-            say_number(0.0 if each.protocol == RANDOM else rows_of(each.spec)[0]["exact_epsilon"])
-            for each in outcomes
-            if each.spec is not None
+            say_number(
+                0.0 if outcome.protocol == RANDOM else rows_of(outcome.spec)[0]["exact_epsilon"]
+            )
+            for outcome in outcomes
+            if outcome.spec is not None
         ]
         sign = "" if not points else "+" if points > 0 else "−"
         unit = "point" if abs(points) == 1 else "points"

@@ -75,12 +75,16 @@ def run_tutorial(key: str, epsilon: float) -> tuple[Output, ...]:
     for value in running:
         named = inspect.getgeneratorlocals(running)
         # Results carry a guarantee, fitted estimators a guarantee_.
-        found = {
+        by_name = {
             name: getattr(result, "guarantee", getattr(result, "guarantee_", None))
             for name, result in named.items()
             if name not in reported
         }
-        guarantees = {name: each for name, each in found.items() if isinstance(each, Guarantee)}
+        guarantees = {
+            name: guarantee
+            for name, guarantee in by_name.items()
+            if isinstance(guarantee, Guarantee)
+        }
         outputs.append(Output("\n".join(lines), value, guarantees))
         lines.clear()
         reported |= set(named)
@@ -142,4 +146,4 @@ def _cell(marker: str, source: str) -> tuple[str, str]:
     return TEXT, " ".join(line.removeprefix("#").strip() for line in source.splitlines())
 
 
-TUTORIALS: dict[str, Tutorial] = {each.key: each for each in _read()}
+TUTORIALS: dict[str, Tutorial] = {tutorial.key: tutorial for tutorial in _read()}

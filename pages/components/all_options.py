@@ -51,15 +51,15 @@ def _draw_search(target: float, steps: Sequence[SearchRound | Recommendation]) -
 def _table_of(target: float, rounds: Sequence[SearchRound]) -> list[dict[str, Any]]:
     """Return one line per algorithm and preparation that reaches the target: its smallest ε."""
     smallest: dict[Any, dict[str, Any]] = {}
-    for step in sorted(rounds, key=lambda each: each.value, reverse=True):
-        for each in step.ranked:
-            if not reaches_target(each.energies, target):
+    for step in sorted(rounds, key=lambda search_round: search_round.value, reverse=True):
+        for option in step.ranked:
+            if not reaches_target(option.energies, target):
                 continue
-            smallest[each.configuration] = {
-                "Option": each.configuration.label,
+            smallest[option.configuration] = {
+                "Option": option.configuration.label,
                 "ε": step.value,
-                "Captured energy": f"{100 * each.mean:.0f} %",
-                "Trusted": str(each.trusted),
-                "Bytes per site": each.bytes_per_site,
+                "Captured energy": f"{100 * option.mean:.0f} %",
+                "Trusted": str(option.trusted),
+                "Bytes per site": option.bytes_per_site,
             }
     return sorted(smallest.values(), key=lambda line: line["ε"])

@@ -129,16 +129,16 @@ def _bars_svg(brief: Brief) -> str:
     options, target = brief.options, brief.target
     height = step * len(options) + 26
     x = edge + whole * target
-    alt = "; ".join(f"{each.title}: {percent(each.mean)}" for each in options)
+    alt = "; ".join(f"{option.title}: {percent(option.mean)}" for option in options)
     parts = [f'<svg viewBox="0 0 740 {height}" role="img" aria-label="{escape(alt)}">']
-    for number, each in enumerate(options):
+    for number, option in enumerate(options):
         y = step * number + 4
         parts.append(
             f'<text x="{edge - 8}" y="{y + 16}" text-anchor="end" font-size="15" '
-            f'fill="{_INK}">{escape(each.title)}</text><rect x="{edge}" y="{y}" height="22" '
-            f'width="{whole * max(each.mean, 0):.1f}" fill="{_ACCENT}"/>'
+            f'fill="{_INK}">{escape(option.title)}</text><rect x="{edge}" y="{y}" height="22" '
+            f'width="{whole * max(option.mean, 0):.1f}" fill="{_ACCENT}"/>'
             f'<text x="{edge + whole + 10}" y="{y + 16}" font-size="15" fill="{_INK}">'
-            f"{percent(each.mean)}</text>"
+            f"{percent(option.mean)}</text>"
         )
     parts.append(
         f'<path d="M{x:.1f} 0V{height - 20}" stroke="{_INK}" stroke-width="2" '
@@ -199,8 +199,11 @@ def slides_of(brief: Brief) -> tuple[Slide, ...]:
     """Return the slides of a brief, from the harm to the certainty."""
     chosen = brief.chosen
     at = f"ε = {chosen.epsilon:g}"
-    costs = (f"{each.most_right} of 100 at ε = {each.epsilon:g}" for each in brief.options)
-    names, means = [each.title for each in brief.options], [each.mean for each in brief.options]
+    costs = (f"{option.most_right} of 100 at ε = {option.epsilon:g}" for option in brief.options)
+    names, means = (
+        [option.title for option in brief.options],
+        [option.mean for option in brief.options],
+    )
     runs = [f"Run {n}" for n in range(1, len(chosen.energies) + 1)]
     return (
         Slide(
@@ -237,7 +240,10 @@ def slides_of(brief: Brief) -> tuple[Slide, ...]:
         Slide(
             f"{brief.trust} {chosen.breach}",
             lambda slide: _add_sights(slide, brief.label.sights),
-            (*brief.label.trust, *(f"It holds if: {each}" for each in brief.label.assumptions)),
+            (
+                *brief.label.trust,
+                *(f"It holds if: {assumption}" for assumption in brief.label.assumptions),
+            ),
         ),
         Slide(
             f"{_hits(brief)[:-1]}; at 95 % confidence at least {percent(brief.least_share)} of all "
@@ -254,13 +260,13 @@ def make_presentation(brief: Brief) -> bytes:
 
     file, presentation = BytesIO(), Presentation()
     presentation.slide_width, presentation.slide_height = _inches(13.333, 7.5)
-    for each in slides_of(brief):
+    for content in slides_of(brief):
         slide = presentation.slides.add_slide(presentation.slide_layouts[5])
-        _set_title(slide.shapes.title, each.title)
-        each.add_figure(slide)
+        _set_title(slide.shapes.title, content.title)
+        content.add_figure(slide)
         _add_text(slide, [brief.foot], _Box(0.5, 6.85, 12.3, 0.5), 10)
         slide.notes_slide.notes_text_frame.text = "\n\n".join(
-            ("Questions:", *each.notes, brief.foot)
+            ("Questions:", *content.notes, brief.foot)
         )
     presentation.save(file)
     return file.getvalue()
@@ -314,7 +320,10 @@ def _add_dots(slide: Any, brief: Brief) -> None:
 
 def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
     """Add a box for each party, from the people to the reader, with what it sees."""
-    boxes = [("People", "their own row"), *((each.who, _sight_in_words(each)) for each in sights)]
+    boxes = [
+        ("People", "their own row"),
+        *((sight.who, _sight_in_words(sight)) for sight in sights),
+    ]
     width = 12.3 / len(boxes)
     for number, (name, words) in enumerate(boxes):
         box = _Box(0.5 + width * number, 2.0, width - 0.35, 3.2)
@@ -327,11 +336,11 @@ def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
             _add_text(slide, ["→"], _Box(box.x - 0.42, 3.2, 0.5, 0.5), 20)
 
 
-def _sight_in_words(each: Sight) -> str:
-    if each.is_trusted:
-        return f"Sees {each.sees}; trusted."
-    guarantee = "no guarantee holds" if each.epsilon is None else f"ε = {each.epsilon:.3g}"
-    return f"Sees {each.sees}: {guarantee}."
+def _sight_in_words(sight: Sight) -> str:
+    if sight.is_trusted:
+        return f"Sees {sight.sees}; trusted."
+    guarantee = "no guarantee holds" if sight.epsilon is None else f"ε = {sight.epsilon:.3g}"
+    return f"Sees {sight.sees}: {guarantee}."
 
 
 # ---- elements of a slide

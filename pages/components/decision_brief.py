@@ -86,13 +86,13 @@ def brief_of(decision: Decision, title: str, link: str) -> Brief:
     title: The answer as a title, without a full stop.
     Raises `ValueError` if nothing can be released.
     """
-    found = decision.answer
-    chosen = found.chosen
+    answer = decision.answer
+    chosen = answer.chosen
     if chosen is None:
         raise ValueError("a brief needs an option")
     spec, promised = chosen.spec, decision.guarantee(chosen)
     name, algorithm = decision.dataset.title, PROTOCOLS[spec.protocols[0]].title
-    summaries = tuple(_summary(decision, option) for option in found.options)
+    summaries = tuple(_summary(decision, option) for option in answer.options)
     now = datetime.now(UTC)
     label = label_for(decision, chosen, now)
     return Brief(
@@ -102,15 +102,15 @@ def brief_of(decision: Decision, title: str, link: str) -> Brief:
         answer=f"{title}.",
         reason=decision.reason,
         options=summaries,
-        chosen=next(each for each in summaries if each.epsilon == chosen.epsilon),
-        is_recommended=found.do_meet,
-        target=found.target,
+        chosen=next(summary for summary in summaries if summary.epsilon == chosen.epsilon),
+        is_recommended=answer.do_meet,
+        target=answer.target,
         trust=trust_in_words(decision.trusted, promised)[0],
-        least_share=chosen.least_share(found.target),
+        least_share=chosen.least_share(answer.target),
         rules=(
             (
                 f"Were these runs selected? No: the choice used {len(chosen.searched)} other runs, "
-                f"and {chosen.hits(found.target)} of {len(chosen.fresh)} fresh ones agree."
+                f"and {chosen.hits(answer.target)} of {len(chosen.fresh)} fresh ones agree."
             ),
             (
                 "Does it hold for our data? For data like these. A plan on public data of the "

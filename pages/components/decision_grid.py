@@ -67,7 +67,9 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
     released = [cached.subspaces(spec, run)[spec.protocols[0]] for run in runs]
     if prepared.image_shape is None or prepared.labels is None:
         n_factors = count_strong_factors(exact, _N_FACTORS)
-        counts = [count_kept_factors(each.components, exact, n_factors) for each in released]
+        counts = [
+            count_kept_factors(subspace.components, exact, n_factors) for subspace in released
+        ]
         return Utility("Main factors found again", round(fmean(counts)), n_factors, n_factors)
     subspace = released[0]
     components = subspace.components
@@ -193,13 +195,13 @@ def name_of(answer: Answer, option: Option) -> str:
     return f"For {percent(answer.target)}"
 
 
-def _utility_line(found: Sequence[Utility]) -> tuple[str, ...]:
-    first = found[0]
+def _utility_line(utilities: Sequence[Utility]) -> tuple[str, ...]:
+    first = utilities[0]
     explanation = f"{first.name}, out of {first.total}, with one release."
     return (
         _explained(first.name, explanation),
         f"{first.exact} / {first.total}",
-        *(f"<b>{each.count}</b> / {each.total}" for each in found),
+        *(f"<b>{utility.count}</b> / {utility.total}" for utility in utilities),
     )
 
 
@@ -224,10 +226,10 @@ def _release_lines(
         strips_of = [rebuilt_strips(dataset, option, dark=dark) for option in options]
         strips_of.insert(0, exact_strips(dataset, spec, dark=dark))
         return [("Rebuilt", *("".join(map(_picture, strips)) for strips in strips_of))]
-    found = [strongest_loadings(option.spec, option.runs[0]) for option in options]
-    names, exact, _ = found[0]
+    loadings = [strongest_loadings(option.spec, option.runs[0]) for option in options]
+    names, exact, _ = loadings[0]
     colour = look_of("dpdis", dark=dark).colour
-    columns = [(exact, ink(dark)), *((loadings, colour) for _, _, loadings in found)]
+    columns = [(exact, ink(dark)), *((loadings, colour) for _, _, loadings in loadings)]
     longest = max(abs(value) for values, _ in columns for value in values) or 1.0
     return [
         (

@@ -30,8 +30,8 @@ def offer_downloads(
     """
     files: list[tuple[str, Callable[[], str], str, str]] = []
     if rows:
-        found = rows if callable(rows) else partial(list, rows)
-        files.append(("Rows (CSV)", lambda: csv_of(found()), "rows.csv", "text/csv"))
+        make_rows = rows if callable(rows) else partial(list, rows)
+        files.append(("Rows (CSV)", lambda: csv_of(make_rows()), "rows.csv", "text/csv"))
     if script is not None:
         files.append(("Script (Python)", script, "run.py", "text/x-python"))
     if notebook is not None:

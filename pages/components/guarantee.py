@@ -37,7 +37,10 @@ def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
         )
         if card.assumptions:
             with st.expander("Assumptions"):
-                lines = [f"- **{explanation_of(each).title}**: {each}" for each in card.assumptions]
+                lines = [
+                    f"- **{explanation_of(assumption).title}**: {assumption}"
+                    for assumption in card.assumptions
+                ]
                 st.markdown("\n".join(lines + [f"- {sight}" for sight in card.sights]))
 
 

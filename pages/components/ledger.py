@@ -33,14 +33,18 @@ _ACCOUNTANTS, _CAP, _PROJECTS = "_accountants", "_cap", "_projects"
 
 def accountant(dataset: str) -> Accountant:
     """Return this session's accountant of a data set."""
-    found: dict[str, Accountant] = st.session_state.setdefault(_ACCOUNTANTS, {})
-    return found.setdefault(dataset, Accountant(dataset, cap=cap()))
+    by_dataset: dict[str, Accountant] = st.session_state.setdefault(_ACCOUNTANTS, {})
+    return by_dataset.setdefault(dataset, Accountant(dataset, cap=cap()))
 
 
 def accountants() -> dict[str, Accountant]:
     """Return the accountants of all data sets of which something was shown."""
-    found: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
-    return {name: each for name, each in found.items() if each.charges or each.uncovered}
+    by_dataset: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
+    return {
+        name: account
+        for name, account in by_dataset.items()
+        if account.charges or account.uncovered
+    }
 
 
 def cap() -> Cap | None:
@@ -51,8 +55,8 @@ def cap() -> Cap | None:
 def set_cap(chosen: Cap | None) -> None:
     """Set or remove the cap, from a button."""
     st.session_state[_CAP] = chosen
-    for each in st.session_state.get(_ACCOUNTANTS, {}).values():
-        each.set_cap(chosen)
+    for account in st.session_state.get(_ACCOUNTANTS, {}).values():
+        account.set_cap(chosen)
 
 
 def clear(dataset: str) -> None:
@@ -62,9 +66,9 @@ def clear(dataset: str) -> None:
 
 def rename(before: str, now: str) -> None:
     """Keep what was charged when the same people's table is read in another way."""
-    found: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
-    if (earlier := found.pop(before, None)) is not None:
-        found[now] = earlier.with_dataset(now)
+    by_dataset: dict[str, Accountant] = st.session_state.get(_ACCOUNTANTS, {})
+    if (earlier := by_dataset.pop(before, None)) is not None:
+        by_dataset[now] = earlier.with_dataset(now)
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ def add_project(key: str, summarize: Callable[[], ProjectSummary]) -> None:
 
 def projects() -> tuple[ProjectSummary, ...]:
     """Return the projects that this visit saw or in which it released something."""
-    found: dict[str, Callable[[], ProjectSummary]] = st.session_state.get(_PROJECTS, {})
-    return tuple(summarize() for summarize in found.values())
+    summaries: dict[str, Callable[[], ProjectSummary]] = st.session_state.get(_PROJECTS, {})
+    return tuple(summarize() for summarize in summaries.values())
 
 
 def charge(charges: Iterable[Charge]) -> None:
@@ -100,8 +104,8 @@ def charge(charges: Iterable[Charge]) -> None:
     Raises `BeyondCap` if a cap would be exceeded; the results must not be shown then.
     """
     by_dataset: dict[str, list[Charge]] = {}
-    for each in charges:
-        by_dataset.setdefault(each.release.dataset, []).append(each)
+    for new_charge in charges:
+        by_dataset.setdefault(new_charge.release.dataset, []).append(new_charge)
     for dataset, theirs in by_dataset.items():
         accountant(dataset).require(*theirs)
     for dataset, theirs in by_dataset.items():

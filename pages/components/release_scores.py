@@ -28,8 +28,8 @@ def draw_released_people(released: ReleasedPCA, data: Any, project: Project) -> 
     if len(released.components_) < 2:
         return
     name = released.certificate_["name"]
-    for number, found in enumerate(_plots_of(project, name)):
-        _draw_plot(found, number)
+    for number, plot in enumerate(_plots_of(project, name)):
+        _draw_plot(plot, number)
     with st.popover("Score plot of the people …"):
         epsilon = st.select_slider(
             "ε of the picture, in addition",
@@ -77,20 +77,22 @@ def _release(
 
 
 def _plots_of(project: Project, name: str) -> list[ReleasedScores]:
-    folders = [project.path_of(each.name) for each in project.releases() if each.is_finished]
+    folders = [
+        project.path_of(release.name) for release in project.releases() if release.is_finished
+    ]
     plots = [read_scores(folder) for folder in folders if (folder / SCORES).is_file()]
-    return [each for each in plots if each.certificate["of"] == name]
+    return [plot for plot in plots if plot.certificate["of"] == name]
 
 
-def _draw_plot(found: ReleasedScores, number: int) -> None:
-    certificate = found.certificate
-    bins = found.counts.shape[-1]
+def _draw_plot(plot: ReleasedScores, number: int) -> None:
+    certificate = plot.certificate
+    bins = plot.counts.shape[-1]
     st.markdown(
         f"**{certificate['name']}**: {bins} × {bins} noisy counts, "
         f"ε = {say_number(certificate['epsilon'])} at δ = {say_delta(certificate['delta'])}"
     )
     show_figure(
-        density_figure(found.density, found.edges, found.groups, dark=is_dark()),
+        density_figure(plot.density, plot.edges, plot.groups, dark=is_dark()),
         key=f"release_scores_{number}",
         alt="Density of people on the first two released components.",
     )

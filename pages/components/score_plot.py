@@ -32,12 +32,12 @@ def draw_score_plot(spec: RunSpec) -> None:
         )
         may_split = prepared.labels is not None and 1 < n_groups <= MOST_GROUPS
         by_group = may_split and st.toggle("By group", value=True, key="score_plot_groups")
-    found = _plot(single, epsilon, by_group)
-    ledger.charge([found.charge])
-    names = found.names
+    plot = _plot(single, epsilon, by_group)
+    ledger.charge([plot.charge])
+    names = plot.names
     private, exact = st.columns(2, gap="large")
     with private:
-        released = found.released
+        released = plot.released
         st.markdown(f"**Private**, {released.n_bins} × {released.n_bins} noisy counts")
         charts.show_figure(
             density_figure(released.density, released.edges, names, dark=charts.is_dark()),
@@ -47,9 +47,7 @@ def draw_score_plot(spec: RunSpec) -> None:
     with exact:
         st.markdown("**Not private**: every dot is a person")
         charts.show_figure(
-            scatter_figure(
-                found.points, found.groups, released.edges, names, dark=charts.is_dark()
-            ),
+            scatter_figure(plot.points, plot.groups, released.edges, names, dark=charts.is_dark()),
             key="score_plot_exact",
             alt="Exact scores of people on the same components. Not private.",
         )

@@ -85,10 +85,10 @@ def show(selection: Selection) -> None:
     problem = _problem(spec.problem_key())
     runs = {key: _runs(spec, key) for key in spec.protocols}
     _charge(spec, runs)
-    rows = [row for found in runs.values() for _, row in found]
+    rows = [row for draws in runs.values() for _, row in draws]
     with answer:
         st.markdown(f"### {cca_headline(rows, lead)}")
-        _show_correlations([found for found, _ in runs[lead]], problem, lead)
+        _show_correlations([pairs for pairs, _ in runs[lead]], problem, lead)
         st.caption(cca_comparison(rows, lead))
     directions, projected, curve, promise = st.tabs(["Directions", "Rows", "Along ε", "Guarantee"])
     with directions:
@@ -271,7 +271,7 @@ def _projected(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
 
 
 def _charge(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
-    ledger.charge(spec.charges({key: _guarantee(found) for key, found in runs.items()}))
+    ledger.charge(spec.charges({key: _guarantee(draws) for key, draws in runs.items()}))
     dataset = spec.source.name
     ledger.record_uncovered(dataset, "Exact correlations", "they read rows without noise")
     if spec.reads_rows_first:
@@ -279,18 +279,18 @@ def _charge(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
 
 
 def _guarantee(runs: Runs) -> Guarantee:
-    found = runs[0][0].guarantee
-    if found is None:
+    guarantee = runs[0][0].guarantee
+    if guarantee is None:
         raise ParameterError("pairs", "drawn by a protocol", "exact ones")
-    return found
+    return guarantee
 
 
 # ---- figures
 
 
 def _show_correlations(runs: list[FoundPairs], problem: CcaProblem, protocol: str) -> None:
-    measured = np.array([found.measured for found in runs])
-    reported = np.mean([found.claimed for found in runs], axis=0)
+    measured = np.array([pairs.measured for pairs in runs])
+    reported = np.mean([pairs.claimed for pairs in runs], axis=0)
     figure = correlation_dots(
         problem.exact,
         measured,
@@ -326,7 +326,7 @@ def _show_directions(
         ("x", views.x_name, views.x_image_shape, views.x_feature_names),
         ("y", views.y_name, views.y_image_shape, views.y_feature_names),
     ):
-        matrices = [getattr(found, f"{side}_{field}") for found in (exact, private)]
+        matrices = [getattr(pairs, f"{side}_{field}") for pairs in (exact, private)]
         agreement = getattr(private, f"{side}_agreement")
         titles = ("exact", TITLES[protocol])
         st.markdown(f"**{name}**: |correlation| with exact scores {agreement[0]:.2f}, first pair")
@@ -364,18 +364,18 @@ def _show_rows(spec: CcaSpec, views: TwoViewDataset, protocol: str) -> None:
             f"**{private.nmi:.2f}** along private ones."
         )
     titles = ("Exact directions", f"{TITLES[protocol]}, private directions")
-    for column, title, found in zip(st.columns(2), titles, (exact, private), strict=True):
+    for column, title, projected in zip(st.columns(2), titles, (exact, private), strict=True):
         with column:
             st.markdown(f"**{title}**")
             figure = people_scatter(
-                found.x_scores[:, 0],
-                found.y_scores[:, 0],
-                found.labels,
+                projected.x_scores[:, 0],
+                projected.y_scores[:, 0],
+                projected.labels,
                 views.label_names,
                 axis_titles=(f"{views.x_name}, pair 1", f"{views.y_name}, pair 1"),
                 dark=charts.is_dark(),
             )
-            alt = f"{len(found.x_scores)} rows along {title.lower()}, coloured by group."
+            alt = f"{len(projected.x_scores)} rows along {title.lower()}, coloured by group."
             charts.show_figure(figure, key=f"cca_rows_{title[:5]}", alt=alt)
 
 
@@ -416,8 +416,8 @@ def _draw_curve(
 
 def _show_guarantees(spec: CcaSpec, runs: Mapping[str, Runs]) -> None:
     tabs = st.tabs([TITLES[key] for key in runs])
-    for tab, found in zip(tabs, runs.values(), strict=True):
+    for tab, draws in zip(tabs, runs.values(), strict=True):
         with tab:
-            guarantee.show_card(_guarantee(found), reads_rows_first=spec.reads_rows_first)
-            if centring := mean_in_words(spec, has_mean=found[0][0].has_mean):
+            guarantee.show_card(_guarantee(draws), reads_rows_first=spec.reads_rows_first)
+            if centring := mean_in_words(spec, has_mean=draws[0][0].has_mean):
                 st.caption(centring)

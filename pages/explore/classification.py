@@ -193,8 +193,8 @@ def _choose_details(n_rows: int, protocol: str) -> dict[str, Any]:
 def _subspace_protocols() -> tuple[str, ...]:
     """Return the protocols that find a subspace of all rows; Analyze Gauss comes first."""
     places = (Where.HOLDER, Where.EVERY_SITE)
-    found = [key for key, entry in PROTOCOLS.items() if entry.noise and entry.where in places]
-    return ("ag", *(key for key in found if key != "ag"))
+    keys = [key for key, entry in PROTOCOLS.items() if entry.noise and entry.where in places]
+    return ("ag", *(key for key in keys if key != "ag"))
 
 
 def _title(key: str) -> str:
@@ -247,16 +247,16 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
 
 
 def _mean_error(rows: Sequence[Row], spec: ClassificationSpec, pipeline: str) -> float | None:
-    found = [
+    errors = [
         row["test_error"]
         for row in rows
         if row["pipeline"] == pipeline and row["epsilon"] in (spec.epsilon, np.inf)
     ]
-    return fmean(found) if found else None
+    return fmean(errors) if errors else None
 
 
 def _nearest_first(epsilon: float) -> tuple[float, ...]:
-    return tuple(sorted(CURVE_EPSILONS, key=lambda each: (abs(np.log(each / epsilon)), each)))
+    return tuple(sorted(CURVE_EPSILONS, key=lambda value: (abs(np.log(value / epsilon)), value)))
 
 
 def _different(specs: Iterable[ClassificationSpec]) -> tuple[ClassificationSpec, ...]:

@@ -48,7 +48,7 @@ def show(selection: Selection) -> None:
         central_spec(selection.spec), samples=None, denoise=denoiser if is_denoised else "none"
     )
     variants = feasible_variants(spec, dataset, beyond=beyond)
-    rows = [row for each in variants.values() for row in rows_of(each)]
+    rows = [row for variant in variants.values() for row in rows_of(variant)]
     ledger.charge_rows(rows)
     with finding:
         st.title(say_finding(rows, spec))
@@ -92,8 +92,8 @@ def say_finding(rows: Sequence[Row], spec: CentralSpec) -> str:
         (others, f"with δ = {plain(spec.delta)}"),
     )
     parts = []
-    for found, kind in kinds:
-        if found:
-            best = max(found, key=found.__getitem__)
-            parts.append(f"{title_of(best)} captures {percent(found[best])} {kind}")
+    for means_of_kind, kind in kinds:
+        if means_of_kind:
+            best = max(means_of_kind, key=means_of_kind.__getitem__)
+            parts.append(f"{title_of(best)} captures {percent(means_of_kind[best])} {kind}")
     return "; ".join(parts) or "No algorithm can run with these settings"

@@ -113,9 +113,9 @@ def _hand_over(
     if job.error is not None:
         background.show_error(job.error)
     points: list[Point] = list(job.results)
-    found: dict[int, dict[str, dict[int, Measured]]] = {}
+    by_repetition: dict[int, dict[str, dict[int, Measured]]] = {}
     for point in (*first, *points):
-        runs = found.setdefault(point.at, {}).setdefault(point.line.name, {})
+        runs = by_repetition.setdefault(point.at, {}).setdefault(point.line.name, {})
         runs[point.measured.run] = point.measured
     lead, moves_floor = view.lines[0].name, steps.axis in ("components", "people")
     frames = [
@@ -125,7 +125,7 @@ def _hand_over(
             cached.floor(steps.steps[at if moves_floor else 0].spec),
             _bytes_label(steps, results[lead][0]),
         )
-        for at, results in found.items()
+        for at, results in by_repetition.items()
         if lead in results and 0 in results[lead]
     ]
     count = f"{len(points)} of {job.total} runs" if was_running else ""

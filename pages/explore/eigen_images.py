@@ -66,8 +66,8 @@ def draw_eigen_images(selection: Selection) -> None:
         persist_state="session",
     )
     specs = [replace(spec, epsilon=e, protocols=spec.protocols[:1]) for e in sorted(chosen)[::-1]]
-    for each in specs:
-        ledger.charge_run(each)
+    for spec in specs:
+        ledger.charge_run(spec)
     shape = selection.dataset.image_shape
     with st.spinner("Drawing components"):
         rows = eigen_rows(specs, spec, shape, dark=charts.is_dark())
@@ -112,7 +112,7 @@ def _tiles(
     columns = cached.shown_rows(spec).columns
     shape = image_shape or (len(columns), 1)
     drawn = components[:, columns]
-    return tuple(component_strip(each[None], shape, dark=dark) for each in drawn)
+    return tuple(component_strip(component[None], shape, dark=dark) for component in drawn)
 
 
 def _grid(rows: Sequence[Row], *, are_pictures: bool) -> str:

@@ -30,8 +30,8 @@ def draw_frontier(selection: Selection) -> None:
     sweeps.watch(chosen, partial(_draw_bytes, spec, selection.dataset))
 
 
-def _draw_bytes(spec: RunSpec, dataset: DatasetStatus, found: RowsOfSweeps) -> None:
-    rows = [row for each in found for row in each]
+def _draw_bytes(spec: RunSpec, dataset: DatasetStatus, results: RowsOfSweeps) -> None:
+    rows = [row for rows_of_sweep in results for row in rows_of_sweep]
     ledger.charge_rows(rows)
     points = rate_points(rows) if rows else ()
     st.markdown(describe_bytes(points, spec, dataset))
@@ -70,7 +70,7 @@ def describe_bytes(points: Sequence[RatePoint], spec: RunSpec, dataset: DatasetS
     rounded = next((p for p in points if p.label == _ROUNDED), None)
     if rounded is None or not proxies:
         return "Waiting for messages of both kinds: R directions, and rounded matrices."
-    intermediate_dim = min(proxies, key=lambda each: abs(each - usual))
+    intermediate_dim = min(proxies, key=lambda dim: abs(dim - usual))
     proxy = proxies[intermediate_dim]
     ratio = proxy.bytes_per_site / rounded.bytes_per_site
     number, word = (ratio, "fewer") if ratio >= 1 else (1 / ratio, "more")

@@ -49,8 +49,10 @@ def _draw_needed(
 ) -> None:
     rows, key = rows_of_sweeps[0], spec.protocols[0]
     ledger.charge_rows(rows)
-    found = {target: rows_needed(rows, target, sizes, spec.repetitions) for target in _NEEDED_FOR}
-    least, greatest = (found[target] for target in _NEEDED_FOR)
+    sizes_needed = {
+        target: rows_needed(rows, target, sizes, spec.repetitions) for target in _NEEDED_FOR
+    }
+    least, greatest = (sizes_needed[target] for target in _NEEDED_FOR)
     here = min(least, key=lambda epsilon: abs(math.log(epsilon / spec.epsilon)), default=None)
     if here is None:
         st.markdown("Waiting for the first runs.")
@@ -66,7 +68,7 @@ def _draw_needed(
     with st.container(height=_FIGURE_HEIGHT, border=False):
         charts.show_figure(
             rows_needed_figure(
-                found, epsilons, sizes, key=key, many=unit.many, dark=charts.is_dark()
+                sizes_needed, epsilons, sizes, key=key, many=unit.many, dark=charts.is_dark()
             ),
             key="rows_needed",
             height="stretch",

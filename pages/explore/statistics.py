@@ -312,7 +312,7 @@ def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
         private = np.asarray(statistics.release(column.values, spec).value)
         values = (spec.edges[:-1], spec.edges[1:], exact, private)
         names = ("from", "to", "true", "private")
-        columns = (each.tolist() for each in values)
+        columns = (column.tolist() for column in values)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     rows = statistics.bound_trade_off(column.values, spec)
     best = min(rows, key=lambda row: row["error"])

@@ -138,11 +138,11 @@ def _draw_spectrum(spec: RunSpec) -> None:
 
 def _draw_own_estimate(spec: RunSpec) -> None:
     """Draw the captured variance that a recipient can estimate from the release."""
-    found = cached.self_assessed(spec)
+    assessment = cached.self_assessed(spec)
     rows = []
     for key in spec.protocols:
-        own = found[key].own if key in found else None
-        true = percent(found[key].energy / found[key].total) if key in found else "–"
+        own = assessment[key].own if key in assessment else None
+        true = percent(assessment[key].energy / assessment[key].total) if key in assessment else "–"
         estimate = "no estimate" if own is None else _with_interval(own.captured_share)
         above = None if own is None else own.n_above_noise
         rows.append(
@@ -159,9 +159,9 @@ def _draw_own_estimate(spec: RunSpec) -> None:
     )
     st.dataframe(rows, hide_index=True)
     lead = spec.protocols[0]
-    own = found[lead].own if lead in found else None
+    own = assessment[lead].own if lead in assessment else None
     if own is not None and np.isfinite(own.captured_share.value):
-        variance, total = own.explained_variance, found[lead].total
+        variance, total = own.explained_variance, assessment[lead].total
         figure = released_variances(
             variance.value / total, variance.interval / total, dark=charts.is_dark()
         )

@@ -61,7 +61,7 @@ def _guarantee(spec: RunSpec) -> str:
     else:
         badge, before = ":green-badge[private]", "from the first row; "
     title = PROTOCOLS[spec.protocols[0]].title
-    trusted = any(each.is_trusted for each in released.against)
+    trusted = any(entry.is_trusted for entry in released.against)
     limit = "; not against the holder of all rows" if trusted else ""
     return (
         f"{badge} {title}: {before}requested ε = {requested} is exactly {exact}, "

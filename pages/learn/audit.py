@@ -89,7 +89,7 @@ def _choose_case() -> AuditCase:
         bind="query-params",
     )
     by_name = attackers(mechanism)
-    names = [str(each) for each in by_name]
+    names = [str(who) for who in by_name]
     if st.session_state.get(_ADVERSARY, names[0]) not in names:
         st.session_state[_ADVERSARY] = names[0]
     chosen = by_adversary.selectbox(
@@ -201,11 +201,11 @@ def _draw_claim(attack: CaseAttack) -> None:
             st.rerun()
 
 
-def _draw_needle(found: float, claim: float) -> AbstractContextManager[object]:
+def _draw_needle(bound: float, claim: float) -> AbstractContextManager[object]:
     """Draw the needle and return the container of the words next to it."""
     picture, words = st.columns([2, 3], gap="large", vertical_alignment="center")
     with picture:
-        draw_svg(gauge_svg(found, claim, dark=is_dark()), key="audit_needle")
+        draw_svg(gauge_svg(bound, claim, dark=is_dark()), key="audit_needle")
     return words
 
 
@@ -229,8 +229,12 @@ def _draw_result(attack: CaseAttack) -> None:
         draw_svg(view_svg, key="audit_view")
     with growing:
         rows = [
-            {"trials": each.n_trials, "epsilon_exact": each.epsilon_exact, "epsilon": each.epsilon}
-            for each in growth
+            {
+                "trials": point.n_trials,
+                "epsilon_exact": point.epsilon_exact,
+                "epsilon": point.epsilon,
+            }
+            for point in growth
         ]
         show_figure(
             bound_growth(rows, case.epsilon, attack.n_trials, dark=is_dark()),
@@ -268,11 +272,11 @@ def _draw_scores(attack: CaseAttack) -> None:
 
 def _finding(attack: CaseAttack) -> str:
     last, case = attack.growth()[-1], attack.case
-    found = f"ε\u00a0≥\u00a0{last.epsilon_exact:.3g}"
+    bound = f"ε\u00a0≥\u00a0{last.epsilon_exact:.3g}"
     if not attack.finished:
-        return f"So far the attack proves {found} of the claimed {case.epsilon:.3g}"
+        return f"So far the attack proves {bound} of the claimed {case.epsilon:.3g}"
     if last.proves_breach:
-        return f"Broken: the attack proves {found}, where {claim_of(case)} was claimed"
+        return f"Broken: the attack proves {bound}, where {claim_of(case)} was claimed"
     if case.is_sound and not last.breaks_claim:
         return f"{attack.n_trials:,} attacks, and the guarantee held"
     return verdict(last)

@@ -226,7 +226,7 @@ def _choose_activity(visitor: Visitor) -> str:
     name = st.segmented_control(
         "Activity",
         list(VIEWS),
-        format_func=lambda each: VIEWS[each].title,
+        format_func=lambda name: VIEWS[name].title,
         default="hospitals",
         required=True,
         key="classroom_activity",

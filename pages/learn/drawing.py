@@ -118,7 +118,7 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
         },
         "private": {
             "suspects": guess.candidates.round(4).tolist(),
-            "beliefs": [_say_belief(float(each)) for each in guess.beliefs],
+            "beliefs": [_say_belief(float(belief)) for belief in guess.beliefs],
             "caption": f"The attacker's ten suspects: you {belief}",
             "alt": f"Ten drawings with the attacker's belief in each; yours has {belief}.",
         },

@@ -203,13 +203,13 @@ def show(selection: Selection) -> None:
                 "Site", 1, spec.sites, 1, key="step_site", width=120, bind="query-params"
             )
             site = number - 1
-    found, pictures = _steps(spec, site), _pictures(spec, site)
-    captured = {step.key: step.energy_ratio for step in found.steps}
+    walk, pictures = _steps(spec, site), _pictures(spec, site)
+    captured = {step.key: step.energy_ratio for step in walk.steps}
     with finding:
-        st.title(say_finding(captured, spec.sites, is_denoised=_is_denoised(found)))
-        st.html(_STYLE + _film(dataset, pictures, found))
+        st.title(say_finding(captured, spec.sites, is_denoised=_is_denoised(walk)))
+        st.html(_STYLE + _film(dataset, pictures, walk))
     key = _key_of_step(title)
-    _show_step(key, dataset, found, pictures, site)
+    _show_step(key, dataset, walk, pictures, site)
     notices.mark_not_private("Matrices and percentages", "use raw data.")
     with st.expander("Details"):
         code, knowledge = st.tabs(["Algorithm 1 in NumPy", "Knowledge and guarantee"])
@@ -234,9 +234,9 @@ def _key_of_step(title: str) -> str:
     return next(key for key, text in STEP_TITLES.items() if text == title)
 
 
-def _is_denoised(found: Walk) -> bool:
+def _is_denoised(walk: Walk) -> bool:
     # Rows prepared as published are not denoised, whatever the setting.
-    (step,) = (step for step in found.steps if step.key == "denoising")
+    (step,) = (step for step in walk.steps if step.key == "denoising")
     return step.facts["removed"] > 0
 
 
@@ -277,8 +277,8 @@ class StepPictures:
 
 @cached.cached(12, message="Drawing the steps")
 def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
-    found, examples = _steps(spec, site), cached.shown_rows(spec)
-    centre = np.zeros(examples.rows.shape[1]) if found.centre is None else found.centre
+    walk, examples = _steps(spec, site), cached.shown_rows(spec)
+    centre = np.zeros(examples.rows.shape[1]) if walk.centre is None else walk.centre
     pictures = {
         step.key: StepPictures(
             tuple(
@@ -287,7 +287,7 @@ def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
             examples.levels(rebuild_rows_about(examples.rows, step.directions, centre)).tobytes(),
             len(examples.rows),
         )
-        for step in found.steps
+        for step in walk.steps
     }
     originals = examples.levels(examples.rows).tobytes()
     return {"rows": StepPictures((), originals, len(examples.rows))} | pictures
@@ -296,8 +296,8 @@ def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
 # ---- pictures
 
 
-def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], found: Walk) -> str:
-    captured = {"rows": 1.0} | {step.key: step.energy_ratio for step in found.steps}
+def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], walk: Walk) -> str:
+    captured = {"rows": 1.0} | {step.key: step.energy_ratio for step in walk.steps}
     figures = []
     for key in _FILM:
         rows = np.frombuffer(pictures[key].rows, dtype=np.uint8).reshape(pictures[key].n_rows, -1)
@@ -316,7 +316,7 @@ def _rows_html(levels: bytes, n_rows: int, dataset: DatasetStatus, alt: str) -> 
         return strip_html(levels, dataset.image_shape, alt=alt, on_paper=dataset.name in INK)
     rows = np.frombuffer(levels, dtype=np.uint8).reshape(n_rows, -1) / 255
     bars = [[f'<i style="height:{share:.0%}"></i>' for share in row] for row in rows]
-    groups = "".join(f"<i>{''.join(each)}</i>" for each in bars)
+    groups = "".join(f"<i>{''.join(bar)}</i>" for bar in bars)
     return f'<div class="bars" role="img" aria-label="{escape(alt)}">{groups}</div>'
 
 
@@ -346,19 +346,19 @@ def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> 
 def _show_step(
     key: str,
     dataset: DatasetStatus,
-    found: Walk,
+    walk: Walk,
     pictures: Mapping[str, StepPictures],
     site: int,
 ) -> None:
-    step = next((each for each in found.steps if each.key == key), found.steps[0])
-    texts = WORDS["undenoised" if key == "denoising" and not _is_denoised(found) else key]
+    step = next((step for step in walk.steps if step.key == key), walk.steps[0])
+    texts = WORDS["undenoised" if key == "denoising" and not _is_denoised(walk) else key]
     facts = dict(step.facts) | {
         "site": site + 1,
-        "people": int(found.steps[0].facts["people"]),
+        "people": int(walk.steps[0].facts["people"]),
         "rows": dataset.unit.many,
         "features": dataset.n_features,
         "entries": dataset.n_features**2,
-        "cut": dataset.n_features - found.n_kept,
+        "cut": dataset.n_features - walk.n_kept,
         "captured": step.energy_ratio,
         "public": "variances of columns" if dataset.image_shape is None else "pictures are smooth",
     }
@@ -370,18 +370,18 @@ def _show_step(
         st.latex(texts.formula)
         if lines := _lines_of(key):
             st.code(lines, language="python", wrap_lines=True)
-        if key == "moment" and found.centre is not None:
+        if key == "moment" and walk.centre is not None:
             st.caption("Before this step each site sent a noisy mean of its rows, covered by ε.")
     with figure, st.container(key="step_figure"):
         if key != "rows":
-            st.html(_matrices_html(step, pictures[key], is_denoised=_is_denoised(found)))
+            st.html(_matrices_html(step, pictures[key], is_denoised=_is_denoised(walk)))
         alt = "Ten known rows." if key == "rows" else "Ten known rows rebuilt after this step."
         rows = _rows_html(pictures[key].rows, pictures[key].n_rows, dataset, alt)
         st.html(f'<div class="walk"><figure class="wide">{rows}</figure></div>')
         if key == "truncation":
-            _show_spectrum(found)
+            _show_spectrum(walk)
         if key == "message":
-            values = found.message.values.ravel()
+            values = walk.message.values.ravel()
             start = "  ".join(f"{value:+.4f}" for value in values[:_N_NUMBERS])
             rest = max(values.size - _N_NUMBERS, 0)
             st.code(f"{start}  … and {rest:,} more", language=None, wrap_lines=True)
@@ -389,13 +389,13 @@ def _show_step(
 
 def _lines_of(key: str) -> str:
     """Return the lines of Algorithm 1 that compute a step; empty if the paper has no such step."""
-    number, found = 0, []
+    number, lines = 0, []
     for line in _PAPER.splitlines():
         if starts := re.search(r"# (\d+)", line):
             number = int(starts[1])
         if number in _PAPER_STEPS.get(key, ()):
-            found.append(line.strip())
-    return "\n".join(found)
+            lines.append(line.strip())
+    return "\n".join(lines)
 
 
 def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -419,22 +419,22 @@ def _unbroken(text: str) -> str:
     return text.replace(" %", "\u00a0%")
 
 
-def _show_spectrum(found: Walk) -> None:
-    count = min(len(found.eigenvalues), _MOST_BARS)
+def _show_spectrum(walk: Walk) -> None:
+    count = min(len(walk.eigenvalues), _MOST_BARS)
     show_figure(
         spectrum(
-            found.eigenvalues[:count], found.exact_eigenvalues[:count], found.n_kept, dark=is_dark()
+            walk.eigenvalues[:count], walk.exact_eigenvalues[:count], walk.n_kept, dark=is_dark()
         ),
         key="step_spectrum",
-        alt=f"Strength of each direction of the noisy matrix; the first {found.n_kept} are kept.",
+        alt=f"Strength of each direction of the noisy matrix; the first {walk.n_kept} are kept.",
     )
 
 
 def _show_knowledge() -> None:
     head = "| Step | Leaves the site | The aggregator knows | It cannot know |\n|--|--|--|--|"
     lines = [
-        f"| {STEP_TITLES[key]} | {each.leaves} | {each.knows} | {each.unknown} |"
-        for key, each in WORDS.items()
+        f"| {STEP_TITLES[key]} | {words.leaves} | {words.knows} | {words.unknown} |"
+        for key, words in WORDS.items()
         if key in STEP_TITLES
     ]
     st.markdown("\n".join((head, *lines)))

@@ -265,8 +265,8 @@ def _show_explanations(title: str, paragraphs: Iterable[Explanation]) -> None:
     st.subheader(title)
     st.html(
         "".join(
-            f"<details><summary><b id={each.anchor}>{escape(each.title)}</b></summary>"
-            f"<p>{escape(each.text)}</p></details>"
-            for each in paragraphs
+            f"<details><summary><b id={paragraph.anchor}>{escape(paragraph.title)}</b></summary>"
+            f"<p>{escape(paragraph.text)}</p></details>"
+            for paragraph in paragraphs
         )
     )

@@ -136,8 +136,8 @@ def _show_story(name: str, seed: int) -> None:
 
 def _guesses() -> dict[str, int]:
     """Return the choice that the visitor made in each story of this session."""
-    found: dict[str, int] = st.session_state.setdefault(_GUESSES, {})
-    return found
+    guesses: dict[str, int] = st.session_state.setdefault(_GUESSES, {})
+    return guesses
 
 
 def _rows(spec: RunSpec) -> list[Any]:
@@ -146,16 +146,17 @@ def _rows(spec: RunSpec) -> list[Any]:
 
 
 def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
-    means = [f"{each.label}: {each.text}" for each in outcomes if each.values]
+    means = [f"{outcome.label}: {outcome.text}" for outcome in outcomes if outcome.values]
     bars = [
         Bar(
-            each.label,
-            each.values,
-            each.text if each.values else "",
-            "" if each.protocol == RANDOM else each.protocol,
-            is_reference=each.protocol == RANDOM or (not each.protocol and each is outcomes[0]),
+            outcome.label,
+            outcome.values,
+            outcome.text if outcome.values else "",
+            "" if outcome.protocol == RANDOM else outcome.protocol,
+            is_reference=outcome.protocol == RANDOM
+            or (not outcome.protocol and outcome is outcomes[0]),
         )
-        for each in outcomes
+        for outcome in outcomes
     ]
     show_figure(
         outcome_bars(bars, axis, dark=is_dark()),
@@ -187,7 +188,11 @@ def _explanation(story: Story, verdict: Verdict, guess: int) -> str:
 
 def _show_pictures(outcomes: tuple[Outcome, ...]) -> None:
     """Draw ten digits as they are, and rebuilt from one run at each setting."""
-    runs = [(each.label, each.spec) for each in outcomes if each.spec and each.protocol != RANDOM]
+    runs = [
+        (outcome.label, outcome.spec)
+        for outcome in outcomes
+        if outcome.spec and outcome.protocol != RANDOM
+    ]
     shape = dataset_status(runs[0][1].dataset).image_shape if runs else None
     if shape is None:
         return

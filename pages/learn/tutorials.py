@@ -26,7 +26,9 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         format_func=_title,
         key="tutorial",
         bind="query-params",
-        help="  \n".join(f"**{each.title}.** {each.about}" for each in TUTORIALS.values()),
+        help="  \n".join(
+            f"**{tutorial.title}.** {tutorial.about}" for tutorial in TUTORIALS.values()
+        ),
     )
     epsilon = middle.select_slider(
         "ε in the code",
@@ -74,16 +76,16 @@ def _outputs(key: str, epsilon: float) -> tuple[Output, ...]:
 
 def _show_guarantees(outputs: tuple[Output, ...]) -> None:
     guarantees = {
-        name: each
+        name: guarantee
         for output in outputs
-        for name, each in output.guarantees.items()
-        if each.is_private
+        for name, guarantee in output.guarantees.items()
+        if guarantee.is_private
     }
     st.markdown("## Guarantees")
     tabs = st.tabs([name.replace("_", " ") for name in guarantees])
-    for tab, each in zip(tabs, guarantees.values(), strict=True):
+    for tab, private in zip(tabs, guarantees.values(), strict=True):
         with tab:
-            guarantee.show_card(each)
+            guarantee.show_card(private)
     st.caption(
         "The ledger does not count examples. To run the notebook elsewhere, install "
         "`requirements.txt`. Some cells fix the seed of the noise so that you see the same "

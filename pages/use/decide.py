@@ -50,7 +50,7 @@ _TRUST_LABELS = {
     Trusted.OTHER_SITES: "the other sites, with their masks",
     Trusted.HOLDER: "one team, with every row",
 }
-_TRUST = {each.name.lower(): each for each in Trusted}
+_TRUST = {trusted.name.lower(): trusted for trusted in Trusted}
 _WAIT_SECONDS = 1.0
 _HEIGHT = 440
 _COMMON: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
@@ -85,24 +85,26 @@ def show(selection: Selection) -> None:
         st.container(height=_HEIGHT, border=False)
         return
     options: tuple[Option, ...] = tuple(job.results)
-    ledger.charge_rows([row for each in options for row in (*each.searched, *each.fresh)])
-    found = answer(options, most_right=most_right, target=target)
-    title.title(title_of(found), anchor=False)
-    decision = Decision(question.spec, question.trusted, question.dataset, found, reason_of(found))
-    _draw_answer(question, options, found, decision)
+    ledger.charge_rows([row for option in options for row in (*option.searched, *option.fresh)])
+    result = answer(options, most_right=most_right, target=target)
+    title.title(title_of(result), anchor=False)
+    decision = Decision(
+        question.spec, question.trusted, question.dataset, result, reason_of(result)
+    )
+    _draw_answer(question, options, result, decision)
     with st.expander("Details", on_change="rerun", key="decide_all") as panel:
         if panel.open:
             _draw_details(decision)
     dataset = question.dataset
     st.caption(ledger.total_sentence(dataset.name, dataset.title, question.spec.delta))
     is_own = question.spec.dataset not in CATALOG
-    rows = [row for each in options for row in each.searched]
+    rows = [row for option in options for row in option.searched]
     downloads.offer_downloads("decide", rows if not is_own else ())
 
 
 def choose(selection: Selection) -> Question:
     """Draw the controls of the sidebar and return the question they ask."""
-    statuses = {each.name: each for each in sidebar.numeric_datasets()}
+    statuses = {status.name: status for status in sidebar.numeric_datasets()}
     side = st.sidebar
     if st.session_state.get("decide_data", _PATIENTS) not in statuses:
         st.session_state["decide_data"] = _PATIENTS
@@ -171,77 +173,77 @@ def _search(spec: RunSpec) -> Iterator[Option]:
 # ---- the answer
 
 
-def title_of(found: Answer) -> str:
+def title_of(answer: Answer) -> str:
     """Return the answer with the harm first."""
-    chosen = found.chosen
+    chosen = answer.chosen
     if chosen is None:
-        return f"At {found.most_right} of 100, nothing can be released"
+        return f"At {answer.most_right} of 100, nothing can be released"
     harm = f"{chosen.most_right} of 100 right at most, {percent(chosen.mean)} captured"
-    if found.do_meet:
+    if answer.do_meet:
         return f"Take ε = {chosen.epsilon:g}: {harm}"
     return f"The two do not meet. At ε = {chosen.epsilon:g}: {harm}"
 
 
-def reason_of(found: Answer) -> str:
+def reason_of(answer: Answer) -> str:
     """Return why the option is chosen, in two sentences."""
-    tolerated, needed, target = found.tolerated, found.needed, percent(found.target)
+    tolerated, needed, target = answer.tolerated, answer.needed, percent(answer.target)
     if needed is None:
         use = f"No ε reaches {target} in 9 of 10 runs."
     else:
         use = f"{target} needs ε = {needed.epsilon:g}: {needed.most_right} of 100 right at most."
     if tolerated is None:
         return f"A coin is right 50 times, and every release helps an attacker a little. {use}"
-    if not found.do_meet:
-        return f"{use} Within {found.most_right} of 100, ε = {tolerated.epsilon:g} is the most."
+    if not answer.do_meet:
+        return f"{use} Within {answer.most_right} of 100, ε = {tolerated.epsilon:g} is the most."
     if tolerated.epsilon == (needed.epsilon if needed else None):
-        return f"{use} A larger ε exceeds {found.most_right} of 100 or captures no more."
+        return f"{use} A larger ε exceeds {answer.most_right} of 100 or captures no more."
     return (
-        f"{use} Your limit of {found.most_right} of 100 also admits "
+        f"{use} Your limit of {answer.most_right} of 100 also admits "
         f"ε = {tolerated.epsilon:g} with {percent(tolerated.mean)}."
     )
 
 
 def _draw_answer(
-    question: Question, options: Sequence[Option], found: Answer, decision: Decision
+    question: Question, options: Sequence[Option], answer: Answer, decision: Decision
 ) -> None:
     # The first sentence; the second is in the memo and in the details.
     st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.")
-    if not found.do_meet:
-        _draw_remedies(question, found)
+    if not answer.do_meet:
+        _draw_remedies(question, answer)
     curve, table = st.columns([5, 6], gap="large")
     with curve:
         points = [
-            {"epsilon": each.epsilon, "right": each.most_right, "energy": each.mean}
-            for each in options
+            {"epsilon": option.epsilon, "right": option.most_right, "energy": option.mean}
+            for option in options
         ]
         figure = harm_and_use(
-            points, most_right=found.most_right, target=found.target, dark=charts.is_dark()
+            points, most_right=answer.most_right, target=answer.target, dark=charts.is_dark()
         )
-        charts.show_figure(figure, key="decide_curve", alt=title_of(found))
+        charts.show_figure(figure, key="decide_curve", alt=title_of(answer))
     with table:
-        if found.options:
-            st.html(options_grid(found, question.dataset, dark=charts.is_dark()))
-    if found.chosen is not None:
-        offer_brief(decision, title_of(found))
+        if answer.options:
+            st.html(options_grid(answer, question.dataset, dark=charts.is_dark()))
+    if answer.chosen is not None:
+        offer_brief(decision, title_of(answer))
 
 
-def _draw_remedies(question: Question, found: Answer) -> None:
+def _draw_remedies(question: Question, answer: Answer) -> None:
     """State what would make harm and use meet, each tried in runs."""
     parts = []
-    if found.tolerated is not None and found.needed is not None:
+    if answer.tolerated is not None and answer.needed is not None:
         factor = people_factor(
-            guarantee_of(question.spec, question.dataset, found.tolerated.epsilon),
-            guarantee_of(question.spec, question.dataset, found.needed.epsilon),
+            guarantee_of(question.spec, question.dataset, answer.tolerated.epsilon),
+            guarantee_of(question.spec, question.dataset, answer.needed.epsilon),
         )
         parts.append(f"{plain(factor, 2)} times as many {question.dataset.unit.many}")
-    if found.tolerated is not None:
-        key = ("remedies", question.spec, found.most_right, found.target)
+    if answer.tolerated is not None:
+        key = ("remedies", question.spec, answer.most_right, answer.target)
         search = partial(
-            remedies, question.spec, question.trusted, found, workers=1, problems=cached.problems
+            remedies, question.spec, question.trusted, answer, workers=1, problems=cached.problems
         )
         job = background.start(key, search)
         job.wait(_WAIT_SECONDS)
-        parts += [_remedy_in_words(each) for each in job.results]
+        parts += [_remedy_in_words(result) for result in job.results]
         if not job.is_complete:
             background.watch(job, lambda _: None, "other settings", len)
     if parts:
@@ -271,24 +273,24 @@ def _draw_details(decision: Decision) -> None:
 
 
 def _draw_meaning(decision: Decision) -> None:
-    found = decision.answer
+    answer = decision.answer
     st.markdown(
         f"{decision.reason} An attacker guesses whether a person's row is in the data. A coin is "
         "right 50 times; at 100 nothing is protected."
     )
-    for column, option in zip(st.columns(2, gap="medium"), found.options, strict=False):
+    for column, option in zip(st.columns(2, gap="medium"), answer.options, strict=False):
         promised = decision.guarantee(option)
         trust, breach = trust_in_words(decision.trusted, promised)
         column.markdown(
             f"**ε = {option.epsilon:g}.** Even with this release, a guess about one person is "
             f"right at most {option.most_right} of 100 times. {utility(option).sentence}. "
-            f"{option.hits(found.target)} of {len(option.fresh)} fresh runs reach "
-            f"{percent(found.target)}. {bytes_in_words(option.bytes_per_site)} per site, "
+            f"{option.hits(answer.target)} of {len(option.fresh)} fresh runs reach "
+            f"{percent(answer.target)}. {bytes_in_words(option.bytes_per_site)} per site, "
             f"{PROTOCOLS[option.spec.protocols[0]].title}. {trust} {breach}"
         )
-    if found.chosen is not None:
-        guarantee.summarize(decision.guarantee(found.chosen))
-        offer_annex(decision, title_of(found))
+    if answer.chosen is not None:
+        guarantee.summarize(decision.guarantee(answer.chosen))
+        offer_annex(decision, title_of(answer))
     notices.mark_not_private(
         "Captured energy and the recommendation",
         "compare runs with the rows. Decide on public data of the same kind.",

@@ -67,7 +67,7 @@ def show(selection: Selection) -> None:
             name = st.selectbox(
                 "Data set",
                 names,
-                format_func=lambda each: titles.get(each, "a former table"),
+                format_func=lambda name: titles.get(name, "a former table"),
                 key="ledger_data",
             )
         title = titles.get(name, "a former table")
@@ -83,7 +83,7 @@ def _titles() -> dict[str, str]:
     """Return the titles of all data sets, including the visitor's own table."""
     own = st.session_state.get("_own_status")
     statuses = cached.dataset_statuses() if own is None else (*cached.dataset_statuses(), own)
-    return {each.name: each.title for each in statuses}
+    return {status.name: status.title for status in statuses}
 
 
 # ---- the total
@@ -113,7 +113,9 @@ def _draw_example(delta: float) -> None:
 
 
 def _say_used(projects: Sequence[ledger.ProjectSummary]) -> str:
-    parts = (f"“{escape_markdown(each.name)}” used {each.used} of its cap" for each in projects)
+    parts = (
+        f"“{escape_markdown(project.name)}” used {project.used} of its cap" for project in projects
+    )
     return ", ".join(parts)
 
 

@@ -183,8 +183,8 @@ def _sweeps_of(figure: PaperFigure, repaired: bool) -> tuple[Sweep, ...]:
 
 
 def _draw_panel(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> None:
-    for each in rows:
-        ledger.charge_rows(each)
+    for rows_of_sweep in rows:
+        ledger.charge_rows(rows_of_sweep)
     published = [row for row in rows[0] if row["truncation"] == "svd"]
     sentence = _comparison(figure, published)
     st.markdown(f"### {sentence}")
@@ -238,12 +238,14 @@ def _at(figure: PaperFigure, value: float) -> str:
 
 def _verdicts(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> list[tuple[str, ClaimVerdict]]:
     published = [row for row in rows[0] if row["truncation"] == "svd"]
-    found = [("as published", verdict) for verdict in check_claims(figure, published)]
+    verdicts = [("as published", verdict) for verdict in check_claims(figure, published)]
     if len(rows) > 1:
         psd = [row for row in rows[0] if row["truncation"] == "psd"]
-        found.append(("with psd truncation", check_cost_of_sending(figure, published, psd)))
-        found += [(f"with {_REPAIRED_NAME}", verdict) for verdict in check_orders(figure, rows[1])]
-    return found
+        verdicts.append(("with psd truncation", check_cost_of_sending(figure, published, psd)))
+        verdicts += [
+            (f"with {_REPAIRED_NAME}", verdict) for verdict in check_orders(figure, rows[1])
+        ]
+    return verdicts
 
 
 def _write_verdict(choices: str, verdict: ClaimVerdict) -> None:
@@ -281,10 +283,10 @@ def _draw_figure_2012(figure: Figure2012, rows_of_sweeps: sweeps.RowsOfSweeps) -
 def _draw_curves_2012(figure: Figure2012, rows: Sequence[Row]) -> None:
     right = max(row[figure.field] for row in rows)
     means = {
-        key: fmean(found)
+        key: fmean(ratios)
         for key in ("ppca", "modsulq")
         if (
-            found := [
+            ratios := [
                 row["energy_ratio"]
                 for row in rows
                 if row["protocol"] == key and row[figure.field] == right
@@ -311,8 +313,12 @@ def _draw_accuracies(figure: Figure2012, rows: Sequence[Row]) -> None:
     for task in dict.fromkeys(row["task"] for row in table_rows):
         line = {"Task": task}
         for key in dict.fromkeys(row["protocol"] for row in table_rows):
-            found = [r["accuracy"] for r in rows if (r["task"], r["protocol"]) == (task, key)]
-            cell = f"{100 * fmean(found):.2f} ± {100 * pstdev(found):.2f}" if found else "…"
+            accuracies = [r["accuracy"] for r in rows if (r["task"], r["protocol"]) == (task, key)]
+            cell = (
+                f"{100 * fmean(accuracies):.2f} ± {100 * pstdev(accuracies):.2f}"
+                if accuracies
+                else "…"
+            )
             if (task, key) in printed:
                 cell += f" (published {printed[task, key]['mean']:.2f})"
             line[PROTOCOLS[key].title] = cell

@@ -64,11 +64,11 @@ class OwnTable:
 
 def current() -> OwnTable:
     """Return the table of this session; the first example if the visitor has brought none."""
-    found: OwnTable | None = st.session_state.get(_OWN)
-    if found is None:
-        found = take_example(EXAMPLES[0])
-    st.session_state["_own_status"] = found.status
-    return found
+    table: OwnTable | None = st.session_state.get(_OWN)
+    if table is None:
+        table = take_example(EXAMPLES[0])
+    st.session_state["_own_status"] = table.status
+    return table
 
 
 def take_example(name: str) -> OwnTable:

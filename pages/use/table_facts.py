@@ -109,7 +109,7 @@ def _draw_kinds(
 ) -> tuple[list[str], list[str], list[str]]:
     names = list(own.upload.columns)
     rows = own.content.get("rows", {})
-    special = {rows.get(each) for each in ("person", "label", "site")}
+    special = {rows.get(kind) for kind in ("person", "label", "site")}
     if columns:
         usual_dates = [name for name in columns if "days_since" in columns[name]]
         usual_levels = [name for name in columns if "levels" in columns[name]]
@@ -322,7 +322,7 @@ def _fill(own: OwnTable, key: str) -> None:
 
 
 def _name_of(options: Mapping[str, str], value: str | None) -> str | None:
-    return next((name for name, each in options.items() if each == value), None)
+    return next((name for name, option in options.items() if option == value), None)
 
 
 def _draw_counts(own: OwnTable) -> None:

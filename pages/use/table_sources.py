@@ -128,7 +128,7 @@ def draw_layout_form(own: OwnTable, name: str, content: bytes, *, place: str) ->
                 "Between cells",
                 [_AS_IN_FILE, *SEPARATORS],
                 key=keys["separator"],
-                format_func=lambda each: SEPARATORS.get(each, each),
+                format_func=lambda name: SEPARATORS.get(name, name),
             )
             st.selectbox("Text encoding", _ENCODINGS, key=keys["text_encoding"])
         st.number_input("Line with the names of columns", 1, 10_000, 1, key=keys["header_line"])
@@ -137,6 +137,6 @@ def draw_layout_form(own: OwnTable, name: str, content: bytes, *, place: str) ->
 
 
 def _read_again(name: str, content: bytes, keys: Mapping[str, str]) -> None:
-    values = {each: st.session_state.get(key) for each, key in keys.items()}
-    layout = {each: value for each, value in values.items() if value not in (_AS_IN_FILE, "", None)}
+    values = {fact: st.session_state.get(key) for fact, key in keys.items()}
+    layout = {fact: value for fact, value in values.items() if value not in (_AS_IN_FILE, "", None)}
     _read(name, content, **layout)

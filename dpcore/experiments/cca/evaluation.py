@@ -93,9 +93,9 @@ def _evaluate(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
     )
 
 
-def _cosines(found: FloatArray, exact: FloatArray, moment: FloatArray) -> FloatArray:
-    across = np.einsum("dk,dk->k", found, moment @ exact)
-    lengths = np.einsum("dk,dk->k", found, moment @ found) * np.einsum(
+def _cosines(directions: FloatArray, exact: FloatArray, moment: FloatArray) -> FloatArray:
+    across = np.einsum("dk,dk->k", directions, moment @ exact)
+    lengths = np.einsum("dk,dk->k", directions, moment @ directions) * np.einsum(
         "dk,dk->k", exact, moment @ exact
     )
     cosines: FloatArray = across / np.sqrt(np.where(lengths > 0, lengths, np.inf))
@@ -121,7 +121,7 @@ class ProjectedPeople:
 
 
 def project_people(
-    views: TwoViewDataset, problem: CcaProblem, found: FoundPairs, *, seed: int
+    views: TwoViewDataset, problem: CcaProblem, pairs: FoundPairs, *, seed: int
 ) -> ProjectedPeople:
     """Project up to 2,000 rows, sampled by the seed, onto given directions."""
     from dpcore.cca.estimator import cluster_scores
@@ -130,8 +130,8 @@ def project_people(
     scores = [
         np.asarray(view[drawn], dtype=float) @ (rotations * scale)
         for view, rotations, scale in (
-            (views.X, found.x_rotations, problem.x_scale),
-            (views.Y, found.y_rotations, problem.y_scale),
+            (views.X, pairs.x_rotations, problem.x_scale),
+            (views.Y, pairs.y_rotations, problem.y_scale),
         )
     ]
     labels = None if views.labels is None else views.labels[drawn]

@@ -119,7 +119,7 @@ class CcaSpec(ReleaseSpec, Spec):
             raise ParameterError("floor", "'auto', or finite and at least 0", self.floor)
 
     def problem_key(self, repetition: int = 0) -> ViewsKey:  # noqa: ARG002
-        same = {each.name: getattr(self, each.name) for each in fields(ViewsKey)}
+        same = {field.name: getattr(self, field.name) for field in fields(ViewsKey)}
         return ViewsKey(**same | {"preparation": self.data_preparation})
 
     @classmethod

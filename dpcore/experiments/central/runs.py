@@ -67,7 +67,11 @@ class Variant:
 # Protocols with pure ε, PPCA first.
 PURE = tuple(
     sorted(
-        (k for k, each in PROTOCOLS.items() if each.kind is Kind.PURE and each.noise is not None),
+        (
+            k
+            for k, entry in PROTOCOLS.items()
+            if entry.kind is Kind.PURE and entry.noise is not None
+        ),
         key=lambda k: PROTOCOLS[k].has_sites,
     )
 )
@@ -233,7 +237,7 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
 
 def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
     """Return the rows of a batch with their variant."""
-    variant = next(each for each in VARIANTS.values() if each.of(spec) == spec)
+    variant = next(variant for variant in VARIANTS.values() if variant.of(spec) == spec)
     label = f"{variant.label}, denoised" if _is_denoised(spec, batch) else variant.label
     return [CentralRow(**row, variant=variant.key, label=label) for row in batch.rows]
 

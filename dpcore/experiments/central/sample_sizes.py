@@ -81,7 +81,7 @@ class ComplexitySpec(Spec):
         """Find by simulation the n at which the mechanism reaches the target correlation."""
         started = time.perf_counter()
         delta = self.delta if self.mechanism == "modsulq" else None
-        found = measured_sample_size(
+        measured = measured_sample_size(
             self.mechanism,
             gapped_spectrum(self.n_features, self.gap),
             self.epsilon,
@@ -103,9 +103,9 @@ class ComplexitySpec(Spec):
             protocol=self.mechanism,
             features=self.n_features,
             delta=delta or 0.0,
-            samples=found.n_samples,
-            mean_correlation=found.mean_correlation,
-            standard_error=found.standard_error,
+            samples=measured.n_samples,
+            mean_correlation=measured.mean_correlation,
+            standard_error=measured.standard_error,
             seconds=time.perf_counter() - started,
         )
         return [row]
@@ -248,9 +248,9 @@ def measured_sample_size(
         else:
             high = middle
     n_samples = math.ceil(high)
-    found = correlations(n_samples)
+    measured = correlations(n_samples)
     return MeasuredSampleSize(
-        n_samples, float(found.mean()), float(found.std(ddof=1) / math.sqrt(found.size))
+        n_samples, float(measured.mean()), float(measured.std(ddof=1) / math.sqrt(measured.size))
     )
 
 

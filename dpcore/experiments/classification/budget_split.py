@@ -44,7 +44,7 @@ def best_split(rows: Iterable[Row]) -> BestSplit:
     errors: dict[float, list[float]] = group_by_key(
         (row["pca_share"], row["test_error"]) for row in rows
     )
-    means = {share: fmean(found) for share, found in errors.items()}
+    means = {share: fmean(rates) for share, rates in errors.items()}
     best = min(means, key=means.__getitem__)
     close_shares = tuple(
         share

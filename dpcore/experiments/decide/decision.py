@@ -135,7 +135,9 @@ class Answer:
     @property
     def options(self) -> tuple[Option, ...]:
         """Both options by epsilon, without repetition."""
-        both = {each.epsilon: each for each in (self.tolerated, self.needed) if each is not None}
+        both = {
+            option.epsilon: option for option in (self.tolerated, self.needed) if option is not None
+        }
         return tuple(both[epsilon] for epsilon in sorted(both))
 
 
@@ -154,13 +156,13 @@ def answer(options: Sequence[Option], *, most_right: int, target: float) -> Answ
         raise ParameterError("most_right", "from 50 to 100", most_right)
     if not 0 < target < 1:
         raise ParameterError("target", "between 0 and 1", target)
-    tolerated = [each for each in options if each.most_right <= most_right]
-    reaching = [each for each in options if each.has_reached(target)]
+    tolerated = [option for option in options if option.most_right <= most_right]
+    reaching = [option for option in options if option.has_reached(target)]
     return Answer(
         most_right,
         target,
-        max(tolerated, key=lambda each: (each.mean, -each.epsilon), default=None),
-        min(reaching, key=lambda each: each.epsilon, default=None),
+        max(tolerated, key=lambda option: (option.mean, -option.epsilon), default=None),
+        min(reaching, key=lambda option: option.epsilon, default=None),
     )
 
 
@@ -227,7 +229,7 @@ def epsilon_of_breach(guarantee: Guarantee) -> float:
     For masked messages, the adversary then knows all masks and all noise except the noise of the
     person's own site, whose scale is `sigma`.
     """
-    if any(each.is_trusted for each in guarantee.against) or not guarantee.sigma:
+    if any(adversary.is_trusted for adversary in guarantee.against) or not guarantee.sigma:
         return math.inf
     if guarantee.l2_sensitivity is None:
         return math.inf
@@ -272,7 +274,7 @@ def _find_hard_cases(
 ) -> BoolArray:
     """Return which test rows are among the hardest by the class means of the training rows."""
     classes = np.unique(labels)
-    means = np.stack([X[labels == each].mean(axis=0) for each in classes])
+    means = np.stack([X[labels == label].mean(axis=0) for label in classes])
     squared = np.square(tests).sum(axis=1)[:, None] - 2 * tests @ means.T
     squared = squared + np.square(means).sum(axis=1)
     is_own = test_labels[:, None] == classes
@@ -323,7 +325,7 @@ class Remedy:
 
 
 def remedies(
-    spec: RunSpec, trusted: Trusted, found: Answer, **options: Unpack[RunOptions]
+    spec: RunSpec, trusted: Trusted, answer: Answer, **options: Unpack[RunOptions]
 ) -> Iterator[Remedy]:
     """Yield changes that reach the target at the tolerated epsilon: more trust, fewer components.
 
@@ -334,14 +336,14 @@ def remedies(
     found: Answer whose harm and use do not meet.
     **options: Passed on to `run_sweep`.
     """
-    if found.tolerated is None:
+    if answer.tolerated is None:
         return
     dataset = dataset_status(spec.dataset)
-    epsilons = (found.tolerated.epsilon,)
+    epsilons = (answer.tolerated.epsilon,)
 
     def reaches(changed: RunSpec) -> Option | None:
         (option,) = decide(changed, epsilons=epsilons, **options)
-        return option if option.has_reached(found.target) else None
+        return option if option.has_reached(answer.target) else None
 
     for more in list(Trusted)[list(Trusted).index(trusted) + 1 :]:
         if option := reaches(replace(spec, protocols=(PROTOCOL_FOR[more],))):

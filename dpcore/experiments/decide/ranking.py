@@ -191,13 +191,13 @@ def rank_configurations(rows: Iterable[Row]) -> tuple[Ranked, ...]:
     for row in rows:
         configuration = Configuration(row["protocol"], row["preparation"], row["knowledge"])
         draws.setdefault(configuration, {})[row["repetition"]] = row
-    found = [
+    ranked = [
         Ranked(configuration, tuple(own[n] for n in sorted(own)))
         for configuration, own in draws.items()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.mean, *cost_key(each))))
+    return tuple(sorted(ranked, key=lambda option: (-option.mean, *cost_key(option))))
 
 
-def cost_key(each: Ranked) -> tuple[float, ...]:
+def cost_key(option: Ranked) -> tuple[float, ...]:
     """Return the sort key of the cost at equal epsilon: trust, then bytes, then captured energy."""
-    return each.trusted.rank, each.bytes_per_site, -each.mean
+    return option.trusted.rank, option.bytes_per_site, -option.mean

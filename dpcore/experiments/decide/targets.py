@@ -64,7 +64,7 @@ class SearchRound:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Rows of all configurations."""
-        return tuple(row for each in self.ranked for row in each.rows)
+        return tuple(row for option in self.ranked for row in option.rows)
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,10 @@ class Recommendation:
     @property
     def rows(self) -> tuple[Row, ...]:
         """Rows that no `SearchRound` contains."""
-        found = (self.best, self.runner_up, self.without_trust)
-        return tuple(row for each in found if each is not None for row in each.fresh)
+        candidates = (self.best, self.runner_up, self.without_trust)
+        return tuple(
+            row for candidate in candidates if candidate is not None for row in candidate.fresh
+        )
 
     @property
     def sentence(self) -> str:
@@ -215,18 +217,18 @@ class _Search:
         )  # fmt: skip
 
     def find_without_trust(
-        self, configurations: Sequence[Configuration], found: tuple[Candidate | None, ...]
+        self, configurations: Sequence[Configuration], candidates: tuple[Candidate | None, ...]
     ) -> Generator[SearchRound, None, Candidate | None]:
         """Find the cheapest that needs no other party trusted, often one of `results`."""
-        for each in found:
-            if each is not None and each.ranked.trusted is Trusted.NOBODY:
-                return each
+        for candidate in candidates:
+            if candidate is not None and candidate.ranked.trusted is Trusted.NOBODY:
+                return candidate
         own = [
             configuration
             for configuration in configurations
             if Ranked(configuration, ()).trusted is Trusted.NOBODY
         ]
-        start = next(each.value for each in found if each is not None)
+        start = next(candidate.value for candidate in candidates if candidate is not None)
         return (yield from self.confirm(own, start))
 
     def confirm(
@@ -240,10 +242,10 @@ class _Search:
         start: float | None = lowest
         while start is not None:
             candidates = yield from self.find_cheapest(configurations, lowest=start)
-            for each in candidates:
-                fresh = self.run_fresh(each.spec)
+            for candidate in candidates:
+                fresh = self.run_fresh(candidate.spec)
                 if reaches_target([row["energy_ratio"] for row in fresh], self.target):
-                    return replace(each, fresh=fresh)
+                    return replace(candidate, fresh=fresh)
             start = self.next_epsilon(candidates[0].value) if candidates else None
         return None
 
@@ -265,9 +267,9 @@ class _Search:
                 for configuration in configurations
             }
             reached = [
-                each
-                for each in here.values()
-                if each is not None and reaches_target(each.energies, self.target)
+                option
+                for option in here.values()
+                if option is not None and reaches_target(option.energies, self.target)
             ]
             if not reached:
                 low = middle
@@ -276,14 +278,16 @@ class _Search:
             # A configuration that cannot run here may run at another epsilon.
             configurations = [
                 configuration
-                for configuration, each in here.items()
-                if each is None or each in reached
+                for configuration, option in here.items()
+                if option is None or option in reached
             ]
         return [
             Candidate(
-                self.epsilons[high], self.make_spec(each.configuration, self.epsilons[high]), each
+                self.epsilons[high],
+                self.make_spec(option.configuration, self.epsilons[high]),
+                option,
             )
-            for each in sorted(reaching, key=cost_key)
+            for option in sorted(reaching, key=cost_key)
         ]
 
     def try_configurations(
@@ -301,12 +305,14 @@ class _Search:
                     specs[configuration] = cell.spec
         few = min(FEW_DRAWS, self.base.repetitions)
         first = self.rank(replace(spec, repetitions=few) for spec in specs.values())
-        close = [each.configuration for each in first if each.mean >= self.target - _LARGEST_GAP]
-        found = [*(each for each in first if each.configuration not in close)]
-        found += self.rank(specs[configuration] for configuration in close)
-        self.results.update({(value, each.configuration): each for each in found})
-        if found:
-            yield SearchRound(value, tuple(found))
+        close = [
+            option.configuration for option in first if option.mean >= self.target - _LARGEST_GAP
+        ]
+        ranked = [*(option for option in first if option.configuration not in close)]
+        ranked += self.rank(specs[configuration] for configuration in close)
+        self.results.update({(value, option.configuration): option for option in ranked})
+        if ranked:
+            yield SearchRound(value, tuple(ranked))
 
     def rank(self, specs: Iterable[RunSpec]) -> tuple[Ranked, ...]:
         return rank_configurations(self.run_specs(tuple(specs)))
@@ -331,6 +337,8 @@ class _Search:
 
     def find_most(self) -> SearchRound:
         """Return the configuration and the epsilon with the largest captured energy."""
-        runs = [(each.mean, value, each) for (value, _), each in self.results.items() if each]
-        _, value, each = max(runs, key=lambda run: run[:2])
-        return SearchRound(value, (each,))
+        runs = [
+            (option.mean, value, option) for (value, _), option in self.results.items() if option
+        ]
+        _, value, option = max(runs, key=lambda run: run[:2])
+        return SearchRound(value, (option,))

@@ -213,11 +213,11 @@ def charges_of(specs: Iterable[PlannedSpec]) -> list[Charge]:
 
 def merge_charges(charges: Iterable[Charge]) -> list[Charge]:
     """Merge the charges of each noise; equal keys in two data sets are two charges."""
-    found: dict[tuple[str, str], Charge] = {}
+    by_release: dict[tuple[str, str], Charge] = {}
     for charge in charges:
         key = charge.release.identity
-        found[key] = found[key].merge(charge) if key in found else charge
-    return list(found.values())
+        by_release[key] = by_release[key].merge(charge) if key in by_release else charge
+    return list(by_release.values())
 
 
 def is_charged(guarantee: Guarantee) -> bool:
@@ -235,20 +235,23 @@ V = TypeVar("V")
 R = TypeVar("R", bound=Row)
 
 
-def row_from(kind: type[R], spec: object, **found: object) -> R:
-    """Return a row of this type: `found`, and the value of the spec for every other field."""
+def row_from(kind: type[R], spec: object, **results: object) -> R:
+    """Return a row of this type: `results`, and the value of the spec for every other field."""
     return cast(
         "R",
-        {name: found[name] if name in found else getattr(spec, name) for name, _ in _fields(kind)},
+        {
+            name: results[name] if name in results else getattr(spec, name)
+            for name, _ in _fields(kind)
+        },
     )
 
 
 def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """Group values by their keys, both in the order of the pairs."""
-    found: dict[K, list[V]] = {}
+    groups: dict[K, list[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def _has_fields(row: dict[str, Any], kind: type) -> bool:

@@ -235,10 +235,10 @@ def size_in_bytes(text: str) -> int:
 
     Raises `ParameterError` if the text is not a size.
     """
-    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d*)?)\s*([kmg]?)b?\s*", text, re.IGNORECASE)
+    if match is None:
         raise ParameterError(SIZE_VARIABLE, "a size such as 500 MB or 2 GB", text)
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 @dataclass(frozen=True)
@@ -388,9 +388,9 @@ class Store:
             return {}
         with suppress(ValueError, RecursionError):
             document = json.loads(body)
-            found = document.get("cells") if isinstance(document, dict) else None
-            if isinstance(found, dict):
-                return found
+            cells = document.get("cells") if isinstance(document, dict) else None
+            if isinstance(cells, dict):
+                return cells
         self._unread.add(path)
         return {}
 

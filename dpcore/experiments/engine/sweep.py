@@ -119,9 +119,9 @@ def _compute_missing(
 
     def missing(candidates: list[Unit]) -> Iterator[Unit]:
         for unit in itertools.takewhile(lambda _: not stop.is_set(), candidates):
-            found, claim = _look_up_or_claim(store, unit)
-            if found is not None:
-                deliver((found, True))
+            rows, claim = _look_up_or_claim(store, unit)
+            if rows is not None:
+                deliver((rows, True))
             elif claim is None:
                 waiting.append(unit)
             else:
@@ -147,12 +147,12 @@ def _look_up_or_claim(store: Store, unit: Unit) -> tuple[tuple[Finished, ...] | 
 
     Both are None while another session holds the claim.
     """
-    if (found := store.look_up(unit)) is not None or (claim := store.claim(unit)) is None:
-        return found, None
-    if (found := store.look_up(unit)) is None:
+    if (rows := store.look_up(unit)) is not None or (claim := store.claim(unit)) is None:
+        return rows, None
+    if (rows := store.look_up(unit)) is None:
         return None, claim
     claim.release()  # finished by another session just before
-    return found, None
+    return rows, None
 
 
 def _compute_in_threads(

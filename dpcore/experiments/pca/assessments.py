@@ -64,16 +64,16 @@ def assess_releases(
         problem.moments,
         settings,
         Repetition(spec.seed, repetition),
-        proxies=any(each.wants_proxies for each in entries if each.average is not None),
-        average=any(each.wants_average for each in entries),
+        proxies=any(entry.wants_proxies for entry in entries if entry.average is not None),
+        average=any(entry.wants_average for entry in entries),
         checkpoint=checkpoint,
     )
-    found = {}
+    assessments = {}
     with one_blas_thread():
-        for each in entries:
-            if each.average is not None:
-                found[each.key] = _assess_one(each, each.average(draw), draw)
-    return found
+        for entry in entries:
+            if entry.average is not None:
+                assessments[entry.key] = _assess_one(entry, entry.average(draw), draw)
+    return assessments
 
 
 def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedRelease:

@@ -38,22 +38,22 @@ def draw_releases(
         problem.moments,
         settings[0],
         repetition,
-        proxies=any(each.wants_proxies for each in protocols),
-        average=any(each.wants_average for each in protocols),
+        proxies=any(entry.wants_proxies for entry in protocols),
+        average=any(entry.wants_average for entry in protocols),
         threads=threads,
         checkpoint=checkpoint,
         watch=each_site,
     ).draws_with(settings)
     if threads == 1 or problem.n_features < THREADED_FROM_FEATURES:
-        found: list[dict[str, Subspace]] = [{} for _ in draws]
-        for draw, subspaces in zip(draws, found, strict=True):
-            for each in protocols:
-                subspaces[each.key] = problem.lift(each.release(draw))
-        return found
+        by_draw: list[dict[str, Subspace]] = [{} for _ in draws]
+        for draw, subspaces in zip(draws, by_draw, strict=True):
+            for entry in protocols:
+                subspaces[entry.key] = problem.lift(entry.release(draw))
+        return by_draw
     # One thread per protocol: most protocols wait for the sites, and the others run meanwhile.
     with ThreadPoolExecutor(len(protocols)) as pool:
         pending = [
-            {each.key: pool.submit(each.release, draw) for each in protocols} for draw in draws
+            {entry.key: pool.submit(entry.release, draw) for entry in protocols} for draw in draws
         ]
         return [
             {key: problem.lift(future.result()) for key, future in futures.items()}

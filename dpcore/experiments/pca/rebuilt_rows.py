@@ -99,8 +99,8 @@ def rebuild_rows(rows: FloatArray, subspace: Subspace, problem: Problem) -> Floa
 
 def rebuild_rows_about(rows: FloatArray, components: FloatArray, centre: FloatArray) -> FloatArray:
     """Project rows onto components about a centre."""
-    found: FloatArray = centre + (rows - centre) @ components.T @ components
-    return found
+    rebuilt: FloatArray = centre + (rows - centre) @ components.T @ components
+    return rebuilt
 
 
 def _names(prepared: Prepared, chosen: IntArray) -> tuple[str, ...]:

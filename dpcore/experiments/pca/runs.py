@@ -146,7 +146,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
             )
 
     def problem_key(self, repetition: int = 0) -> ProblemKey:
-        same = {each.name: getattr(self, each.name) for each in fields(ProblemKey)[:-1]}
+        same = {field.name: getattr(self, field.name) for field in fields(ProblemKey)[:-1]}
         same["preparation"] = self.data_preparation
         if self.split != "dirichlet":
             same["concentration"] = 1.0

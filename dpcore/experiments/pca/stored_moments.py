@@ -112,7 +112,7 @@ def _pack(data: SiteData) -> dict[str, AnyArray] | None:
             arrays["half_widths"] = moments.half_widths
         moments = whole
     triangles = [_triangle(own) for own in moments.second_moments]
-    complete = [each for each in triangles if each is not None]
+    complete = [triangle for triangle in triangles if triangle is not None]
     if len(complete) < len(triangles):
         return None
     return arrays | {"triangles": np.stack(complete)}
@@ -128,8 +128,8 @@ def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
     """Read the result of `_pack`, whose checksum the store has verified."""
     with np.load(BytesIO(content)) as packed:
         arrays = dict(packed)
-    found = json.loads(str(arrays["about"]))
-    about = DataDescription(**found | {"feature_names": tuple(found["feature_names"])})
+    fields = json.loads(str(arrays["about"]))
+    about = DataDescription(**fields | {"feature_names": tuple(fields["feature_names"])})
     means, n_samples = arrays["means"], arrays["n_samples"]
     second_moments = np.stack([_square_matrix(own, means.shape[1]) for own in arrays["triangles"]])
     precision = np.dtype(str(arrays["precision"]))

@@ -73,7 +73,12 @@ class PublishedGrid:
     def within(self, dataset: str) -> PublishedGrid:
         """Return the grid without numbers of components above the data set's columns."""
         most = dataset_status(dataset).n_features
-        return replace(self, components=tuple(each for each in self.components if each <= most))
+        return replace(
+            self,
+            components=tuple(
+                n_components for n_components in self.components if n_components <= most
+            ),
+        )
 
     @property
     def n_cells(self) -> int:
@@ -94,7 +99,7 @@ def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], obje
         for sites in grid.sites
         for setting in settings_of(dataset, sites, grid.within(dataset), progress)
     ]
-    found = {
+    content = {
         "epsilons": grid.epsilons,
         "protocols": {name: PROTOCOLS[name].title for name in grid.protocols},
         "sites": grid.sites,
@@ -108,7 +113,7 @@ def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], obje
     for name in _FILES:
         _write(folder / name, _website(name))
     # A page opened from a disk may load scripts of its folder, but no other files.
-    _write(folder / "runs.js", f"globalThis.RUNS = {_compact(found)};\n")
+    _write(folder / "runs.js", f"globalThis.RUNS = {_compact(content)};\n")
     return folder / "index.html"
 
 
@@ -157,7 +162,7 @@ def settings_of(
     problem = local_problem(first.problem_key())
     examples = _select_examples(first, problem)
     shape = dataset_status(dataset).image_shape or (1, len(examples.columns))
-    found: list[dict[str, Any]] = [
+    settings: list[dict[str, Any]] = [
         {
             "dataset": dataset,
             "sites": sites,
@@ -179,17 +184,21 @@ def settings_of(
             run_repetitions(specs, problem, repetition, watch=drawn.append)
             for repetition in range(grid.repetitions)
         ]
-        for number, (setting, spec) in enumerate(zip(found, specs, strict=True)):
-            own = [each[number] for each in rows]
-            subspaces = [each[number] for each in drawn]
+        for number, (setting, spec) in enumerate(zip(settings, specs, strict=True)):
+            own = [of_repetition[number] for of_repetition in rows]
+            subspaces = [of_repetition[number] for of_repetition in drawn]
             floor = own[0][0]["floor"]
             setting |= {"floor": floor, "floor_text": percent(floor)}
             for name in grid.protocols:
                 pictures = [
-                    encode_shades(examples.levels(rebuild_rows(examples.rows, each[name], problem)))
-                    for each in subspaces[: grid.pictured]
+                    encode_shades(
+                        examples.levels(rebuild_rows(examples.rows, by_protocol[name], problem))
+                    )
+                    for by_protocol in subspaces[: grid.pictured]
                 ]
-                of_protocol = [row for each in own for row in each if row["protocol"] == name]
+                of_protocol = [
+                    row for of_repetition in own for row in of_repetition if row["protocol"] == name
+                ]
                 guarantee = subspaces[0][name].guarantee
                 if guarantee.assumptions not in setting["assumptions"]:
                     setting["assumptions"].append(guarantee.assumptions)
@@ -198,7 +207,7 @@ def settings_of(
                 point["assumes"] = setting["assumptions"].index(guarantee.assumptions)
                 setting["points"][name].append(point)
         progress(1)
-    return found
+    return settings
 
 
 def _point(rows: list[PcaRow], command: str, pictures: list[str]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def assess(
     eigenvalues = values.astype(np.float64)
     estimator = GroupEstimator(eigenvalues, vectors.astype(np.float64), sigma, noise, mean)
     ranks = np.arange(n_features)
-    each = [estimator.estimate(ranks == rank) for rank in range(n_components)]
+    estimates = [estimator.estimate(ranks == rank) for rank in range(n_components)]
     components = estimator.estimate(ranks < n_components)
     everything = estimator.estimate(np.ones(n_features, dtype=bool))
     n_above = n_above_noise(eigenvalues, sigma, noise=noise)
@@ -162,15 +162,15 @@ def assess(
     n_above = max(n_above - (mean is not None), 0)
     if mean is not None and n_above == 0:
         # The effect of the mean's noise on the choice is as large as the estimate.
-        each = [replace(group, energy=math.nan) for group in each]
+        estimates = [replace(group, energy=math.nan) for group in estimates]
         components = replace(components, energy=math.nan)
     # The loss is known to second order only, which is not enough if a mean is noisy.
     loss_is_known = (
         mean is None and n_above >= n_components and eigenvalues[:n_components].min() > 0
     )
     return Assessment(
-        explained_variance=_energies(each),
-        explained_variance_ratio=_shares(each, everything),
+        explained_variance=_energies(estimates),
+        explained_variance_ratio=_shares(estimates, everything),
         captured=_single(_energies([components])),
         captured_share=_single(_shares([components], everything)),
         total=_single(_energies([everything])),

@@ -59,12 +59,12 @@ class RankGroups:
         n_features, n_ranks = query.n_features, query.n_ranks
         edges = rank_edges(n_ranks, query.n_components, _GROUP_GROWTH)
         first = edges[:-1] if n_ranks == n_features else edges
-        energies = np.sum([each.energies for each in answers], axis=0)
+        energies = np.sum([answer.energies for answer in answers], axis=0)
         energies = np.add.reduceat(energies, edges[:-1])
         if n_ranks < n_features:
-            energies = np.append(energies, sum(each.total for each in answers) - energies.sum())
+            energies = np.append(energies, sum(answer.total for answer in answers) - energies.sum())
         eigenvalues = np.maximum(query.eigenvalues.astype(np.float64), 0)
-        linear = _linear_covariance(query, sum(each.variance for each in answers), mean, first)
+        linear = _linear_covariance(query, sum(answer.variance for answer in answers), mean, first)
         return cls(first, eigenvalues, energies, linear, _choice_covariance(query, answers, first))
 
     @property
@@ -97,8 +97,8 @@ def _choice_covariance(
 
     The errors of the two directions of a pair are opposite.
     """
-    phi = np.sum([each.responses for each in answers], axis=0)
-    squares = phi**2 + np.sum([each.disagreement for each in answers], axis=0)
+    phi = np.sum([answer.responses for answer in answers], axis=0)
+    squares = phi**2 + np.sum([answer.disagreement for answer in answers], axis=0)
     sizes = np.diff(np.append(query.blocks, query.n_features))
     pairs = np.repeat(np.repeat(squares, sizes[: len(phi)], axis=0), sizes, axis=1)
     pairs *= query.squared_inverse_gaps
@@ -164,10 +164,10 @@ def _models(
     total = float(groups.eigenvalues.sum())
     spectrum = groups.eigenvalues / total if total > 0 else np.full(n_features, 1 / n_features)
     for share, deviation, roughness in product(_SPECTRAL_SHARES, _DEVIATIONS, _ROUGHNESS):
-        each = scale * (share * spectrum + (1 - share) / n_features)
-        expected = np.add.reduceat(each, groups.first)
+        by_rank = scale * (share * spectrum + (1 - share) / n_features)
+        expected = np.add.reduceat(by_rank, groups.first)
         prior = deviation**2 * np.outer(expected, expected) * correlation
-        prior += roughness**2 * np.diag(np.add.reduceat(each**2, groups.first))
+        prior += roughness**2 * np.diag(np.add.reduceat(by_rank**2, groups.first))
         yield expected, _condition_on_sum(prior) if is_known else prior
 
 

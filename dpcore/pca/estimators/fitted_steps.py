@@ -37,19 +37,19 @@ def _fitted_before(estimator: BaseEstimator) -> list[str]:
     its steps. Private steps and stateless steps (``requires_fit`` false) are left out. Preparation
     before `fit` or inside a FunctionTransformer is not found.
     """
-    found: dict[int, list[str]] = {}
+    paths: dict[int, list[str]] = {}
     inside: list[object] = [estimator]
     frame = inspect.currentframe()
     while frame is not None:
         caller = frame.f_locals.get("self")
-        if isinstance(caller, Pipeline) and id(caller) not in found:
-            found[id(caller)] = [
+        if isinstance(caller, Pipeline) and id(caller) not in paths:
+            paths[id(caller)] = [
                 name for step in _steps_before(caller, inside) for name in _fitted_steps(*step)
             ]
         if isinstance(caller, BaseEstimator):
             inside.append(caller)
         frame = frame.f_back
-    return [name for names in reversed(found.values()) for name in names]
+    return [name for names in reversed(paths.values()) for name in names]
 
 
 def _steps_before(pipeline: Pipeline, inside: list[object]) -> list[tuple[str, object]]:
@@ -63,7 +63,9 @@ def _steps_before(pipeline: Pipeline, inside: list[object]) -> list[tuple[str, o
 
 
 def _fitted_steps(name: str, step: object) -> Iterator[str]:
-    parts = next((getattr(step, each) for each in _PARTS if hasattr(step, each)), None)
+    parts = next(
+        (getattr(step, attribute) for attribute in _PARTS if hasattr(step, attribute)), None
+    )
     if parts is not None:
         for part_name, part, *_ in parts:
             yield from _fitted_steps(part_name, part)

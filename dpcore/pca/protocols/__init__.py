@@ -9,6 +9,8 @@ from pkgutil import iter_modules
 # Order in lists: protocols of the paper, other protocols of sites, references, trusted holder.
 _FIRST = ("distributed", "first_site", "holder", "coded", "cape", "secure_sum")
 _LAST = ("references", "central", "ppca")
-_NAMES = sorted(each.name for each in iter_modules(__path__) if each.name not in _FIRST + _LAST)
+_NAMES = sorted(
+    module.name for module in iter_modules(__path__) if module.name not in _FIRST + _LAST
+)
 for _name in (*_FIRST, *_NAMES, *_LAST):
     import_module(f"{__name__}.{_name}")

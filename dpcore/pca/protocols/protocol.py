@@ -162,7 +162,7 @@ def gaussian_guarantee(
 
     hidden_by = dict.fromkeys(trust.sees, float(sigma))
     if mu is not None:
-        hidden_by = {who: l2_sensitivity / each for who, each in mu.items()}
+        hidden_by = {who: l2_sensitivity / ratio for who, ratio in mu.items()}
     weakest = min(hidden_by.values())
     return Guarantee(
         requested=budget,
@@ -174,7 +174,7 @@ def gaussian_guarantee(
         sigma=float(sigma),
         mu=l2_sensitivity / weakest if weakest > 0 else math.inf,
         assumptions=trust.assumptions,
-        against=trust.against({who: epsilon_at(each) for who, each in hidden_by.items()}),
+        against=trust.against({who: epsilon_at(noise) for who, noise in hidden_by.items()}),
     )
 
 

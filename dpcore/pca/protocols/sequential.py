@@ -122,8 +122,8 @@ def join_proxies(previous: SiteMessage, own: SiteMessage, intermediate_dim: int)
     n_samples = previous.n_samples + own.n_samples
     stacked = np.concatenate(
         [
-            each.values.T * each.values.dtype.type((each.n_samples / n_samples) ** 0.5)
-            for each in (previous, own)
+            message.values.T * message.values.dtype.type((message.n_samples / n_samples) ** 0.5)
+            for message in (previous, own)
         ]
     )
     _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)

@@ -126,14 +126,14 @@ def draw_explorer(view: View, on_release: Callable[[int], None]) -> bool:
         "title": view.title,
         "steps": _steps(view),
     }
-    found = _explorer(
+    state = _explorer(
         key=_KEY,
         data=[data],
         on_released_change=call,
         default={"narrow": False},
         on_narrow_change=lambda: None,
     )
-    return bool(found.narrow)
+    return bool(state.narrow)
 
 
 def deliver(
@@ -174,26 +174,28 @@ def _steps(view: View) -> list[dict[str, Any]]:
 
 
 def _by_run(view: View, frames: Sequence[Frame]) -> dict[int, dict[int, Measured]]:
-    found: dict[int, dict[int, Measured]] = {}
+    by_run: dict[int, dict[int, Measured]] = {}
     for frame in frames:
-        for each in frame.results.get(view.lines[0].name, ()):
-            if each.pictures is not None:
-                found.setdefault(each.run, {})[frame.at] = each
-    return dict(sorted(found.items()))
+        for measured in frame.results.get(view.lines[0].name, ()):
+            if measured.pictures is not None:
+                by_run.setdefault(measured.run, {})[frame.at] = measured
+    return dict(sorted(by_run.items()))
 
 
 def _pictures(
     setting: str, run: int, pictured: Mapping[int, Measured], n_components: int
 ) -> dict[str, Any]:
-    pictures = [each.pictures for each in pictured.values() if each.pictures is not None]
-    padded = [each.padded(n_components) for each in pictures]
+    pictures = [
+        measured.pictures for measured in pictured.values() if measured.pictures is not None
+    ]
+    padded = [picture.padded(n_components) for picture in pictures]
     return {
         "setting": setting,
         "run": run,
         "steps": list(pictured),
-        "rows": _encode(b"".join(each.rows for each in padded)),
-        "components": _encode(b"".join(each.components for each in padded)),
-        "cosines": [each.cosines for each in padded],
+        "rows": _encode(b"".join(picture.rows for picture in padded)),
+        "components": _encode(b"".join(picture.components for picture in padded)),
+        "cosines": [picture.cosines for picture in padded],
     }
 
 
@@ -249,7 +251,7 @@ def _numbers(view: View, frame: Frame) -> dict[str, Any]:
     label = frame.label or view.steps[frame.at][0]
     place = view.places[frame.at].format(label)
     energies = {
-        name: [round(each.energy, 4) for each in runs] for name, runs in frame.results.items()
+        name: [round(run.energy, 4) for run in runs] for name, runs in frame.results.items()
     }
     exact, requested = (
         frame.results[lead.name][0].exact_epsilon,

@@ -30,14 +30,14 @@ def draw_components(
         names = problem_of(spec.problem_key()).about.feature_names
         st.dataframe(
             [
-                {"Algorithm": title, "Component 1": _strongest(found[0], names)}
-                for title, found in drawn.items()
+                {"Algorithm": title, "Component 1": _strongest(components[0], names)}
+                for title, components in drawn.items()
             ],
             hide_index=True,
         )
     else:
-        for title, found in drawn.items():
-            _draw_strip(title, found, dataset.image_shape)
+        for title, components in drawn.items():
+            _draw_strip(title, components, dataset.image_shape)
     if "ppca" in variants:
         st.caption("PPCA releases a subspace; its basis is rotated towards the exact components.")
 
@@ -47,14 +47,14 @@ def comparable_components(
 ) -> list[tuple[str, FloatArray]]:
     """Return titles with components: the exact ones, then those of each algorithm's first run."""
     exact = problem_of(spec.problem_key()).exact_components
-    found = [("Exact PCA", exact)]
-    for key, each in variants.items():
-        components = batch_of(each).subspaces[0].components
+    titled = [("Exact PCA", exact)]
+    for key, variant in variants.items():
+        components = batch_of(variant).subspaces[0].components
         own_exact = exact[: len(components)]
         # PPCA's components are arbitrary within their span.
         aligned = nearest_basis(components, own_exact) if key == "ppca" else components
-        found.append((title_of(key), align_signs(aligned, own_exact)))
-    return found
+        titled.append((title_of(key), align_signs(aligned, own_exact)))
+    return titled
 
 
 def _draw_strip(title: str, components: FloatArray, shape: tuple[int, int]) -> None:

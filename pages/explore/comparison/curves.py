@@ -53,8 +53,8 @@ def _draw_curves(
     quick = [spec for point in points for key, spec in point.items() if key != "ppca"]
     slow = [point["ppca"] for point in points if "ppca" in point]
 
-    def draw(found: RowsOfSweeps) -> None:
-        rows = [row for each in found for row in each]
+    def draw(results: RowsOfSweeps) -> None:
+        rows = [row for rows_of_sweep in results for row in rows_of_sweep]
         with st.container(height=440, border=False):
             if rows:
                 figure = energy_curves(

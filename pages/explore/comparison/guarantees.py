@@ -16,10 +16,12 @@ from pages.number_format import plain
 
 def draw_guarantees(variants: Mapping[str, CentralSpec]) -> None:
     """Write the guarantee of each algorithm's first run."""
-    found = {key: batch_of(each).subspaces[0] for key, each in variants.items()}
-    st.dataframe([_guarantee_row(key, each) for key, each in found.items()], hide_index=True)
-    if "ppca" in found:
-        _draw_chain_state(found["ppca"])
+    subspaces = {key: batch_of(variant).subspaces[0] for key, variant in variants.items()}
+    st.dataframe(
+        [_guarantee_row(key, subspace) for key, subspace in subspaces.items()], hide_index=True
+    )
+    if "ppca" in subspaces:
+        _draw_chain_state(subspaces["ppca"])
 
 
 def _guarantee_row(key: str, subspace: Subspace) -> dict[str, str]:

@@ -33,8 +33,8 @@ def problem_of(key: ProblemKey) -> Problem:
 @cached.cached(36, message="Running the algorithms")
 def batch_of(spec: CentralSpec) -> Batch:
     """Return the rows of all runs, and the first subspace."""
-    found = central.run_batch(spec, problem_of(spec.problem_key()))
-    return replace(found, subspaces=found.subspaces[:1])
+    batch = central.run_batch(spec, problem_of(spec.problem_key()))
+    return replace(batch, subspaces=batch.subspaces[:1])
 
 
 def rows_of(spec: CentralSpec) -> Sequence[Row]:

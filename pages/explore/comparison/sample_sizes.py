@@ -47,8 +47,8 @@ def _complexity_control(place: Any, name: str) -> float:
     return value
 
 
-def _draw_complexity(spec: ComplexitySpec, found: RowsOfSweeps) -> None:
-    rows = found[0]
+def _draw_complexity(spec: ComplexitySpec, results: RowsOfSweeps) -> None:
+    rows = results[0]
     slopes = {
         key: growth(rows, key)
         for key in MECHANISMS

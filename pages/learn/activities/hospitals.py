@@ -125,12 +125,12 @@ def _hospitals_on_wall(room: Room, activity: Hospitals) -> None:
 
 def _results(activity: Hospitals) -> dict[str, Rebuilt]:
     """Return the components of the class and of exact PCA, by title."""
-    found: dict[str, Rebuilt] = {}
+    rebuilt: dict[str, Rebuilt] = {}
     if activity.components is not None:
-        found["As published"] = activity.components, None
+        rebuilt["As published"] = activity.components, None
     if activity.improved is not None:
-        found["Improved"] = activity.improved.components, activity.improved.centre
-    return found | {"Without noise": (activity.hospitals.exact, None)}
+        rebuilt["Improved"] = activity.improved.components, activity.improved.centre
+    return rebuilt | {"Without noise": (activity.hospitals.exact, None)}
 
 
 def _show_energy(activity: Hospitals) -> None:
