@@ -223,8 +223,8 @@ def logistic(epsilon: float, print: Print) -> Cells:
     epsilons = [0.03, 0.1, 0.3, 1.0, 3.0]
     rngs = np.random.default_rng(1).spawn(5)
     fits = fit_many(model, rows[learn], group[learn], epsilons=epsilons, rngs=rngs)
-    for epsilon, scores in zip(epsilons, fits.score(rows[test], group[test]), strict=True):
-        print(f"epsilon {epsilon:<5} accuracy {scores.mean():.1%}")
+    for value, scores in zip(epsilons, fits.score(rows[test], group[test]), strict=True):
+        print(f"epsilon {value:<5} accuracy {scores.mean():.1%}")
     yield None
 
     # %% [markdown]

@@ -66,8 +66,8 @@ def draw_eigen_images(selection: Selection) -> None:
         persist_state="session",
     )
     specs = [replace(spec, epsilon=e, protocols=spec.protocols[:1]) for e in sorted(chosen)[::-1]]
-    for spec in specs:
-        ledger.charge_run(spec)
+    for row_spec in specs:
+        ledger.charge_run(row_spec)
     shape = selection.dataset.image_shape
     with st.spinner("Drawing components"):
         rows = eigen_rows(specs, spec, shape, dark=charts.is_dark())
