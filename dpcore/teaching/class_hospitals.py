@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.data import load_dataset
+from dpcore.data.catalog import entry_of
 from dpcore.experiments.engine.fields import PUBLISHED
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import local_problem
@@ -27,7 +28,13 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import noise_scales
 from dpcore.privacy import Guarantee, PrivacyBudget
-from dpcore.spectra import SiteMoments, SiteRows, captured_energy, leading_eigenpairs
+from dpcore.spectra import (
+    SiteMoments,
+    SiteRows,
+    captured_energy,
+    leading_eigenpairs,
+    public_components,
+)
 from dpcore.streams import Purpose, Repetition
 
 PICTURES, SHAPE = "mnist-small", (14, 14)
@@ -92,6 +99,12 @@ class ClassOfHospitals:
         """Return (n_components, n_features) without noise, which must not leave the hospital."""
         return leading_eigenpairs(self.moments.second_moments[hospital], N_COMPONENTS)[1]
 
+    @cached_property
+    def prior_energy(self) -> float:
+        """Captured energy of the public constant of pictures, the floor of the improved version."""
+        picture = entry_of(PICTURES).picture
+        return self.energy(public_components(SHAPE, picture, N_COMPONENTS))
+
     @property
     def random_energy(self) -> float:
         """Mean captured energy of a random subspace, relative to `exact`."""
@@ -106,11 +119,15 @@ class ClassOfHospitals:
 
 @lru_cache(maxsize=1)
 def numerals() -> FloatArray:
-    """Return (10, 196) ink of the first picture of each numeral."""
+    """Return (10, 196) ink of one picture of each numeral, the nearest to the mean of all."""
     pictures = load_dataset(PICTURES)
     labels = np.asarray(pictures.labels)
-    examples: FloatArray = np.array([pictures.X[labels == label][0] for label in np.unique(labels)])
-    return examples
+    examples = []
+    for label in np.unique(labels):
+        rows = pictures.X[labels == label]
+        distances = np.linalg.norm(rows - rows.mean(axis=0), axis=1)
+        examples.append(rows[int(np.argmin(distances))])
+    return np.array(examples)
 
 
 def settings_of(epsilon: float) -> ReleaseSettings:

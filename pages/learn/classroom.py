@@ -284,7 +284,7 @@ def _show_wall(room: Room) -> None:
         return
     view = VIEWS[room.activity.name]
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    left.title(view.title)
+    left.title(view.headline(room, room.activity) or view.title)
     with right:
         if room.seconds_left is not None:
             show_countdown(room.seconds_left, is_wall=True)
@@ -360,7 +360,8 @@ def _show_phone(visitor: Visitor) -> None:
         st.markdown(f"Room {_spaced(room.code)}, {name}. Look at the wall.")
         return
     view = VIEWS[room.activity.name]
-    st.title(view.title)
+    headline = view.headline(room, room.activity) if room.is_revealed else ""
+    st.title(headline or view.title)
     st.caption(f"Room {_spaced(room.code)}, {name}")
     if room.is_paused:
         st.info("The teacher has locked the phones.")

@@ -13,6 +13,11 @@ slider. With `--servers` as many processes share the sessions out, each staying 
 proxy with a sticky cookie does (docs/teaching.md). Prints latencies, and the servers' memory
 and processor time; stops by itself. A session that meets an exception element, or another setting's
 answer, ends the run.
+
+    python -m tests.benchmarks.bench_sessions --class-of 30
+
+Joins so many phones to one room instead. Prints the seconds from each action of the teacher to the
+last phone that shows it, and from a message to its receipt, with the load of the machine.
 """
 
 from __future__ import annotations
@@ -20,17 +25,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
+import re
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from tests.benchmarks.servers import processor_seconds, resident_mb, running_app
-from tests.benchmarks.visitors import Visitor, visitor
+from tests.benchmarks.visitors import Shown, Visitor, visitor
 
 ROOT = Path(__file__).parents[2]
 # Of the slider's steps, all but the one that it stands at as the page is opened.
@@ -101,6 +108,73 @@ async def load(addresses: Sequence[str], sessions: int, moves: Moves) -> list[fl
     return sorted(latency for latencies in found for latency in latencies)
 
 
+# ---- a class
+
+
+async def lesson(address: str, n_phones: int) -> dict[str, list[float]]:
+    """Play one round of the hospitals; return the seconds of each phone after each action."""
+    async with AsyncExitStack() as stack:
+        tabs = [
+            await stack.enter_async_context(visitor(address, "classroom"))
+            for _ in range(n_phones + 1)
+        ]
+        desk, phones = tabs[0], tabs[1:]
+        opened = await desk.run(press=(await desk.run()).buttons["Open a room"])
+        code = re.search(r"Room (\d{3})\s(\d{3})", opened.words)
+        query = f"room={code[1]}{code[2]}"
+        await asyncio.gather(*(join(phone, query) for phone in phones))
+
+        async def act(label: str, sign: str) -> tuple[list[float], list[Shown]]:
+            """Press a button of the teacher; return when each phone shows the sign, and pages."""
+            waiting = [asyncio.create_task(until(phone, query, sign)) for phone in phones]
+            console = await desk.run(query)
+            started = time.monotonic()
+            await desk.run(query, press=console.buttons[label])
+            found = await asyncio.gather(*waiting)
+            return [at - started for at, _ in found], [shown for _, shown in found]
+
+        seconds = {}
+        seconds["Start"], pages = await act("Start", "Send at")
+        sends = (
+            phone.run(query, press=page.buttons["Send at ε = 1"])
+            for phone, page in zip(phones, pages, strict=True)
+        )
+        seconds["Send (all at once)"] = [shown.seconds for shown in await asyncio.gather(*sends)]
+        seconds["Reveal"], _ = await act("Reveal", "As published:")
+        seconds["Improved"], _ = await act("Improved, at ε = 1", "Improved:")
+        return seconds
+
+
+async def join(phone: Visitor, query: str) -> None:
+    form = await phone.run(query)
+    await phone.run(query, press=form.buttons["Join"])
+
+
+async def until(phone: Visitor, query: str, sign: str) -> tuple[float, Shown]:
+    """Poll as a browser does until the page has a sign; return the time and the page."""
+    await asyncio.sleep(random.random())
+    while True:
+        for part in list(phone.parts):
+            shown = await phone.run(query, fragment=part)
+            if sign in shown.words:
+                return time.monotonic(), shown
+        await asyncio.sleep(min(phone.parts.values(), default=1.0))
+
+
+def teach(n_phones: int, rounds: int) -> None:
+    with running_app(ROOT / "app.py") as (address, _):
+        for _ in range(rounds):
+            load_before = os.getloadavg()[0]
+            for action, seconds in asyncio.run(lesson(address, n_phones)).items():
+                ordered = sorted(seconds)
+                median = ordered[len(ordered) // 2]
+                print(
+                    f"{action}: {n_phones} phones, median {median:.2f} s, last {ordered[-1]:.2f} s "
+                    f"(load {load_before:.1f} before, {os.getloadavg()[0]:.1f} now)",
+                    flush=True,
+                )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sessions", type=int, default=20)
@@ -110,7 +184,11 @@ def main() -> int:
     parser.add_argument("--whole-page", action="store_true")
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--class-of", type=int, default=0)
     arguments = parser.parse_args()
+    if arguments.class_of:
+        teach(arguments.class_of, arguments.rounds)
+        return 0
     moves = Moves(arguments.moves, arguments.every, arguments.unseen, arguments.whole_page)
     with ExitStack() as stack:
         running = [

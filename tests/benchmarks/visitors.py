@@ -69,6 +69,8 @@ class Visitor:
 
     def __init__(self, socket, page: str):
         self._socket, self._page = socket, page
+        # Hash of the page by which the server finds it again when a fragment reruns the script.
+        self._page_hash = ""
         self._controls: dict[str, tuple[str, str]] = {}
         self._components: dict[str, tuple[str, str]] = {}
         self.parts: dict[str, float] = {}
@@ -89,6 +91,7 @@ class Visitor:
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_name, state.fragment_id = query, self._page, fragment
+        state.page_script_hash = self._page_hash
         state.is_auto_rerun = bool(fragment) and not press
         if press:
             state.widget_states.widgets.add(id=press, trigger_value=True)
@@ -146,6 +149,8 @@ class Visitor:
                 self._components |= shown.components
                 if until and until in shown.words:
                     return shown
+            elif kind == "navigation":
+                self._page_hash = forward.navigation.page_script_hash
             elif kind == "new_session":
                 # A run of the whole page ends all fragments; those it draws ask again.
                 if not forward.metadata.run.fragment_ids:

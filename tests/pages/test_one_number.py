@@ -13,7 +13,7 @@ from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.engine.fields import version_fields
 from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
-from dpcore.teaching.activities import Hospitals
+from dpcore.teaching.class_hospitals import PICTURES, improved_spec
 from pages import cached
 from pages.components.decision_brief import Decision, brief_of
 from pages.use.decide import reason_of, title_of
@@ -67,17 +67,7 @@ def test_release_and_its_plan_say_that_one_holder_has_the_rows(open_page):
     assert "aptured energy" not in texts(at)
 
 
-def test_an_improved_class_captures_what_explore_captures_with_as_many_sites():
-    """Both run `dpdis`; the class has secret noise, so its run is one of the distribution."""
-    activity = Hospitals(0)
-    n_sites = activity.hospitals.moments.n_sites
-    for seat in range(n_sites):
-        activity.take(seat, 1.0)
-    spec = RunSpec(
-        dataset="mnist-small", protocols=("dpdis",), sites=n_sites, repetitions=4,
-        **version_fields("improved", 10_000),
-    )  # fmt: skip
-    rows = cached.rows(spec)
-    # The standard deviation of one run is about .004.
-    explored = fmean(row["energy_ratio"] for row in rows)
-    assert activity.run_improved().energy == pytest.approx(explored, abs=0.03)
+def test_an_improved_class_has_the_settings_of_explore_with_as_many_sites():
+    """`test_improved_is_the_protocol_of_the_start_page_with_noise_of_its_own` compares numbers."""
+    explored = RunSpec(dataset=PICTURES, sites=12, **version_fields("improved", 10_000))
+    assert replace(improved_spec(12, 1.0), epsilon=explored.epsilon) == explored

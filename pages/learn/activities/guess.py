@@ -63,7 +63,6 @@ def _guess_on_phone(visitor: Visitor, student: Student, activity: Guess) -> None
         sent_answer = activity.choices[activity.answers[student.seat]]
         st.success(f"Your phone said “{sent_answer}”. That may or may not be your answer.")
         if room.is_revealed:
-            _show_estimate(activity)
             _offer_true_answer(visitor, student, activity)
         return
     if room.is_revealed:
@@ -105,8 +104,6 @@ def _offer_true_answer(visitor: Visitor, student: Student, activity: Guess) -> N
 
 def _guess_on_wall(room: Room, activity: Guess) -> None:
     st.markdown(f"### {notices.escape_markdown(activity.question, 200)}")
-    if room.is_revealed and activity.answers:
-        _show_estimate(activity)
     counts = activity.counts(activity.answers)
     show_bars(activity.choices, counts, most=room.n_joined, what="Answers of the phones")
     st.caption(_guess_rule(activity).replace("Your phone", "Each phone"))
@@ -118,14 +115,16 @@ def _guess_on_wall(room: Room, activity: Guess) -> None:
         )
 
 
-def _show_estimate(activity: Guess) -> None:
+def _guess_headline(room: Room, activity: Guess) -> str:
     n_answers = len(activity.answers)
+    if not (room.is_revealed and n_answers):
+        return ""
     estimate, deviation = activity.estimate()
     most = int(np.argmax(estimate))
     number = min(max(round(estimate[most]), 0), n_answers)
     few = " Too few answers to know." if 4 * deviation >= n_answers else ""
-    st.markdown(
-        f"### About {number} of {n_answers} mean “{activity.choices[most]}”, "
+    return (
+        f"About {number} of {n_answers} mean “{notices.escape_markdown(activity.choices[most])}”, "
         f"± {2 * deviation:.0f}.{few}"
     )
 
@@ -143,6 +142,7 @@ GUESS = View(
     8,
     _choose_guess,
     _guess_progress,
+    _guess_headline,
     _guess_on_phone,
     _guess_on_wall,
     _guess_on_console,

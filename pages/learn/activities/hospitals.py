@@ -54,6 +54,9 @@ def _hospitals_on_phone(visitor: Visitor, student: Student, activity: Hospitals)
     if not activity.has_share(seat):
         st.info("All patients are dealt. You get some in the next round.")
         return
+    if room.is_revealed:
+        _describe_round(activity)
+        _show_numerals(activity, _results(activity))
     n_rows, has_sent = activity.hospitals.people(seat), seat in activity.messages
     epsilon = activity.epsilons.get(seat, 1.0)
     if not has_sent:
@@ -93,9 +96,6 @@ def _hospitals_on_phone(visitor: Visitor, student: Student, activity: Hospitals)
         "Even with this message, a guess about one patient is right at most "
         f"**{n_right} times in 100**."
     )
-    if room.is_revealed:
-        _show_energy(activity)
-        _show_numerals(activity, _results(activity))
     with st.expander("Guarantee"):
         guarantee.show_card(holds)
 
@@ -104,7 +104,7 @@ def _hospitals_on_wall(room: Room, activity: Hospitals) -> None:
     if room.is_revealed and activity.opened is not None:
         _show_message(room, activity, activity.opened)
         return
-    _show_energy(activity)
+    _describe_round(activity)
     pictures, chart = st.columns([3, 2], gap="large")
     with chart:
         curve = messages_curve(
@@ -133,28 +133,34 @@ def _results(activity: Hospitals) -> dict[str, Rebuilt]:
     return rebuilt | {"Without noise": (activity.hospitals.exact, None)}
 
 
-def _show_energy(activity: Hospitals) -> None:
+def _hospitals_headline(_: Room, activity: Hospitals) -> str:
+    if not activity.messages:
+        return ""
+    published = f"As published: {percent(activity.energy)} captured energy"
+    improved = activity.improved
+    return published if improved is None else f"{published}. Improved: {percent(improved.energy)}"
+
+
+def _describe_round(activity: Hospitals) -> None:
     n_sites, sent = activity.hospitals.moments.n_sites, len(activity.messages)
     if not sent:
         st.markdown("### No message yet. Choose your ε and send.")
         return
-    published = f"As published: {percent(activity.energy)} captured energy"
     improved = activity.improved
     rows = activity.hospitals.people(0)
     dealt = f"{sent} of {n_sites} hospitals, {rows:,} of 10,000 pictures each."
     if improved is None:
-        st.markdown(f"### {published}")
         average = "Quiet messages count more." if activity.is_weighed else "All count alike."
         st.caption(
             f"{dealt} {average} Explore's published version has δ = {say_delta(PUBLISHED_DELTA)} "
             f"and centred rows; here δ = {say_delta(DELTA)}, around grey."
         )
         return
-    st.markdown(f"### {published}. Improved: {percent(improved.energy)}")
+    floor = percent(activity.hospitals.prior_energy)
     st.caption(
         f"{dealt} Improved ran with new noise at ε = {plain(improved.epsilon)}, the smallest "
-        f"chosen, as on Explore with {n_sites} sites. It is a second release: every patient pays "
-        "for both."
+        f"chosen, as on Explore with {n_sites} sites. Guessing that pictures are smooth gives "
+        f"{floor}. It is a second release: every patient pays for both."
     )
 
 
@@ -252,6 +258,7 @@ HOSPITALS = View(
     12,
     _choose_hospitals,
     _hospitals_progress,
+    _hospitals_headline,
     _hospitals_on_phone,
     _hospitals_on_wall,
     _hospitals_on_console,

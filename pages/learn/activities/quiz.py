@@ -51,6 +51,10 @@ def _quiz_progress(activity: Quiz) -> str:
     return f"**{phase}:** {counted(complete, 'phone')} answered all {len(QUESTIONS)} questions."
 
 
+def _quiz_headline(room: Room, activity: Quiz) -> str:
+    return "" if room.is_revealed else _quiz_progress(activity).replace("*", "")
+
+
 def _quiz_on_phone(visitor: Visitor, student: Student, activity: Quiz) -> None:
     room = visitor.room
     own = activity.answers.of(student.seat)
@@ -93,7 +97,6 @@ def _show_quiz_result(own: Mapping[tuple[str, Phase], str], activity: Quiz) -> N
 
 
 def _quiz_on_wall(room: Room, activity: Quiz) -> None:
-    st.markdown(f"### {_quiz_progress(activity)}")
     if not (room.is_revealed and activity.phase is Phase.AFTER):
         counts = activity.answers.n_answered(activity.phase)
         numbers = range(1, len(QUESTIONS) + 1)
@@ -123,6 +126,7 @@ QUIZ = View(
     6,
     _choose_quiz,
     _quiz_progress,
+    _quiz_headline,
     _quiz_on_phone,
     _quiz_on_wall,
     draw_nothing,

@@ -42,6 +42,7 @@ class View:
 
     choose: Draws the settings on the console and returns a function that makes the activity.
     progress: Returns one sentence for the console.
+    headline: Returns the finding so far as a title; empty before there is one.
     on_phone, on_wall, on_console: Draw the activity there.
     plan: Steps of the lesson, one sentence each.
     """
@@ -51,6 +52,7 @@ class View:
     minutes: int
     choose: Callable[[Room], Callable[[], Activity]]
     progress: Callable[[Any], str]
+    headline: Callable[[Room, Any], str]
     on_phone: Callable[[Visitor, Student, Any], None]
     on_wall: Callable[[Room, Any], None]
     on_console: Callable[[Visitor, Any], None]
