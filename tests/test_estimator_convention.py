@@ -66,7 +66,7 @@ def test_parameters_have_one_name_and_one_default(kind):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_a_default_keeps_its_promise_and_says_how_much_noise_that_took(kind):
+def test_a_default_keeps_its_guarantee_and_says_how_much_noise_that_took(kind):
     model = fitted(kind)
     assert isinstance(model.guarantee_, Guarantee)
     assert model.guarantee_.requested == PrivacyBudget(1.0, model.get_params().get("delta", 0.0))

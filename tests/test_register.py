@@ -71,11 +71,11 @@ def entry(request) -> Protocol:
     return protocol(request.param)
 
 
-def test_a_run_comes_with_the_promise_and_is_charged_for_it(entry):
+def test_a_run_comes_with_the_guarantee_and_is_charged_for_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
     assert found.components.shape == (2, 64)
-    assert found.guarantee == spec.promise(entry.key, DIGITS)
+    assert found.guarantee == spec.guarantee(entry.key, DIGITS)
     charges = charges_of([spec])
     assert len(charges) == (entry.noise is not None)
     for charge in charges:
@@ -141,7 +141,7 @@ def test_the_estimator_takes_it_where_rows_are_at_sites(entry):
 
 def test_every_adversary_whom_it_does_not_trust_attacks_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
-    against = spec.promise(entry.key, DIGITS).against
+    against = spec.guarantee(entry.key, DIGITS).against
     attacked_by = {case.adversary for case in audit_cases() if case.covers == f"pca.{entry.key}"}
     if entry.kind is Kind.NONE:
         assert not attacked_by

@@ -188,11 +188,13 @@ def scaling_by_the_largest_norm() -> AuditCase:
 
 def one_budget_for_two_releases() -> AuditCase:
     """Return a case of components and eigenvalues from two draws, each with the whole budget."""
-    twice, twice_prime = (np.stack((matrix, matrix)) for matrix in (_MOMENT, _MOMENT_PRIME))
+    pair_of_matrices, pair_of_matrices_prime = (
+        np.stack((matrix, matrix)) for matrix in (_MOMENT, _MOMENT_PRIME)
+    )
     return AuditCase(
         name="one ε spent on two plots",
         **asdict(BUDGET),
-        **make_samplers(partial(_add_noise, _sigma()), twice, twice_prime),
+        **make_samplers(partial(_add_noise, _sigma()), pair_of_matrices, pair_of_matrices_prime),
         statistic=lambda pairs: _score(pairs[:, 0] + pairs[:, 1]),
         sees="both releases",
         is_gaussian=True,

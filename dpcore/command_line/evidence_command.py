@@ -211,8 +211,8 @@ def _comparison_row(name: str, comparison: Comparison) -> Row:
         f"(published {point.mean:.4f}, here {comparison.live_mean:.4f})."
     )
     if comparison.is_part:
-        here = rows_here(point.dataset)
-        finding += f" Only {here} of {point.dataset} are here: compare only the shape."
+        n_rows = rows_here(point.dataset)
+        finding += f" Only {n_rows} of {point.dataset} are here: compare only the shape."
     return _summary_row(name, PUBLISHED, "", finding)
 
 

@@ -253,12 +253,12 @@ def add_param_options(
 
 def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Add options for a table and its public properties."""
-    instead = "" if required else "instead of --dataset, for a simulation: "
+    prefix = "" if required else "instead of --dataset, for a simulation: "
     add = partial(parser.add_argument, required=required, metavar="FILE")
     add(
         "--data",
         type=path_or_url,
-        help=f"{instead}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy; "
+        help=f"{prefix}a .csv, .tsv or .txt file (perhaps .gz), .xlsx, .parquet, .npz or .npy; "
         "a folder, glob or URL of Parquet files, which make one table",
     )
     add("--dictionary", type=input_file, help="a TOML file with the columns' public limits")

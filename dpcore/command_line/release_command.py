@@ -185,7 +185,7 @@ def _label(arguments: argparse.Namespace) -> int:
     if out is not None and out.suffix not in (".html", ".json"):
         raise ParameterError("out", "a file that ends in .html or .json", str(out))
     key, dataset = spec.protocols[0], dataset_status(spec.dataset)
-    guarantee = spec.promise(key, dataset)
+    guarantee = spec.guarantee(key, dataset)
     centring = "sphere" if spec.on_sphere else "private mean"
     attacked = [
         case

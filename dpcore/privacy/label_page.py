@@ -142,10 +142,10 @@ def sights_svg(sights: Sequence[Sight]) -> str:
     step, width = 700 / len(boxes), 700 / len(boxes) - 34
     parts = []
     for number, (place, title) in enumerate(boxes):
-        x, here = number * step + 2, [sight for sight in sights if sight.place == place]
-        name = here[0].who if len(here) == 1 else title
-        lines = [_line_of(sight, len(here) > 1) for sight in here] or ["own row"]
-        dash = ' stroke-dasharray="6 4"' if any(sight.is_trusted for sight in here) else ""
+        x, of_place = number * step + 2, [sight for sight in sights if sight.place == place]
+        name = of_place[0].who if len(of_place) == 1 else title
+        lines = [_line_of(sight, len(of_place) > 1) for sight in of_place] or ["own row"]
+        dash = ' stroke-dasharray="6 4"' if any(sight.is_trusted for sight in of_place) else ""
         parts.append(
             f'<rect x="{x:.0f}" y="2" width="{width:.0f}" height="76" rx="6" fill="none" '
             f'stroke="currentColor" stroke-width="2"{dash}/>'

@@ -436,8 +436,8 @@ def play_rounds(
     pictures = np.stack(
         [
             n_people * symmetric_gaussian_noise(len(row), sigma, shape="isometric", rng=rng) @ row
-            + here * row
-            for here in is_in
+            + mask * row
+            for mask in is_in
         ]
     )
     best = float(ndtr(1 / (2 * n_people * sigma)))

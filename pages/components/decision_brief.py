@@ -63,20 +63,20 @@ class Decision:
 
 def guarantee_of(spec: RunSpec, dataset: DatasetStatus, epsilon: float) -> Guarantee:
     """Return the guarantee of a specification at an ε."""
-    return replace(spec, epsilon=epsilon).promise(spec.protocols[0], dataset)
+    return replace(spec, epsilon=epsilon).guarantee(spec.protocols[0], dataset)
 
 
-def trust_in_words(trusted: Trusted, promised: Guarantee) -> tuple[str, str]:
+def trust_in_words(trusted: Trusted, guarantee: Guarantee) -> tuple[str, str]:
     """Return who is trusted, and the ε that remains if that trust is broken, as sentences."""
-    remaining = epsilon_of_breach(promised)
+    remaining = epsilon_of_breach(guarantee)
     sentence = "You trust only the site that holds a row."
     if trusted is not Trusted.NOBODY:
         sentence = f"You trust {trusted}."
     if math.isinf(remaining):
         return sentence, "If that trust is broken, every row is exposed."
-    if say_number(remaining) == say_number(promised.epsilon):
+    if say_number(remaining) == say_number(guarantee.epsilon):
         return sentence, f"Even if all other sites are hacked, ε = {say_number(remaining)} holds."
-    weaker = f"ε = {say_number(remaining)} instead of {say_number(promised.epsilon)}"
+    weaker = f"ε = {say_number(remaining)} instead of {say_number(guarantee.epsilon)}"
     return sentence, f"If all others break it, {weaker} holds."
 
 
@@ -90,7 +90,7 @@ def brief_of(decision: Decision, title: str, link: str) -> Brief:
     chosen = answer.chosen
     if chosen is None:
         raise ValueError("a brief needs an option")
-    spec, promised = chosen.spec, decision.guarantee(chosen)
+    spec, guarantee = chosen.spec, decision.guarantee(chosen)
     name, algorithm = decision.dataset.title, PROTOCOLS[spec.protocols[0]].title
     summaries = tuple(_summary(decision, option) for option in answer.options)
     now = datetime.now(UTC)
@@ -105,7 +105,7 @@ def brief_of(decision: Decision, title: str, link: str) -> Brief:
         chosen=next(summary for summary in summaries if summary.epsilon == chosen.epsilon),
         is_recommended=answer.do_meet,
         target=answer.target,
-        trust=trust_in_words(decision.trusted, promised)[0],
+        trust=trust_in_words(decision.trusted, guarantee)[0],
         least_share=chosen.least_share(answer.target),
         rules=(
             (

@@ -62,13 +62,13 @@ class Steps:
     """All steps of one axis.
 
     axis: A key of `SYMBOLS`.
-    here: Number of the present step.
+    present: Number of the present step.
     other_version: Version of `Step.other`.
     """
 
     axis: str
     steps: tuple[Step, ...]
-    here: int
+    present: int
     other_version: str
 
     @property

@@ -90,14 +90,16 @@ def show(selection: Selection) -> None:
         st.markdown(f"### {cca_headline(rows, lead)}")
         _show_correlations([pairs for pairs, _ in runs[lead]], problem, lead)
         st.caption(cca_comparison(rows, lead))
-    directions, projected, curve, promise = st.tabs(["Directions", "Rows", "Along ε", "Guarantee"])
+    directions, projected, curve, guarantee_tab = st.tabs(
+        ["Directions", "Rows", "Along ε", "Guarantee"]
+    )
     with directions:
         _show_directions(views, exact_found(problem), runs[lead][0][0], lead)
     with projected:
         _show_rows(spec, views, lead)
     with curve:
         _show_curve(spec, problem.random_share)
-    with promise:
+    with guarantee_tab:
         _show_guarantees(spec, runs)
     notices.mark_not_private(
         "Exact correlations and the captured share", "read the rows without noise."

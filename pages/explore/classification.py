@@ -41,7 +41,7 @@ from dpcore.experiments.classification.spec import (
 )
 from dpcore.experiments.classification.stages import (
     CENTRING,
-    promised_stages,
+    stage_guarantees,
     total_guarantee,
     with_centring_share,
 )
@@ -83,12 +83,12 @@ def show(selection: Selection) -> None:
         _charge(replace(spec, pipeline=pipeline))
     with answer:
         _show_curves(spec)
-    share, one_run, promise = st.tabs(["Split the budget", "One run", "Guarantee"])
+    share, one_run, guarantee_tab = st.tabs(["Split the budget", "One run", "Guarantee"])
     with share:
         _show_split(spec)
     with one_run:
         _show_one_run(spec, selection.dataset.image_shape)
-    with promise:
+    with guarantee_tab:
         _show_guarantee(spec)
     notices.mark_not_private("Test errors", "are counted on rows that were not used for training.")
     st.button("New noise", on_click=sidebar.new_noise)
@@ -360,7 +360,7 @@ def _problem(key: LearningKey) -> LearningProblem:
 
 def _charge(spec: ClassificationSpec) -> None:
     settings = canonical(spec)
-    stages = promised_stages(settings, _problem(settings.problem_key()))
+    stages = stage_guarantees(settings, _problem(settings.problem_key()))
     ledger.charge(settings.charges(stages))
     if settings.pipeline in (EXACT, SUBSPACE, RANDOM):
         ledger.record_uncovered(

@@ -51,7 +51,7 @@ def view_of(selection: Selection, steps: Steps) -> View:
         symbol=steps.symbol,
         title=TITLES[steps.axis],
         steps=tuple((step.label, step.is_major) for step in steps.steps),
-        here=steps.here,
+        present=steps.present,
         places=tuple(_place(steps, step) for step in steps.steps),
         lines=tuple(lines),
         other_version=steps.other_version,
@@ -64,14 +64,14 @@ def view_of(selection: Selection, steps: Steps) -> View:
 
 
 def _place(steps: Steps, step: Step) -> str:
-    here = f"ε = {plain(step.spec.epsilon)}"
+    setting = f"ε = {plain(step.spec.epsilon)}"
     if steps.axis == "epsilon":
-        return here
+        return setting
     if steps.axis == "bytes":
-        return f"{{}} per site, {here}"  # known after a run
+        return f"{{}} per site, {setting}"  # known after a run
     if steps.axis == "people":
-        return f"{step.label} rows per site, {here}"
-    return f"{steps.symbol} = {step.label}, {here}"
+        return f"{step.label} rows per site, {setting}"
+    return f"{steps.symbol} = {step.label}, {setting}"
 
 
 def compute(selection: Selection, steps: Steps, view: View) -> None:
@@ -79,14 +79,14 @@ def compute(selection: Selection, steps: Steps, view: View) -> None:
     spec = selection.spec
     cached.problem_of(spec.problem_key())
     cached.prepared(*spec.problem_key().data)
-    lead, here = view.lines[0], steps.here
-    first = [Point(lead, here, _measure(view, lead, steps.steps[here], 0))]
+    lead, present = view.lines[0], steps.present
+    first = [Point(lead, present, _measure(view, lead, steps.steps[present], 0))]
     is_curve = ledger.may_show_curves(selection.dataset.name)
-    numbers = range(len(steps.steps)) if is_curve else (here,)
+    numbers = range(len(steps.steps)) if is_curve else (present,)
     lines = view.lines if is_curve else tuple(line for line in view.lines if not line.is_thin)
     key: tuple[Hashable, ...] = ("explore", view.setting, _owner(spec))
     if not is_curve:
-        key = (*key, here)
+        key = (*key, present)
     previous = st.session_state.get(_JOB)
     if previous is not None and previous != key:
         background.cancel(previous)
@@ -154,12 +154,12 @@ def _points(
     The first line comes first, with every other step before the steps between them. Other lines
     and further runs follow, first those of the headline.
     """
-    here, lead = steps.here, lines[0]
-    numbers = sorted(numbers, key=lambda at: ((at - here) % 2, abs(at - here)))
+    present, lead = steps.present, lines[0]
+    numbers = sorted(numbers, key=lambda at: ((at - present) % 2, abs(at - present)))
     headlines = [line for line in lines if line is lead or line.is_thin]
     ordered = [(line, at, 0) for line in lines for at in numbers]
     further = range(1, repetitions)
-    ordered += [(line, here, run) for line in headlines for run in further]
+    ordered += [(line, present, run) for line in headlines for run in further]
     ordered += [(line, at, run) for run in further for at in numbers for line in lines]
     for line, at, run in dict.fromkeys(ordered):
         yield Point(line, at, _measure(view, line, steps.steps[at], run))

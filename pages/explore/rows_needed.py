@@ -53,16 +53,16 @@ def _draw_needed(
         target: rows_needed(rows, target, sizes, spec.repetitions) for target in _NEEDED_FOR
     }
     least, greatest = (sizes_needed[target] for target in _NEEDED_FOR)
-    here = min(least, key=lambda epsilon: abs(math.log(epsilon / spec.epsilon)), default=None)
-    if here is None:
+    nearest = min(least, key=lambda epsilon: abs(math.log(epsilon / spec.epsilon)), default=None)
+    if nearest is None:
         st.markdown("Waiting for the first runs.")
     else:
         fewer, more = (
             f"more than {sizes[-1]:,}" if size is None else f"{size:,}"
-            for size in (least[here], greatest[here])
+            for size in (least[nearest], greatest[nearest])
         )
         st.markdown(
-            f"At ε = {plain(here)} **{PROTOCOLS[key].title}** needs **{fewer}** "
+            f"At ε = {plain(nearest)} **{PROTOCOLS[key].title}** needs **{fewer}** "
             f"{unit.many} per site to capture 75 % of the energy, and **{more}** for 90 %."
         )
     with st.container(height=_FIGURE_HEIGHT, border=False):

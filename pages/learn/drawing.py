@@ -52,10 +52,10 @@ _ALMOST_SURE = 0.9995
 def show(selection: Selection) -> None:
     """Draw the page."""
     budget = PrivacyBudget(selection.spec.epsilon, selection.spec.delta)
-    promised = guarantee_with_drawing(budget)
+    guarantee = guarantee_with_drawing(budget)
     key = f"{budget.epsilon:g} {budget.delta:g}"
     if st.session_state.get(_VIEW, {}).get("of") != key:
-        st.session_state[_VIEW] = {"of": key} | _compute(promised, budget)
+        st.session_state[_VIEW] = {"of": key} | _compute(guarantee, budget)
     view = st.session_state[_VIEW]
     ledger.record_uncovered(
         DATASET, "Draw yourself in", "exact components, and results compared with exact ones"
@@ -69,7 +69,7 @@ def show(selection: Selection) -> None:
         draw_drawing(key=_KEY, data=view, on_seated_change=_take_drawing)
     with st.expander("Guarantee, cost, formulas"):
         st.markdown(_total_sentence(budget))
-        cards.show_card(promised)
+        cards.show_card(guarantee)
         show_formulas("drawing")
 
 
@@ -93,15 +93,15 @@ def _take_drawing() -> None:
         st.session_state[_DRAWING] = "", ink
 
 
-def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
+def _compute(guarantee: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
     """Return the data that the browser draws."""
     example, ink = st.session_state.setdefault(_DRAWING, (_FIRST, drawn_digits()[_FIRST]))
     row = row_of(ink)
     entropy = st.session_state.setdefault(_ENTROPY, secrets.randbits(128))
     rng = np.random.default_rng(entropy)
     person = seat_person(row)
-    guess = guess_drawing(row, promised, rng)
-    rounds = play_rounds(row, promised, _N_ROUNDS, _N_PICTURES, rng)
+    guess = guess_drawing(row, guarantee, rng)
+    rounds = play_rounds(row, guarantee, _N_ROUNDS, _N_PICTURES, rng)
     belief = _say_belief(guess.belief)
     return {
         "key": secrets.token_hex(8),
@@ -126,8 +126,8 @@ def _compute(promised: Guarantee, budget: PrivacyBudget) -> dict[str, Any]:
         "leanings": rounds.leanings.round(3).tolist(),
         "pictures": rounds.pictures.round(3).tolist(),
         "best": f"{100 * rounds.best_rate:.0f}",
-        "bound": best_guess(promised),
-        "boundText": icon_counts(promised)[0],
+        "bound": best_guess(guarantee),
+        "boundText": icon_counts(guarantee)[0],
         "epsilon": plain(budget.epsilon),
     }
 

@@ -53,40 +53,40 @@ _KEY = (
 def show(selection: Selection) -> None:
     """Draw the page."""
     budget = PrivacyBudget(selection.spec.epsilon, selection.spec.delta)
-    promised = adversary_test.guarantee_of_noise(budget)
+    guarantee = adversary_test.guarantee_of_noise(budget)
     st.title(
         f"At ε = {plain(budget.epsilon)} the best attacker is right "
-        f"{icon_counts(promised)[0]} times in 100; a coin, 50"
+        f"{icon_counts(guarantee)[0]} times in 100; a coin, 50"
     )
     navigation.link_to_parts("promise")
-    _show_game(promised, budget)
+    _show_game(guarantee, budget)
     st.header("Move one person")
     with st.container(key="circle_place"):
         draw_circle(key="promise_circle", data=_circle_of(budget))
-    _show_attackers(promised, budget)
+    _show_attackers(guarantee, budget)
     with st.expander("Errors, beliefs, assumptions and formulas"):
-        _show_test(promised, budget)
-        _show_beliefs(promised, budget)
-        cards.show_card(promised)
+        _show_test(guarantee, budget)
+        _show_beliefs(guarantee, budget)
+        cards.show_card(guarantee)
         _show_explanations("Lines of the guarantee", STATED.values())
         _show_explanations("Assumptions", ASSUMED.values())
     explain_computation("promise")
     navigation.link_to_next("promise")
 
 
-def mu_of(promised: Guarantee) -> float:
+def mu_of(guarantee: Guarantee) -> float:
     """Return the distance of the two laws of a Gaussian release, in units of the noise."""
-    mu = guarantee_mu(promised)
+    mu = guarantee_mu(guarantee)
     if mu is None:
-        raise ParameterError("mechanism", "gaussian", promised.mechanism)
+        raise ParameterError("mechanism", "gaussian", guarantee.mechanism)
     return mu
 
 
 # ---- game
 
 
-def _show_game(promised: Guarantee, budget: PrivacyBudget) -> None:
-    mu = mu_of(promised)
+def _show_game(guarantee: Guarantee, budget: PrivacyBudget) -> None:
+    mu = mu_of(guarantee)
     key = f"{budget.epsilon:g} {budget.delta:g}"
     if st.session_state.get(_GAME, {}).get("of") != key:
         entropy = secrets.randbits(128)
@@ -98,8 +98,8 @@ def _show_game(promised: Guarantee, budget: PrivacyBudget) -> None:
             "releases": releases.round(3).tolist(),
             "mu": mu,
             "epsilon": plain(budget.epsilon),
-            "bound": best_guess(promised),
-            "boundText": icon_counts(promised)[0],
+            "bound": best_guess(guarantee),
+            "boundText": icon_counts(guarantee)[0],
         }
     with st.container(key="game_place"):
         draw_game(key="promise_game", data=st.session_state[_GAME], on_again_change=_start_new_game)
@@ -115,9 +115,9 @@ def _start_new_game() -> None:
 @cached(32)
 def _circle_of(budget: PrivacyBudget) -> dict[str, Any]:
     """Return what the circle shows at every angle, so that dragging needs no server."""
-    promised = adversary_test.guarantee_of_noise(budget)
-    allowed = math.ceil(100 * (2 * best_guess(promised) - 1) - 1e-6)
-    turns = [adversary_test.turn_person(degrees, promised) for degrees in _ANGLES]
+    guarantee = adversary_test.guarantee_of_noise(budget)
+    allowed = math.ceil(100 * (2 * best_guess(guarantee) - 1) - 1e-6)
+    turns = [adversary_test.turn_person(degrees, guarantee) for degrees in _ANGLES]
     frames = [
         {
             "degrees": degrees,
@@ -145,7 +145,7 @@ def _circle_of(budget: PrivacyBudget) -> dict[str, Any]:
 # ---- a hundred attackers
 
 
-def _show_attackers(promised: Guarantee, budget: PrivacyBudget) -> None:
+def _show_attackers(guarantee: Guarantee, budget: PrivacyBudget) -> None:
     st.header("A hundred attackers, with her and without her")
     false_alarms = st.slider(
         "Wrong accusations per 100 people who are not in the data",
@@ -156,7 +156,7 @@ def _show_attackers(promised: Guarantee, budget: PrivacyBudget) -> None:
         bind="query-params",
         help="An attacker who accuses more readily catches more people, and wrongly accuses more.",
     )
-    caught = math.ceil(100 * (1 - gaussian_trade_off(false_alarms / 100, mu_of(promised))) - 1e-6)
+    caught = math.ceil(100 * (1 - gaussian_trade_off(false_alarms / 100, mu_of(guarantee))) - 1e-6)
     st.markdown(
         f"An attacker who wrongly accuses **{false_alarms} in 100** catches at most "
         f"**{caught} in 100**, at ε = {plain(budget.epsilon)}."
@@ -176,9 +176,9 @@ def _show_attackers(promised: Guarantee, budget: PrivacyBudget) -> None:
 # ---- drawer
 
 
-def _show_test(promised: Guarantee, budget: PrivacyBudget) -> None:
+def _show_test(guarantee: Guarantee, budget: PrivacyBudget) -> None:
     st.subheader("The two errors of a test")
-    mu = mu_of(promised)
+    mu = mu_of(guarantee)
     density, errors = st.columns(2, gap="large")
     end = float(math.ceil(mu + adversary_test.REACH))
     best = round(mu / 2, 1)
@@ -211,7 +211,7 @@ def _show_test(promised: Guarantee, budget: PrivacyBudget) -> None:
     with errors:
         show_figure(
             trade_off_plot(
-                adversary_test.trade_off_rows(promised), labels, (wrong, missed), dark=is_dark()
+                adversary_test.trade_off_rows(guarantee), labels, (wrong, missed), dark=is_dark()
             ),
             key="promise_trade_off",
             alt=f"Missed against false alarms: {percent(missed)} at {percent(wrong)}.",
@@ -223,7 +223,7 @@ def _belief_columns(budget: PrivacyBudget) -> dict[str, Any]:
     return adversary_test.belief_columns(adversary_test.guarantee_of_noise(budget))
 
 
-def _show_beliefs(promised: Guarantee, budget: PrivacyBudget) -> None:
+def _show_beliefs(guarantee: Guarantee, budget: PrivacyBudget) -> None:
     st.subheader("Beliefs before and after a release")
     words, figure = st.columns([2, 3], gap="large", vertical_alignment="center")
     prior = (
@@ -238,7 +238,7 @@ def _show_beliefs(promised: Guarantee, budget: PrivacyBudget) -> None:
         / 100
     )
     least, greatest = map(float, posterior_bounds(prior, budget.epsilon))
-    mu = mu_of(promised)
+    mu = mu_of(guarantee)
     median, high = (float(gaussian_posterior(prior, mu, quantile)) for quantile in (0.5, 0.95))
     words.markdown(
         f"An attacker who thinks that it is you with probability **{percent(prior)}**, and is "

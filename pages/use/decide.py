@@ -279,8 +279,8 @@ def _draw_meaning(decision: Decision) -> None:
         "right 50 times; at 100 nothing is protected."
     )
     for column, option in zip(st.columns(2, gap="medium"), answer.options, strict=False):
-        promised = decision.guarantee(option)
-        trust, breach = trust_in_words(decision.trusted, promised)
+        option_guarantee = decision.guarantee(option)
+        trust, breach = trust_in_words(decision.trusted, option_guarantee)
         column.markdown(
             f"**ε = {option.epsilon:g}.** Even with this release, a guess about one person is "
             f"right at most {option.most_right} of 100 times. {utility(option).sentence}. "

@@ -42,7 +42,7 @@ def test_slices_add_up_to_the_whole(name):
     assert sliced.growth()[-1].row() == whole.run().row()
 
 
-def test_the_bound_grows_towards_the_promise():
+def test_the_bound_grows_towards_the_guarantee():
     running = attack(SOUND)
     result = running.run()
     growth = running.growth()

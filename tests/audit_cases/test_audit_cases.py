@@ -136,7 +136,7 @@ def test_every_adversary_attacks_on_the_sphere(key):
     assert on_sphere == untrusted | {Adversary.OUTSIDER}
 
 
-def test_a_pca_that_promises_nothing_needs_none():
+def test_a_pca_that_has_no_guarantee_needs_none():
     assert [key for key in PROTOCOLS if f"pca.{key}" not in registered()] == ["exact"]
 
 

@@ -13,7 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.classification import ClassificationSpec, run_pipeline
 from dpcore.experiments.classification.problem import local_learning_problem
 from dpcore.experiments.classification.spec import PIPELINES
-from dpcore.experiments.classification.stages import promised_stages
+from dpcore.experiments.classification.stages import stage_guarantees
 from dpcore.experiments.pca import RunSpec, draw_subspaces, run_repetitions
 from dpcore.experiments.pca.problem import local_problem
 from dpcore.pca.protocols.protocol import Kind
@@ -34,10 +34,10 @@ from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian
     ],
     ids=lambda change: ",".join(change) or "default",
 )
-def test_a_promise_is_what_a_run_comes_with(key, change):
+def test_a_guarantee_is_what_a_run_comes_with(key, change):
     spec = replace(RunSpec(protocols=(key,), epsilon=0.7, delta=1e-3, components=2), **change)
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key]
-    assert spec.promise(key, DIGITS) == found.guarantee
+    assert spec.guarantee(key, DIGITS) == found.guarantee
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
@@ -58,7 +58,7 @@ def test_one_sigma_from_the_noise_to_the_card(protocol, preparation, calibration
     problem = local_problem(spec.problem_key())
     subspace = draw_subspaces([spec], problem, 0)[0][protocol]
     (row,) = run_repetitions([spec], problem, 0)[0]
-    guarantee = spec.promise(protocol, DIGITS)
+    guarantee = spec.guarantee(protocol, DIGITS)
     assert guarantee == subspace.guarantee
     assert guarantee.sigma == row["sigma"] == subspace.sigma.max() > 0
     assert f"σ = {row['sigma']:.3g}, " in next(
@@ -83,7 +83,7 @@ def _mask_of(noise: float, spec: RunSpec) -> float:
 
 def test_an_unknown_protocol_is_refused():
     with pytest.raises(ParameterError, match="protocol must be one of"):
-        RunSpec().promise("mystery", DIGITS)
+        RunSpec().guarantee("mystery", DIGITS)
 
 
 @pytest.mark.parametrize("protocol", ["ag", "dpdis", "cape", "ppca"])
@@ -95,7 +95,7 @@ def test_stages_of_a_pipeline(pipeline, protocol, centring_share):
     )
     problem = local_learning_problem(spec.problem_key())
     found = run_pipeline(spec, problem).guarantees
-    stages = promised_stages(spec, problem)
+    stages = stage_guarantees(spec, problem)
     assert list(stages) == list(found)
     for stage, guarantee in stages.items():
         for name in ("epsilon", "delta", "mechanism"):

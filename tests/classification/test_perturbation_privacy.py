@@ -281,7 +281,7 @@ def straddling(n, total):
         (100, 3.0, [2.0, 2.999999, 5.999999]),
     ],
 )
-def test_where_the_solver_stops_is_inside_the_promise(n, tol, totals):
+def test_where_the_solver_stops_is_inside_the_guarantee(n, tol, totals):
     """Neighbouring totals on both sides of the point where a solver started at 0 stops at once."""
     settings = dict(method="output", regularization=1.0, fit_intercept=False)
     model = PrivateSVM(**settings, **({} if tol is None else {"tol": tol}))

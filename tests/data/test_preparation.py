@@ -175,7 +175,7 @@ def test_a_sentence_that_says_private_says_nothing_of_the_rows():
     assert len(sentences) == 1 and "this step is private" in sentences.pop()
 
 
-def test_without_preparation_rows_are_shared_and_nothing_is_promised():
+def test_without_preparation_rows_are_shared_and_there_is_no_guarantee():
     dataset = make_dataset(np.eye(3) * 9)
     prepared = prepare(dataset, mode="none")
     assert np.shares_memory(prepared.X, dataset.X)

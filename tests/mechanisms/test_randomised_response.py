@@ -17,7 +17,7 @@ N = 4_000
 
 @pytest.mark.parametrize("n_choices", [2, 5])
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
-def test_its_law_is_the_one_that_keeps_the_promise_with_nothing_to_spare(n_choices, epsilon):
+def test_its_law_is_the_one_that_keeps_the_guarantee_with_nothing_to_spare(n_choices, epsilon):
     rng = np.random.default_rng()
     said = [randomised_response(1, n_choices, epsilon, rng=rng) for _ in range(N)]
     truth = chance_of_truth(n_choices, epsilon)

@@ -117,7 +117,7 @@ def test_every_axis_changes_the_curve_in_place(open_page, axis):
     assert [frame["at"] for frame in numbers["frames"]] == list(range(len(steps.steps)))
     assert len({frame["where"] for frame in numbers["frames"]}) == len(steps.steps) >= 5
     # Each step is what its controls select, and the present one is the selection.
-    assert steps.steps[steps.here].spec == selection.spec
+    assert steps.steps[steps.present].spec == selection.spec
     for name, value in steps.steps[0].controls:
         at.session_state[name] = value
     at.run()

@@ -144,7 +144,7 @@ def test_the_order_of_rows_does_not_matter(rows, labels, rng):
     assert projector_distance(straight.components_, shuffled.components_) < 1e-8
 
 
-def test_default_noise_keeps_the_default_promise(rows, labels):
+def test_default_noise_keeps_the_default_guarantee(rows, labels):
     pca = DistributedPCA(4, preparation="none").fit(rows, sites=labels)
     budget = PrivacyBudget(1.0, 1e-5)
     expected = [second_moment_sigma(budget, n, calibration="analytic") for n in (120, 80, 200)]
@@ -271,14 +271,14 @@ def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, relea
     assert found.guarantee_ == expected.guarantee
 
 
-def test_ppca_promises_pure_epsilon_and_releases_no_eigenvalues(rows):
+def test_ppca_guarantees_pure_epsilon_and_releases_no_eigenvalues(rows):
     found = ExponentialPCA(3, epsilon=2.0, random_state=0).fit(rows)
     assert (found.guarantee_.epsilon, found.guarantee_.delta) == (2.0, 0.0)
     assert found.guarantee_.is_private
     assert not hasattr(found, "eigenvalues_")
 
 
-def test_chains_that_did_not_converge_promise_nothing_and_warn(rows, monkeypatch):
+def test_chains_that_did_not_converge_guarantee_nothing_and_warn(rows, monkeypatch):
     def stopped(*arguments, **options):
         return ppca_release(*arguments, max_sweeps=8, min_ess=1e9, **options)
 

@@ -50,7 +50,7 @@ def test_the_bound_is_attained(n_components):
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.05, 8), n_samples=st.integers(1, 30))
-def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_samples):
+def test_densities_of_neighbours_differ_by_at_most_the_guarantee(seed, epsilon, n_samples):
     # The density over directions of the plane has a formula and can be integrated.
     rng = np.random.default_rng(seed)
     angles = np.linspace(0, np.pi, 2_001)[:-1]
@@ -71,7 +71,7 @@ def test_densities_of_neighbours_differ_by_at_most_the_promise(seed, epsilon, n_
     assert np.abs(log_density(rows) - log_density(neighbour)).max() <= epsilon + 1e-9
 
 
-def test_one_component_is_promised_without_a_markov_chain():
+def test_one_component_is_guaranteed_without_a_markov_chain():
     release = draw_ppca(np.diag([0.5, 0.3, 0.1]), 100, 2.0, 1, rng=np.random.default_rng(1))
     assert release.draw.method == "exact"
     assert release.guarantee.epsilon == 2.0 and release.guarantee.delta == 0
@@ -86,7 +86,7 @@ def test_several_components_name_the_assumption():
     assert any("Markov" in sentence for sentence in release.guarantee.assumptions)
 
 
-def test_nothing_is_promised_without_convergence():
+def test_there_is_no_guarantee_without_convergence():
     spectrum = np.concatenate([np.full(20, 0.05), np.zeros(80)])
     release = draw_ppca(spectrum, 20_000, 1.0, 20, max_sweeps=8, rng=np.random.default_rng(3))
     assert not release.draw.converged

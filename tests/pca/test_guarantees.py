@@ -94,7 +94,7 @@ def moved_by(x: np.ndarray, y: np.ndarray, scales: NoiseScales, n_samples: int) 
     norms=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     cosine=st.floats(-1, 1),
 )
-def test_no_two_rows_are_told_apart_better_than_promised(
+def test_no_two_rows_are_told_apart_better_than_guaranteed(
     share, n_samples, bound, calibration, norms, cosine
 ):
     """Rows of any length at any angle; the worst pair attains the guarantee."""
@@ -108,16 +108,16 @@ def test_no_two_rows_are_told_apart_better_than_promised(
     )
     scales = noise_scales(n_samples, settings)
     guarantee = guarantee_of_holder(settings, [n_samples], 2)
-    promised = guarantee.l2_sensitivity / guarantee.sigma
+    ratio = guarantee.l2_sensitivity / guarantee.sigma
     assert guarantee.sigma == scales.moment
 
     def at_angle(t: float) -> tuple[np.ndarray, np.ndarray]:
         return bound * np.eye(2)[0], bound * np.array([t, math.sqrt(1 - t**2)])
 
     x, y = at_angle(cosine)
-    assert moved_by(norms[0] * x, norms[1] * y, scales, n_samples) <= promised * (1 + 1e-9)
+    assert moved_by(norms[0] * x, norms[1] * y, scales, n_samples) <= ratio * (1 + 1e-9)
     worst = at_angle(max(-1.0, -share / (4 * (1 - share))))
-    assert moved_by(*worst, scales, n_samples) == pytest.approx(promised, rel=1e-9)
+    assert moved_by(*worst, scales, n_samples) == pytest.approx(ratio, rel=1e-9)
     if calibration == "analytic":
         assert guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
 
@@ -137,9 +137,9 @@ def test_the_supremum_over_all_pairs_of_rows_is_what_is_calibrated_for(share):
     mean = p**2 + q**2 - 2 * p * q * t
     square = moment / scales.moment**2 + (mean / scales.mean**2 if share else 0.0)
     guarantee = guarantee_of_holder(settings, [1], 2)
-    promised = (guarantee.l2_sensitivity / guarantee.sigma) ** 2
-    assert square.max() <= promised * (1 + 1e-9)
-    assert square.max() >= 0.999 * promised
+    squared_ratio = (guarantee.l2_sensitivity / guarantee.sigma) ** 2
+    assert square.max() <= squared_ratio * (1 + 1e-9)
+    assert square.max() >= 0.999 * squared_ratio
 
 
 def test_a_published_mean_of_half_the_budget_holds_less_than_was_thought(settings_with):
@@ -167,7 +167,7 @@ def test_an_analytic_mean_of_half_the_budget_takes_less_noise(settings_with):
 @pytest.mark.parametrize("calibration", ["published", "analytic"])
 @pytest.mark.parametrize("honest", [1, 2, 3])
 @pytest.mark.parametrize("who", [Adversary.AGGREGATOR, Adversary.SITE])
-def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false_alarm):
+def test_cape_guarantees_what_is_seen_of_it(calibration, masks, honest, who, false_alarm):
     """Rounds as the sites run them, compared with the stated epsilon.
 
     What an adversary sees of an entry is one Gaussian vector of p numbers: the messages of the
@@ -216,18 +216,20 @@ def test_cape_promises_what_is_seen_of_it(calibration, masks, honest, who, false
     scale = np.sqrt(covariance.diagonal())
     correlation, unit = covariance / np.outer(scale, scale), change / scale
     found = float(unit @ np.linalg.solve(correlation, unit))
-    promised = guarantee_of_masked_sites(settings, people, 600)
-    (claim,) = (each for each in promised.against if each.adversary is who)
-    mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / promised.l2_sensitivity
+    guarantee = guarantee_of_masked_sites(settings, people, 600)
+    (claim,) = (each for each in guarantee.against if each.adversary is who)
+    mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / guarantee.l2_sensitivity
     law = stats.chi2(n_draws - len(seen) + 1)
     statistic = n_draws * mu_of_one**2 / found
     assert law.ppf(false_alarm / 2) < statistic < law.isf(false_alarm / 2)
-    assert promised.epsilon == max(each.epsilon for each in promised.against)
+    assert guarantee.epsilon == max(each.epsilon for each in guarantee.against)
     if calibration == "analytic":
-        assert promised.epsilon == pytest.approx(2.0, rel=1e-9)
+        assert guarantee.epsilon == pytest.approx(2.0, rel=1e-9)
 
 
-def test_cape_as_published_breaks_its_promise_where_one_site_would_keep_it(settings_with, moments):
+def test_cape_as_published_breaks_its_guarantee_where_one_site_would_keep_it(
+    settings_with, moments
+):
     """mu^2 is 2 S / (S + 1) times that of a local release if all masks are secret, 1.875 if two
     are.
     """
@@ -296,7 +298,7 @@ def test_a_share_too_small_to_be_weighed_is_refused(settings_with):
         settings_with(mean_share=5e-324)
 
 
-def test_nothing_is_promised_without_noise_and_everything_without_data(moments, settings_with):
+def test_there_is_no_guarantee_without_noise_and_everything_without_data(moments, settings_with):
     draw = Draw(moments, settings_with(math.inf), Repetition(0))
     for protocol in (*GAUSSIAN, cape, exact):
         guarantee = protocol(draw).guarantee
@@ -306,7 +308,7 @@ def test_nothing_is_promised_without_noise_and_everything_without_data(moments, 
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
-def test_a_wishart_difference_promises_pure_epsilon_and_its_sigma(
+def test_a_wishart_difference_guarantees_pure_epsilon_and_its_sigma(
     moments, settings_with, share, rng, false_alarm
 ):
     """A diagonal entry is a difference of two chi-squared numbers, with one degree more than the
@@ -363,7 +365,7 @@ def test_a_border_is_refused_where_no_mean_is_bought(moments, settings_with):
         noisy_mean_of_wishart(Draw(moments, settings_with(), Repetition(0)))
 
 
-def test_a_wishart_difference_without_noise_promises_nothing(moments, settings_with):
+def test_a_wishart_difference_without_noise_has_no_guarantee(moments, settings_with):
     found = wishart(Draw(moments, settings_with(math.inf), Repetition(0)))
     assert (found.guarantee.epsilon, found.guarantee.mechanism) == (math.inf, "none")
     exactly = exact(Draw(moments, settings_with(), Repetition(0)))

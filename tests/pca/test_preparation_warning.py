@@ -113,7 +113,7 @@ def test_what_was_done_by_hand_is_not_seen():
         AnalyzeGaussPCA(2).fit(StandardScaler().fit_transform(ROWS))
 
 
-def test_a_scaler_in_front_breaks_the_promise_by_thousands():
+def test_a_scaler_in_front_breaks_the_guarantee_by_thousands():
     """The number in the explanation: the exact epsilon for one of 1,797 people.
 
     The noise is isometric, so that the release is the Gaussian mechanism at the Frobenius distance

@@ -92,7 +92,7 @@ def test_joining_weighs_by_people():
     assert joined.n_samples == 90
 
 
-def test_a_chain_promises_what_dpdis_does_and_nothing_to_an_aggregator():
+def test_a_chain_guarantees_what_dpdis_does_and_nothing_to_an_aggregator():
     ours, theirs = sequential(draw()).guarantee, dpdis(draw()).guarantee
     assert (ours.epsilon, ours.delta, ours.sigma) == (theirs.epsilon, theirs.delta, theirs.sigma)
     against = {each.adversary: each for each in ours.against}

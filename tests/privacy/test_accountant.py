@@ -143,7 +143,7 @@ def test_two_gaussians_through_the_accountant_agree_with_the_exact_rule():
     assert exact < disguised < 2 * exact
 
 
-def test_what_cannot_be_promised_is_infinite():
+def test_what_cannot_be_guaranteed_is_infinite():
     assert person(pure("a", math.inf)).epsilon(0.5) == math.inf
     assert Composition(math.inf).epsilon(0.5) == math.inf
     assert Composition(0.0, ((1.0, 1e-3),)).epsilon(1e-4) == math.inf

@@ -74,7 +74,7 @@ def test_every_adversary_by_brute_force(n_sites, mask):
 
 
 @given(sites, st.sampled_from(["compensated", "wide"]), st.floats(0.01, 100))
-def test_calibrated_masks_promise_what_a_local_release_does(counts, masks, tau):
+def test_calibrated_masks_guarantee_what_a_local_release_does(counts, masks, tau):
     """Equality holds for the worst adversary."""
     n_sites, n_honest = counts
     scales = cape_scales(tau, n_sites, n_honest=n_honest, masks=masks)
@@ -83,7 +83,7 @@ def test_calibrated_masks_promise_what_a_local_release_does(counts, masks, tau):
 
 
 @pytest.mark.parametrize(("n_sites", "holds"), [(2, 1.586), (3, 1.31), (5, 1.16), (10, 1.073)])
-def test_wide_masks_scaled_for_the_aggregator_only_break_a_promise_of_one(n_sites, holds):
+def test_wide_masks_scaled_for_the_aggregator_only_break_a_guarantee_of_one(n_sites, holds):
     """b^2 = tau^2 / S is enough against the aggregator; a site subtracts its own noise."""
     tau = 1 / gaussian_mu(PrivacyBudget(1.0, 0.01))
     for_aggregator_only = CapeScales(math.inf, tau / math.sqrt(n_sites))

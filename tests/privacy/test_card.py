@@ -90,7 +90,7 @@ def test_a_card_names_those_it_holds_against():
     )
 
 
-def test_published_noise_at_ten_breaks_its_promise():
+def test_published_noise_at_ten_breaks_its_guarantee():
     assert badges(published(10.0)) == ["weak guarantee", "weaker than requested"]
 
 
@@ -112,7 +112,7 @@ def test_no_line_grows_as_epsilon_falls(mechanism):
         assert "Odds" not in labels and not any("up or down" in said for said in labels.values())
 
 
-def test_no_noise_promises_nothing():
+def test_no_noise_has_no_guarantee():
     card = describe(Guarantee(None, math.inf, 0.0, "none", "nobody"))
     assert card.headline.startswith("No guarantee")
     assert [(badge.text, badge.tone) for badge in card.badges] == [("not private", "bad")]

@@ -133,7 +133,7 @@ def test_approximate_releases_need_a_reserve():
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "exponential"])
-def test_what_promises_nothing_is_never_admitted(mechanism):
+def test_what_has_no_guarantee_is_never_admitted(mechanism):
     mu = math.inf if mechanism == "gaussian" else None
     nothing = Release("x", "x", PEOPLE, mechanism, math.inf, 0.0, mu)
     assert not Cap(50.0, 0.1).admits(bound(nothing))

@@ -114,7 +114,7 @@ def test_profile_is_monotone_in_mu(epsilon, points):
 
 
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.99))
-def test_classic_calibration_keeps_its_promise_up_to_one(epsilon, delta):
+def test_classic_calibration_keeps_its_guarantee_up_to_one(epsilon, delta):
     budget = PrivacyBudget(epsilon, delta)
     sigma = gaussian_sigma(budget, 1.0, calibration="classic")
     assert gaussian_delta(epsilon, sigma, 1.0) <= delta
@@ -124,7 +124,7 @@ def test_classic_calibration_keeps_its_promise_up_to_one(epsilon, delta):
 @pytest.mark.parametrize(
     ("asked", "exact"), [(0.1, 0.020), (0.5, 0.316), (1, 0.811), (3, 3.53), (10, 20.1)]
 )
-def test_what_the_published_noise_really_promises(asked, exact):
+def test_what_the_published_noise_really_guarantees(asked, exact):
     """Known values, to the digits of their source."""
     n_samples = 1000
     sigma = published_sigma(PrivacyBudget(asked, 0.01), n_samples)

@@ -19,7 +19,7 @@ from dpcore.privacy.label_page import label_card, label_page
 
 def _promised(key, **changed):
     spec = RunSpec(dataset="digits", protocols=(key,), delta=1e-5, **changed)
-    return spec.promise(key, dataset_status("digits"))
+    return spec.guarantee(key, dataset_status("digits"))
 
 
 @pytest.mark.parametrize("is_simulation", [True, False])

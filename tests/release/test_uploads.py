@@ -84,7 +84,7 @@ def test_simulations_get_the_site_of_each_person():
         split_sites(6, 3, how="given", labels=data.sites, rng=np.random.default_rng())
     held = HeldTable(data)
     spec = RunSpec(dataset=held.name, sites=2, split="given", components=1, intermediate_dim=1)
-    assert spec.promise("dpdis", dataset_status(held.name)).epsilon == 1.0
+    assert spec.guarantee("dpdis", dataset_status(held.name)).epsilon == 1.0
     assert [len(site) for site in sites_of(spec.problem_key(), prepare(data))] == [3, 3]
     labelled = HeldTable(replace(data, labels=np.array([0, 1] * 3), label_names=("a", "b")))
     halves = load_halves(labelled.name, mode="sphere")

@@ -69,8 +69,8 @@ def test_a_worst_pair_attains_the_sensitivity_of_moment_and_mean_at_once():
     moved = np.linalg.norm(first.moment_around(centre) - second.moment_around(centre))
     mean_moved = np.linalg.norm(first.means[0] - second.means[0])
     together = math.hypot(moved, weight * mean_moved)
-    promised = l2_sensitivity_on_sphere(n, weight=weight)
-    assert promised * (1 - 1e-4) < together <= promised * (1 + 1e-9)
+    sensitivity = l2_sensitivity_on_sphere(n, weight=weight)
+    assert sensitivity * (1 - 1e-4) < together <= sensitivity * (1 + 1e-9)
 
 
 def test_a_view_that_turns_around_attains_the_sensitivity_of_both_views():
@@ -85,8 +85,8 @@ def test_a_view_that_turns_around_attains_the_sensitivity_of_both_views():
     moved = np.linalg.norm(first.moment_around(centre) - second.moment_around(centre))
     mean_moved = np.linalg.norm(first.means[0] - second.means[0])
     together = math.hypot(moved, weight * mean_moved)
-    promised = l2_sensitivity_on_sphere(n, weight=weight)
-    assert promised * (1 - 1e-9) < together <= promised * (1 + 1e-9)
+    sensitivity = l2_sensitivity_on_sphere(n, weight=weight)
+    assert sensitivity * (1 - 1e-9) < together <= sensitivity * (1 + 1e-9)
 
 
 def test_the_moment_is_that_of_rows_divided_by_their_distance():

@@ -121,17 +121,17 @@ def test_improved_is_the_protocol_of_the_start_page_with_noise_of_its_own():
 def test_delta_is_at_most_a_tenth_of_one_in_the_people_of_all_hospitals():
     for n_students in (1, 3, MOST_STUDENTS):
         hospitals = Hospitals(n_students).hospitals
-        promised = hospital_guarantee(hospitals, 0, 1.0)
-        assert promised.delta <= 1 / (10 * sum(hospitals.moments.n_samples))
+        guarantee = hospital_guarantee(hospitals, 0, 1.0)
+        assert guarantee.delta <= 1 / (10 * sum(hospitals.moments.n_samples))
 
 
-def test_what_a_hospital_promises_is_what_its_noise_keeps():
+def test_what_a_hospital_guarantees_is_what_its_noise_keeps():
     activity = Hospitals(50)
     for epsilon in (0.5, 20.0):
         message, _ = activity.preview(3, epsilon)
-        promised = hospital_guarantee(activity.hospitals, 3, epsilon)
-        exact = gaussian_epsilon(promised.delta, message.sigma, math.sqrt(2) / message.n_samples)
-        assert exact == pytest.approx(promised.epsilon)
+        guarantee = hospital_guarantee(activity.hospitals, 3, epsilon)
+        exact = gaussian_epsilon(guarantee.delta, message.sigma, math.sqrt(2) / message.n_samples)
+        assert exact == pytest.approx(guarantee.epsilon)
 
 
 def test_each_sends_once_and_late_ones_find_a_share_or_are_told():

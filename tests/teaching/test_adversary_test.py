@@ -38,14 +38,14 @@ def test_every_threshold_lies_on_the_curve_of_the_noise(budget, threshold):
 
 
 @given(budgets)
-def test_the_noise_stays_above_its_promise_and_below_the_blind_guess(budget):
+def test_the_noise_stays_above_its_guarantee_and_below_the_blind_guess(budget):
     curves = {row["curve"]: row["type_two"] for row in trade_off_rows(guarantee_of_noise(budget))}
     assert (curves["gaussian"] >= curves["approximate"] - 1e-9).all()
     assert (curves["gaussian"] <= curves["blind"] + 1e-12).all()
     assert (curves["pure"] >= curves["approximate"]).all()
 
 
-def test_published_noise_dips_below_its_promise_at_large_epsilon():
+def test_published_noise_dips_below_its_guarantee_at_large_epsilon():
     guarantee = guarantee_of_noise(PrivacyBudget(10.0, 0.01), "published")
     assert not guarantee.keeps_requested
     assert guarantee.epsilon == pytest.approx(20.1, abs=0.05)
@@ -74,7 +74,7 @@ def test_beliefs_start_from_the_prior_and_stay_ordered():
 
 
 @given(st.floats(-90, 90), budgets)
-def test_laws_of_the_direction_are_densities_and_keep_the_promise(degrees, budget):
+def test_laws_of_the_direction_are_densities_and_keep_the_guarantee(degrees, budget):
     guarantee = guarantee_of_noise(budget)
     turn = turn_person(degrees, guarantee)
     for law in (turn.law_before, turn.law_after):

@@ -52,11 +52,11 @@ def test_learning_works_at_the_default():
         ("logistic", ["model"]),
     ],
 )
-def test_private_results_come_with_what_they_promise(key, named):
-    promises = {
+def test_private_results_come_with_what_they_guarantee(key, named):
+    guarantees = {
         name: guarantee
         for output in run_tutorial(key, 1.0)
         for name, guarantee in output.guarantees.items()
         if guarantee.is_private
     }
-    assert list(promises) == named
+    assert list(guarantees) == named

@@ -39,7 +39,7 @@ CENTRING, PCA, TRAINING = "centring", "PCA", "training"
 _A_MODEL = {"svm": "an SVM", "logistic": "a logistic regression"}
 
 
-def promised_stages(spec: PipelineSpec, problem: LearningProblem) -> dict[str, Guarantee]:
+def stage_guarantees(spec: PipelineSpec, problem: LearningProblem) -> dict[str, Guarantee]:
     """Return the guarantees of an `Outcome` without running the pipeline.
 
     The guarantee of training has neither sensitivity nor assumptions.
@@ -118,7 +118,7 @@ def pca_settings(
 def charge_stage(
     spec: PipelineSpec, stage: str, guarantee: Guarantee, draws: frozenset[int]
 ) -> Charge:
-    """Return the charge of one private stage in `promised_stages`."""
+    """Return the charge of one private stage in `stage_guarantees`."""
     spec = canonical(spec)
     entry = PROTOCOLS[spec.protocol]
     is_distributed = entry.is_distributed

@@ -219,7 +219,7 @@ def decide(
             replace(spec, epsilon=epsilon),
             tuple(row for row in rows if row["repetition"] < SEARCHED_RUNS),
             tuple(row for row in rows if row["repetition"] >= SEARCHED_RUNS),
-            icon_counts(tried.promise(tried.protocols[0], dataset))[0],
+            icon_counts(tried.guarantee(tried.protocols[0], dataset))[0],
         )
 
 

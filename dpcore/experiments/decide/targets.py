@@ -262,13 +262,13 @@ class _Search:
         while configurations and high - low > 1:
             middle = (low + high) // 2
             yield from self.try_configurations(self.epsilons[middle], configurations)
-            here = {
+            options = {
                 configuration: self.results[self.epsilons[middle], configuration]
                 for configuration in configurations
             }
             reached = [
                 option
-                for option in here.values()
+                for option in options.values()
                 if option is not None and reaches_target(option.energies, self.target)
             ]
             if not reached:
@@ -278,7 +278,7 @@ class _Search:
             # A configuration that cannot run here may run at another epsilon.
             configurations = [
                 configuration
-                for configuration, option in here.items()
+                for configuration, option in options.items()
                 if option is None or option in reached
             ]
         return [

@@ -57,7 +57,7 @@ class _Entry(Generic[T]):
     n_bytes: int = 0
 
     @property
-    def promise(self) -> Future[T]:
+    def pending_future(self) -> Future[T]:
         """Return the future of a result that is still being computed."""
         return cast(Future[T], self.future)
 
@@ -153,14 +153,14 @@ class OnceCache(Generic[T]):
             if self._results.get(key) is entry:
                 self._drop(key)
         if isinstance(error, Exception) and not isinstance(error, MemoryError):
-            entry.promise.set_exception(error)
+            entry.pending_future.set_exception(error)
         else:
-            entry.promise.cancel()
+            entry.pending_future.cancel()
 
     def _put(self, key: tuple[Hashable, ...], entry: _Entry[T], result: T) -> None:
         n_bytes = bytes_held(result)
         with self._lock:
-            entry.promise.set_result(result)
+            entry.pending_future.set_result(result)
             entry.future, entry.maker = _FinishedFuture(result), None
             if self._results.get(key) is entry:
                 entry.n_bytes, entry.last_use = n_bytes, time.monotonic()

@@ -373,8 +373,8 @@ class Store:
 
     def _path(self, unit: Unit) -> Path:
         dataset = unit.specs[0].dataset_read()
-        here = None if dataset is None else _size_on_disk(dataset)
-        return self._path_of([_draw_of(unit), unit.repetition, here], self._files)
+        n_bytes = None if dataset is None else _size_on_disk(dataset)
+        return self._path_of([_draw_of(unit), unit.repetition, n_bytes], self._files)
 
     def _path_of(self, identity: Sequence[object], files: BoundedFolder) -> Path:
         digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()

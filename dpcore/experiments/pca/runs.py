@@ -254,7 +254,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
             pairs_vote=self.on_sphere and self._image_shape is None,
         )
 
-    def promise(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
+    def guarantee(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
         """Return the guarantee of a protocol's first draw, without reading rows.
 
         dataset: Status of the data set, if the caller has it.
@@ -282,7 +282,7 @@ class RunSpec(ReleaseSpec, PlannedSpec):
 
     def guarantees(self) -> Mapping[str, Guarantee]:
         dataset = dataset_status(self.dataset)
-        return {key: self.promise(key, dataset) for key in self.protocols}
+        return {key: self.guarantee(key, dataset) for key in self.protocols}
 
     def charges(
         self,
@@ -531,8 +531,8 @@ def check_feasible(spec: RunSpec) -> None:
     """
     status = dataset_status(spec.dataset)
     if spec.samples is not None and spec.samples > status.n_samples:
-        here = " in the part that is here" if status.is_part else ""
-        most = f"at most the {status.n_samples:,} people of {spec.dataset}{here}"
+        part = " in the part that is here" if status.is_part else ""
+        most = f"at most the {status.n_samples:,} people of {spec.dataset}{part}"
         raise ParameterError("samples", most, spec.samples)
     settings = spec.settings(status.n_features, status.default_components)
     entries = [protocol(key) for key in spec.protocols]

@@ -49,7 +49,7 @@ class View:
 
     setting: Name of all settings but the value on the axis.
     steps: Label of each step, and whether narrow figures name it.
-    here: Number of the present step.
+    present: Number of the present step.
     places: Text after "captured energy at" for each step, with a place for its label if the label
         is known only after a run.
     lines: The chosen algorithm first.
@@ -62,7 +62,7 @@ class View:
     symbol: str
     title: str
     steps: tuple[tuple[str, bool], ...]
-    here: int
+    present: int
     places: tuple[str, ...]
     lines: tuple[Line, ...]
     other_version: str
@@ -121,7 +121,7 @@ def draw_explorer(view: View, on_release: Callable[[int], None]) -> bool:
 
     data = {
         "setting": view.setting,
-        "at": view.here,
+        "at": view.present,
         "symbol": view.symbol,
         "title": view.title,
         "steps": _steps(view),

@@ -151,7 +151,7 @@ class TestBudget:
         assert (total.epsilon, total.delta) == (spec.epsilon, 0.0)
 
     @pytest.mark.parametrize("pipeline", [EXACT, SUBSPACE, RANDOM])
-    def test_training_without_noise_promises_nothing(self, pipeline):
+    def test_training_without_noise_has_no_guarantee(self, pipeline):
         spec = canonical(replace(ZERO_OR_ONE, pipeline=pipeline))
         outcome = run_pipeline(spec, local_learning_problem(spec.problem_key()))
         assert TRAINING not in outcome.guarantees

@@ -51,7 +51,7 @@ def test_each_epsilon_is_chosen_by_ten_runs_and_confirmed_by_ten_others():
     again = run(replace(SPEC, epsilon=5.0, repetitions=20))
     assert options[1].energies == [row["energy_ratio"] for row in again][:10]
     assert [row["repetition"] for row in options[1].fresh] == list(range(10, 20))
-    guarantee = options[1].spec.promise("pooled", dataset_status("digits"))
+    guarantee = options[1].spec.guarantee("pooled", dataset_status("digits"))
     assert options[1].most_right == icon_counts(guarantee)[0]
 
 
@@ -104,7 +104,7 @@ def test_where_harm_and_use_do_not_meet_more_trust_or_fewer_components_are_tried
     assert more_trust.option.has_reached(0.85) and more_trust.option.most_right <= 60
     status = dataset_status("breast-cancer")
     now, wanted = (
-        replace(spec, epsilon=epsilon).promise("dpdis", status) for epsilon in (2.0, 10.0)
+        replace(spec, epsilon=epsilon).guarantee("dpdis", status) for epsilon in (2.0, 10.0)
     )
     assert 3 < people_factor(now, wanted) == pytest.approx(now.sigma / wanted.sigma)
 
@@ -120,7 +120,7 @@ def test_a_breach_of_trust_leaves_the_noise_of_ones_own_site_or_nothing(trusted)
     spec = asked_spec(RunSpec(dataset="digits"), trusted, N)
     key = PROTOCOL_FOR[trusted]
     assert trusted_by(PROTOCOLS[key]) is trusted
-    guarantee = spec.promise(key, dataset_status("digits"))
+    guarantee = spec.guarantee(key, dataset_status("digits"))
     left = epsilon_of_breach(guarantee)
     if trusted is Trusted.HOLDER:
         assert math.isinf(left)

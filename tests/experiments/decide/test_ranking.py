@@ -57,19 +57,19 @@ def test_a_ranking_is_the_direct_runs_at_the_same_seed():
     assert means == sorted(means, reverse=True)
 
 
-def test_every_way_keeps_the_promise_asked_from_the_first_row_on():
+def test_every_configuration_keeps_the_requested_guarantee_from_the_first_row_on():
     asked, digits = replace(BASE, delta=1e-5), dataset_status("digits")
     for configuration in list_configurations("digits"):
         spec = configuration.spec(asked)
         assert spec.preparation != "published"
-        guarantee = spec.promise(configuration.protocol, digits)
+        guarantee = spec.guarantee(configuration.protocol, digits)
         assert guarantee.epsilon <= asked.epsilon and guarantee.delta <= asked.delta
         # SuLQ and MOD-SuLQ add more noise than requested, as published.
         if configuration.protocol not in ("sulq", "modsulq"):
             assert math.isclose(guarantee.epsilon, asked.epsilon, rel_tol=1e-6)
 
 
-def test_what_promises_nothing_or_is_there_twice_is_left_out_with_a_reason():
+def test_what_has_no_guarantee_or_is_there_twice_is_left_out_with_a_reason():
     reasons = reasons_left_out()
     assert set(reasons) == {"exact", "random", "ag"}
     assert reasons["ag"] == "is the same release as Pooled, trusted"

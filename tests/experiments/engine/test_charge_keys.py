@@ -122,8 +122,8 @@ def noise_scales_of(spec: RunSpec, protocol: str) -> dict[object, tuple[float, .
             site: (scales.moment, scales.mean)
             for site, scales in zip(draw.sites, draw.scales, strict=True)
         }
-    promised = entry.guarantee(settings, draw.n_samples, problem.n_features)
-    return {"everybody": (promised.sigma, promised.l2_sensitivity, draw.n_people)}
+    guarantee = entry.guarantee(settings, draw.n_samples, problem.n_features)
+    return {"everybody": (guarantee.sigma, guarantee.l2_sensitivity, draw.n_people)}
 
 
 @pytest.mark.parametrize("split", ["equal", "random"])

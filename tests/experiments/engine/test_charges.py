@@ -23,7 +23,7 @@ from dpcore.experiments.classification.spec import (
     SUBSPACE,
     canonical,
 )
-from dpcore.experiments.classification.stages import promised_stages, total_guarantee
+from dpcore.experiments.classification.stages import stage_guarantees, total_guarantee
 from dpcore.experiments.engine.charge_keys import compute_charges
 from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.sweep import collect
@@ -211,7 +211,7 @@ PIPELINE = ClassificationSpec(repetitions=3, components=5, centring_share=0.0)
 
 def pipeline(spec: ClassificationSpec):
     spec = canonical(spec)
-    stages = promised_stages(spec, local_learning_problem(spec.problem_key()))
+    stages = stage_guarantees(spec, local_learning_problem(spec.problem_key()))
     return spec.charges(stages)
 
 

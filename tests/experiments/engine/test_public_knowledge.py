@@ -64,7 +64,7 @@ def test_energy_is_measured_without_the_projection(preparation):
     assert within < problem.optimum[3]
 
 
-def test_projected_rows_keep_the_bound_that_the_promise_is_about():
+def test_projected_rows_keep_the_bound_that_the_guarantee_is_about():
     moments = local_problem(SPEC.problem_key()).moments
     assert np.trace(moments.pooled()) <= 1
     plain = local_problem(replace(SPEC, knowledge="none").problem_key()).moments
@@ -75,10 +75,10 @@ def test_projected_rows_keep_the_bound_that_the_promise_is_about():
 
 
 @pytest.mark.parametrize("protocol", ["pooled", "dpdis", "wishart", "modsulq"])
-def test_a_promise_is_that_of_the_dimensions_that_are_left(protocol):
+def test_a_guarantee_is_that_of_the_dimensions_that_are_left(protocol):
     spec = replace(SPEC, protocols=(protocol,), sites=2)
     found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][protocol]
-    assert found.guarantee == spec.promise(protocol, dataset_status("digits"))
+    assert found.guarantee == spec.guarantee(protocol, dataset_status("digits"))
     assert [c.release.identity for c in charges_of([spec])] == [
         c.release.identity for c in compute_charges(run(spec))
     ]

@@ -182,7 +182,7 @@ def test_bounds_that_would_overflow_are_refused(kind, bounds):
 
 
 @pytest.mark.parametrize("kind", [RunSpec, CcaSpec])
-def test_the_default_keeps_its_promise_and_the_published_one_has_a_name(kind):
+def test_the_default_keeps_its_guarantee_and_the_published_one_has_a_name(kind):
     assert kind() == kind.improved()
     told = {"calibration": "analytic", "noise": "isometric", "truncation": "psd"}
     assert {name: getattr(kind(), name) for name in told} == told
@@ -191,7 +191,7 @@ def test_the_default_keeps_its_promise_and_the_published_one_has_a_name(kind):
     assert kind.published(truncation="psd").truncation == "psd"
 
 
-def test_a_default_release_promises_no_more_than_was_asked():
+def test_a_default_release_guarantees_at_least_what_was_requested():
     """The printed calibration at the same ε has an exact ε that is larger by 0.53."""
     asked = RunSpec(epsilon=3.0, repetitions=1)
     assert all(row["exact_epsilon"] <= 3.0 for row in run(asked))

@@ -198,7 +198,7 @@ def test_old_draws_that_others_pay_now_count_for_them():
         account.charge(gaussian("alone", 5.0))
 
 
-def test_no_cap_admits_what_promises_nothing():
+def test_no_cap_admits_what_has_no_guarantee():
     account = Accountant("digits", cap=Cap(50.0, 0.1))
     with pytest.raises(BeyondCap):
         account.charge(laplace("broken", math.inf))

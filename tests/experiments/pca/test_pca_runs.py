@@ -161,7 +161,7 @@ def test_a_larger_sample_holds_the_smaller_one(prepared_rows):
     assert few < many
 
 
-def test_private_preparation_keeps_the_promise_it_makes(problem_of):
+def test_private_preparation_keeps_the_guarantee_it_states(problem_of):
     spec = replace(SPEC, preparation="bounded", calibration="analytic", protocols=("dpdis",))
     row = next(run(spec, problem_of[16]))
     assert row["exact_epsilon"] <= spec.epsilon

@@ -32,7 +32,7 @@ def with_charges(open_page, *epsilons: float, delta: float = 1e-5) -> AppTest:
             dataset=TABLE, protocols=("pooled",), epsilon=epsilon, delta=delta, seed=seed,
             repetitions=1, calibration="analytic", preparation="none",
         )  # fmt: skip
-        accountant.charge(*spec.charges({"pooled": spec.promise("pooled")}, 1))
+        accountant.charge(*spec.charges({"pooled": spec.guarantee("pooled")}, 1))
     at.session_state["_accountants"] = {TABLE: accountant}
     return at
 
