@@ -18,7 +18,7 @@ import numpy as np
 import streamlit as st
 
 from dpcore.arrays import FloatArray
-from dpcore.data import DatasetStatus, Prepared, dataset_status, list_datasets
+from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import limits_of, read_limits
 from dpcore.experiments.engine.blas_threads import one_blas_thread
@@ -29,7 +29,6 @@ from dpcore.experiments.pca import (
     RunSpec,
     draw_subspaces,
     floor_of,
-    random_ratio,
     run_repetitions,
 )
 from dpcore.experiments.pca.assessments import AssessedRelease, assess_releases
@@ -300,25 +299,10 @@ def _measure(spec: RunSpec, run: int) -> tuple[float, float, int]:
     return energy / optimum, subspace.guarantee.epsilon, int(subspace.bytes_sent.max(initial=0))
 
 
-def is_denoised(spec: RunSpec) -> bool:
-    """Return whether releases of the first protocol are denoised."""
-    status = dataset_status(spec.dataset)
-    settings = spec.settings(status.n_features, status.default_components)
-    return PROTOCOLS[spec.protocols[0]].average is not None and bool(settings.bases)
-
-
 @cached(512)
 def floor(spec: RunSpec) -> float:
-    """Return the captured energy without any data.
-
-    A release of the first protocol that is not denoised uses no prior knowledge, so its floor is
-    that of random directions.
-    """
-    problem = problems(spec.problem_key())
-    settings = spec.settings(problem.n_features, problem.default_components)
-    if not is_denoised(spec):
-        return random_ratio(problem, settings.n_components)
-    return floor_of(spec.dataset, problem, settings.n_components)
+    """Return the captured energy without any data (`dpcore.experiments.pca.floor_of`)."""
+    return floor_of(spec, problems(spec.problem_key()))
 
 
 @cached(512)

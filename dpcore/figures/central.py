@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from dpcore.arrays import FloatArray
 from dpcore.figures.style import (
     ENERGY_AXIS,
-    FLOOR_NAMES,
+    FLOOR_NAME,
     GREY,
     Look,
     Table,
@@ -38,16 +38,15 @@ _STARTS = {
 }
 
 
-def variant_dots(rows: Table, *, floor: str = "floor", dark: bool = False) -> go.Figure:
+def variant_dots(rows: Table, *, dark: bool = False) -> go.Figure:
     """Draw every repetition as a dot and the mean as a marker, one line per variant.
 
-    rows: Rows of one setting, with label, protocol, energy_ratio and the lower level.
-    floor: Column of the lower level, a key of `FLOOR_NAMES`.
+    rows: Rows of one setting, with label, protocol, energy_ratio and floor.
     """
     figure = _lines_of_dots(rows, "label", "energy_ratio", dark=dark)
     for level, name, line in (
         (1.0, "exact", {"color": ink(dark), "dash": "dash", "width": 1.5}),
-        (rows[0][floor], FLOOR_NAMES[floor], {"color": GREY, "dash": "dot", "width": 2}),
+        (rows[0]["floor"], FLOOR_NAME, {"color": GREY, "dash": "dot", "width": 2}),
     ):
         figure.add_vline(x=level, line=line)
         figure.add_annotation(

@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 from dpcore.figures.style import (
     ENERGY_AXIS,
     FLOOR_NAME,
-    FLOOR_NAMES,
     GREY,
     LEGEND_ABOVE,
     Table,
@@ -109,14 +108,12 @@ def energy_curves(
     axis_range: Sequence[float] = (),
     marker: float | None = None,
     height: int = 380,
-    floor: str = "floor",
     dark: bool = False,
 ) -> go.Figure:
     """Draw mean captured energy along one field, one line per protocol, with a band over the draws.
 
-    rows: Rows with protocol, energy_ratio, the lower level and `field`. May be incomplete during a
-        run, and empty if `axis_range` is given. The level is the same for all protocols.
-    floor: Column of the lower level, a key of `FLOOR_NAMES`.
+    rows: Rows with protocol, energy_ratio, floor and `field`. May be incomplete during a run, and
+        empty if `axis_range` is given. The floor is the same for all protocols.
     field: Column on the horizontal axis.
     axis_range: Smallest and largest value of the finished figure, or all its values, which then
         get the ticks. They keep the axis fixed while rows arrive.
@@ -130,17 +127,16 @@ def energy_curves(
     shapes = [horizontal_line(1.0, colour=ink(dark), dash="dash")]
     # Curves rise from the floor to the exact level, so these ends of the lines are free.
     annotations = [_line_name(1.0, "exact PCA", 0)]
-    floors = {v: fmean(values) for v, values in values_by(rows, field, floor).items()}
-    name = FLOOR_NAMES[floor]
+    floors = {v: fmean(values) for v, values in values_by(rows, field, "floor").items()}
     if floors and max(floors.values()) - min(floors.values()) < _SAME_FLOOR:
         level = fmean(floors.values())
         shapes.append(horizontal_line(level, colour=GREY, dash="dot"))
         # Curves are at or above the floor, so its name goes below if there is space.
         below = {"yanchor": "top", "yshift": -6} if level > _ROOM_BELOW else {}
-        annotations.append(_line_name(level, name, 1) | below)
+        annotations.append(_line_name(level, FLOOR_NAME, 1) | below)
     elif floors:
         # Along K, for example, every value has its own floor.
-        traces.append(_floor_curve(floors, name, dark))
+        traces.append(_floor_curve(floors, dark))
     if marker is not None:
         shapes.append(vertical_line(marker, colour=ink(dark), width=1))
     ticks: dict[str, Any] = {}
@@ -160,14 +156,14 @@ def energy_curves(
     )
 
 
-def _floor_curve(floors: dict[float, float], name: str, dark: bool) -> dict[str, Any]:
+def _floor_curve(floors: dict[float, float], dark: bool) -> dict[str, Any]:
     return {
         "type": "scatter",
         "x": list(floors),
         "y": list(floors.values()),
         "mode": "lines+text",
         "name": "Floor",
-        "text": [""] * (len(floors) - 1) + [name],
+        "text": [""] * (len(floors) - 1) + [FLOOR_NAME],
         "textposition": "top left",
         "textfont": {"size": 12, "color": ink(dark)},
         "line": {"color": GREY, "dash": "dot", "width": 2},

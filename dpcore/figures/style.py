@@ -288,9 +288,6 @@ def add_named_level(
 
 # Name of the floor in figures.
 FLOOR_NAME = "without any data"
-# Columns of rows with a level that needs no data, with the names of these levels. Algorithms that
-# use no prior knowledge are compared with random directions.
-FLOOR_NAMES = {"floor": FLOOR_NAME, "random_ratio": "random directions"}
 
 
 def add_exact_and_floor(

@@ -55,7 +55,7 @@ def show(selection: Selection) -> None:
     if not rows:
         return
     draw: tuple[Callable[[], None], ...] = (
-        lambda: draw_runs(rows, spec),
+        lambda: draw_runs(rows),
         lambda: draw_along_epsilon(spec, dataset, beyond=beyond),
         lambda: draw_along_samples(spec, dataset, beyond=beyond),
         lambda: draw_components(spec, dataset, variants),

@@ -45,7 +45,9 @@ def view_of(selection: Selection, steps: Steps) -> View:
     if PROTOCOLS[lead].noise is not None:
         label = f"{PROTOCOLS[lead].title}, {steps.other_version}"
         lines.append(Line(f"{lead} {steps.other_version}", lead, label, is_thin=True))
-    has_prior = cached.is_denoised(spec) and selection.dataset.image_shape is not None
+    dataset = selection.dataset
+    settings = spec.settings(dataset.n_features, dataset.default_components)
+    has_prior = dataset.image_shape is not None and bool(settings.bases)
     return View(
         setting=name_of_setting(steps.axis, steps.other_version, *(s.spec for s in steps.steps)),
         symbol=steps.symbol,

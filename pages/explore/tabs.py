@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.engine.summaries import bytes_in_words, percent
-from dpcore.experiments.pca import RunSpec, reference_bytes
+from dpcore.experiments.pca import RunSpec, is_denoised, reference_bytes
 from dpcore.figures.components import released_variances, scree
 from dpcore.pca.assessment import Estimate, noise_edge
 from dpcore.pca.protocols.protocol import Where
@@ -119,7 +119,8 @@ def _draw_spectrum(spec: RunSpec) -> None:
         weights = problem.moments.at(sites).weights
     noise = entry.shape or spec.noise
     # Denoising and the cut of each message move the edge, and how far depends on the rows.
-    is_noisy = not cached.is_denoised(spec) and not entry.wants_proxies
+    is_raw = not is_denoised(spec, n_features, problem.default_components)
+    is_noisy = is_raw and not entry.wants_proxies
     edge = noise_edge(subspace.sigma, weights, n_features, noise=noise) if is_noisy else 0.0
     requested = plain(spec.epsilon)
     figure = scree(

@@ -198,8 +198,6 @@ def _draw_panel(figure: PaperFigure, rows: sweeps.RowsOfSweeps) -> None:
         logarithmic=figure.field not in _LINEAR_FIELDS,
         axis_range=figure.values,
         height=440,
-        # The published algorithms use no prior knowledge.
-        floor="random_ratio",
         dark=charts.is_dark(),
     )
     charts.show_figure(chart, key="papers_panel", alt=f"{figure.title}. {sentence}")

@@ -156,9 +156,7 @@ def measure_energies(data: NamedData, epsilon: float, arguments: argparse.Namesp
 def measure_floor(data: NamedData, arguments: argparse.Namespace) -> float:
     """Return the captured energy without any data."""
     spec = make_spec(data, 1.0, arguments)
-    problem = local_problem(spec.problem_key())
-    components = spec.settings(problem.n_features, problem.default_components).n_components
-    return floor_of(spec.dataset, problem, components)
+    return floor_of(spec, local_problem(spec.problem_key()))
 
 
 def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace) -> FloatArray:

@@ -46,4 +46,5 @@ def energies_of_pictures(
 
 def constant_of(dataset: str, n_components: int) -> float:
     """Return the captured energy of the public constant."""
-    return floor_of(dataset, local_problem(RunSpec(dataset=dataset).problem_key()), n_components)
+    spec = RunSpec(dataset=dataset, components=n_components)
+    return floor_of(spec, local_problem(spec.problem_key()))

@@ -47,14 +47,23 @@ def test_the_floor_is_one_number_for_all_protocols_and_budgets():
     spec = RunSpec(dataset="digits", protocols=("dpdis", "local", "pooled"), repetitions=2)
     rows = [row for epsilon in (0.01, 1.0) for row in run(replace(spec, epsilon=epsilon))]
     problem = local_problem(spec.problem_key())
-    assert {row["floor"] for row in rows} == {floor_of("digits", problem, 10)}
+    assert {row["floor"] for row in rows} == {floor_of(spec, problem)}
+
+
+def test_rows_that_are_not_denoised_have_the_floor_of_random_directions():
+    """The command line printed the floor of the prior next to published runs, which use none."""
+    spec = RunSpec.published(dataset="digits", protocols=("dpdis",), repetitions=1)
+    [row] = run(spec)
+    assert row["floor"] == row["random_ratio"]
 
 
 def test_the_floor_of_pictures_is_far_above_random_directions():
-    problem = local_problem(RunSpec(dataset="mnist-small").problem_key())
-    assert floor_of("mnist-small", problem, 30) > 4 * random_ratio(problem, 30)
+    spec = RunSpec(dataset="mnist-small", components=30)
+    problem = local_problem(spec.problem_key())
+    assert floor_of(spec, problem) > 4 * random_ratio(problem, 30)
 
 
 def test_the_floor_of_a_table_is_that_of_random_directions():
-    problem = local_problem(RunSpec(dataset="breast-cancer").problem_key())
-    assert floor_of("breast-cancer", problem, 5) == random_ratio(problem, 5)
+    spec = RunSpec(dataset="breast-cancer", components=5)
+    problem = local_problem(spec.problem_key())
+    assert floor_of(spec, problem) == random_ratio(problem, 5)

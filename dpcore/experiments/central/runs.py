@@ -21,7 +21,7 @@ from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import ProblemKey
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE
 from dpcore.experiments.engine.spec import Row
-from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, row_of
+from dpcore.experiments.pca import PcaRow, RunSpec, draw_subspaces, is_denoised, row_of
 from dpcore.experiments.pca.problem import (
     DataDescription,
     Problem,
@@ -238,15 +238,11 @@ def run_batch(spec: RunSpec, problem: Problem, *, first: int = 0) -> Batch:
 def central_rows(spec: CentralSpec, batch: Batch) -> list[CentralRow]:
     """Return the rows of a batch with their variant."""
     variant = next(variant for variant in VARIANTS.values() if variant.of(spec) == spec)
-    label = f"{variant.label}, denoised" if _is_denoised(spec, batch) else variant.label
-    return [CentralRow(**row, variant=variant.key, label=label) for row in batch.rows]
-
-
-def _is_denoised(spec: CentralSpec, batch: Batch) -> bool:
-    """Return whether the algorithm decomposes a denoised matrix; those with pure epsilon do not."""
     n_components, n_features = batch.subspaces[0].components.shape
-    bases = spec.settings(n_features, n_components).bases
-    return bool(bases) and spec.protocols[0] not in PURE
+    # Algorithms with pure epsilon decompose no matrix.
+    is_changed = is_denoised(spec, n_features, n_components)
+    label = f"{variant.label}, denoised" if is_changed else variant.label
+    return [CentralRow(**row, variant=variant.key, label=label) for row in batch.rows]
 
 
 def count_chains(n_draws: int) -> int:

@@ -401,15 +401,24 @@ def random_ratio(problem: Problem, n_components: int) -> float:
     return share * float(problem.reference.trace()) / float(problem.optimum[n_components - 1])
 
 
-def floor_of(dataset: str, problem: Problem, n_components: int) -> float:
+def is_denoised(spec: RunSpec, n_features: int, default_components: int | None) -> bool:
+    """Return whether releases of the first protocol are denoised."""
+    bases = spec.settings(n_features, default_components).bases
+    return protocol(spec.protocols[0]).average is not None and bool(bases)
+
+
+def floor_of(spec: RunSpec, problem: Problem) -> float:
     """Return the captured energy without any data, relative to exact PCA.
 
     This is the energy of the public constant of pictures (`dpcore.spectra.public_constant`), and
-    of random directions for other tables. It depends on the data set and on K only.
+    of random directions for tables and for specs without denoising, which use no prior knowledge.
+    It is the same for all protocols.
     """
-    is_known = dataset in CATALOG or is_held(dataset)
-    entry = entry_of(dataset) if is_known else None
-    if entry is None or entry.image_shape is None:
+    settings = spec.settings(problem.n_features, problem.default_components)
+    n_components = settings.n_components
+    is_known = spec.dataset in CATALOG or is_held(spec.dataset)
+    entry = entry_of(spec.dataset) if is_known else None
+    if entry is None or entry.image_shape is None or not settings.bases:
         return random_ratio(problem, n_components)
     components = public_components(entry.image_shape, entry.picture, n_components)
     optimum = float(problem.optimum[n_components - 1])
@@ -492,7 +501,7 @@ def row_of(
         energy_ratio=energy / optimum,
         energy=energy,
         random_ratio=random_ratio(problem, settings.n_components),
-        floor=floor_of(spec.dataset, problem, settings.n_components),
+        floor=floor_of(spec, problem),
         sigma=guarantee.sigma,
         mu=guarantee.mu,
         exact_epsilon=guarantee.epsilon,

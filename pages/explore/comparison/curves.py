@@ -14,7 +14,7 @@ from dpcore.figures.energy import energy_curves
 from dpcore.params import EPSILONS
 from pages import sweeps
 from pages.components import charts, ledger
-from pages.explore.comparison.runs import feasible_variants, floor_of
+from pages.explore.comparison.runs import feasible_variants
 from pages.sweeps import RowsOfSweeps
 
 _EPSILONS = tuple(epsilon for epsilon in EPSILONS if 0.01 <= epsilon <= 20)
@@ -62,7 +62,6 @@ def _draw_curves(
                     field,
                     axis_title=axis,
                     axis_range=ends,
-                    floor=floor_of(specs[0]),
                     dark=charts.is_dark(),
                 )
                 alt = f"Captured energy of each algorithm along {axis}."

@@ -64,15 +64,10 @@ def title_of(variant: str) -> str:
     return PROTOCOLS[VARIANTS[variant].protocol].title
 
 
-def floor_of(spec: CentralSpec) -> str:
-    """Return the column of the level without data: only denoising uses prior knowledge."""
-    return "random_ratio" if spec.denoise == "none" else "floor"
-
-
-def draw_runs(rows: Sequence[Row], spec: CentralSpec) -> None:
+def draw_runs(rows: Sequence[Row]) -> None:
     """Draw every run as a dot, one line per algorithm."""
     charts.show_figure(
-        variant_dots(rows, floor=floor_of(spec), dark=charts.is_dark()),
+        variant_dots(rows, dark=charts.is_dark()),
         key="compare_runs",
         alt="Captured energy of each algorithm, one dot per run.",
     )
