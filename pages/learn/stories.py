@@ -19,10 +19,12 @@ from pages import cached, links, navigation, sidebar
 from pages.components import ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.picture_strip import draw_strip
+from pages.learn.reading import TITLE, show_reading
 from pages.sidebar import Selection
 
 CONTROLS = ()
 _STORY, _GUESSES = "story", "_story_guesses"
+_CHALLENGE = "read"
 _COLUMNS = 4
 # A lesson: a page or a story, its minutes, what the class does.
 LESSON = (
@@ -42,6 +44,11 @@ _INK, _ORANGE, _BLUE = "currentColor", "#D55E00", "#0072B2"
 def show(selection: Selection) -> None:
     """Draw the story that the address names, or a card for each story."""
     name = st.query_params.get(_STORY, "")
+    if name == _CHALLENGE:
+        st.query_params[_STORY] = name
+        show_reading()
+        st.button("All stories", on_click=_leave_story)
+        return
     if name in STORIES:
         # Streamlit leaves parameters out of the address after a link from this page to itself.
         st.query_params[_STORY] = name
@@ -59,9 +66,10 @@ def show(selection: Selection) -> None:
 
 
 def _show_cards() -> None:
-    st.title("Ten experiments: guess first, then run them")
-    for start in range(0, len(STORIES), _COLUMNS):
-        names = list(STORIES)[start : start + _COLUMNS]
+    st.title("Ten experiments and a challenge: guess first, then run them")
+    titles = {_CHALLENGE: TITLE} | {name: story.title for name, story in STORIES.items()}
+    for start in range(0, len(titles), _COLUMNS):
+        names = list(titles)[start : start + _COLUMNS]
         # The last row has fewer cards.
         for column, name in zip(st.columns(_COLUMNS), names, strict=False):
             with column, st.container(border=True, height="stretch", key=f"story_{name}"):
@@ -70,9 +78,9 @@ def _show_cards() -> None:
                     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 0 128 68">'
                     f"{drawing}</svg>",
                     width="stretch",
-                    alt=f"Sketch of the story {STORIES[name].title}.",
+                    alt=f"Sketch of the story {titles[name]}.",
                 )
-                label = STORIES[name].title + (" ✓" if name in _guesses() else "")
+                label = titles[name] + (" ✓" if name in _guesses() else "")
                 _link_to_story(name, label)
 
 
@@ -125,12 +133,12 @@ def _show_story(name: str, seed: int) -> None:
         else:
             st.subheader(_heading(verdict, guess))
             st.markdown(_explanation(story, verdict, guess))
+    _show_pictures(outcomes)
     if verdict is not None:
-        _show_pictures(verdict.finding.outcomes)
         st.markdown(f"**Why?** {story.why}")
-        if story.finding.axis != "ε":
-            what = "Captured energy and rebuilt pictures"
-            notices.mark_not_private(what, "are computed on raw data.")
+    if story.finding.axis != "ε":
+        what = "Captured energy and rebuilt pictures"
+        notices.mark_not_private(what, "are computed on raw data.")
     _show_next_links(name, story, spec, is_over=verdict is not None)
 
 
@@ -285,6 +293,8 @@ def _bars(heights: tuple[int, ...], colour: str, start: float) -> str:
 
 # Sketches of the stories, in a box of 120 × 64.
 _SKETCHES = {
+    "read": _line("34,8 34,38 62,38 62,8 62,58", _BLUE)
+    + _line("84,24 84,44 92,24 92,44 100,24 100,44", _INK, "1 7"),
     "people": _dots(4, _BLUE, 16, 2) + _dots(36, _ORANGE, 62, 6),
     "one-against-twenty": _dots(1, _BLUE, 20, 1) + _dots(20, _ORANGE, 66, 5),
     "small-epsilon": _line("8,52 24,30 34,44 46,20 58,50 70,26 82,42 96,22 112,48", _INK),
