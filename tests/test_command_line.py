@@ -77,9 +77,9 @@ def test_it_gives_the_numbers_that_python_gives(capsys):
     spec = RunSpec.published(
         sites=3, repetitions=2, protocols=("full", "pooled"), epsilon=2.0, noise="isometric"
     )
-    for found, expected in zip(rows, run(spec), strict=True):
+    for row, expected in zip(rows, run(spec), strict=True):
         for name in expected.keys() - {"seconds"}:
-            assert found[name] == expected[name], name
+            assert row[name] == expected[name], name
 
 
 def test_infinities_are_strings_so_that_the_document_is_json(capsys):
@@ -148,13 +148,13 @@ def test_limits_of_columns_are_read_from_a_data_dictionary(capsys, tmp_path):
     dictionary = tmp_path / "limits.toml"
     dictionary.write_text("[columns.pixels]\nlower = 0\nupper = 8\n")
     asked = [*RUN, "pooled", "--preparation", "sphere", "--json", "--limits"]
-    found = []
+    lines = []
     for limits in (str(dictionary), "pixels=0:8", ""):
         assert main([*asked, limits]) == 0
-        found.append(json.loads(capsys.readouterr().out)["rows"])
-    assert [row["energy"] for row in found[0]] == [row["energy"] for row in found[1]]
-    assert found[0][0]["limits"] == "pixels=0:8" != found[2][0]["limits"]
-    assert found[0][0]["energy"] != found[2][0]["energy"]
+        lines.append(json.loads(capsys.readouterr().out)["rows"])
+    assert [row["energy"] for row in lines[0]] == [row["energy"] for row in lines[1]]
+    assert lines[0][0]["limits"] == "pixels=0:8" != lines[2][0]["limits"]
+    assert lines[0][0]["energy"] != lines[2][0]["energy"]
 
 
 def test_an_unknown_figure_names_the_known_ones(capsys):
@@ -218,8 +218,8 @@ def test_a_table_of_ones_own_in_the_laboratory(command, tmp_path, monkeypatch, c
     assert main([*given, "--json", "--dictionary", str(dictionary)]) == 0
     said = capsys.readouterr()
     assert "a simulation, not a release: 40 rows read" in said.err
-    found = json.loads(said.out)["rows"]
-    assert {(row["dataset"], row["samples"]) for row in found} == {("your-table-people", 40)}
+    printed = json.loads(said.out)["rows"]
+    assert {(row["dataset"], row["samples"]) for row in printed} == {("your-table-people", 40)}
     # The command writes no file.
     assert {path.name for path in tmp_path.iterdir()} == {table.name, dictionary.name}
     assert main(given) == 2

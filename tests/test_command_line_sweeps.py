@@ -60,8 +60,8 @@ def test_files_are_written_and_a_table_is_printed(tmp_path, capsys):
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
-    found = json.loads(document.read_text())["rows"]
-    assert [float(row["energy_ratio"]) for row in rows] == [r["energy_ratio"] for r in found]
+    saved_rows = json.loads(document.read_text())["rows"]
+    assert [float(row["energy_ratio"]) for row in rows] == [r["energy_ratio"] for r in saved_rows]
 
 
 def test_skipped_cells_are_told_with_their_reasons(capsys):

@@ -70,7 +70,11 @@ def test_every_parameter_is_documented(name):
     parameters = inspect.signature(thing).parameters
     # A docstring without sections names them in what it says.
     named = documented(text) or set(re.findall(r"\w+", text))
-    missing = [each for each in parameters if not each.startswith("_") and each not in named]
+    missing = [
+        parameter
+        for parameter in parameters
+        if not parameter.startswith("_") and parameter not in named
+    ]
     assert not missing, f"{name} does not document {', '.join(missing)}"
 
 

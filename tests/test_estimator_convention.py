@@ -134,6 +134,6 @@ def test_statistics_use_the_same_words(release):
     assert {"epsilon", "delta", "mechanism", "rng"} <= parameters.keys()
     public = {"edges": [-1, 0, 1]} if release is private_histogram else {"bounds": (-1, 1)}
     for values, shape in ((ROWS[:, 0], ()), (ROWS, (5,))):
-        found = release(values, epsilon=1.0, rng=np.random.default_rng(0), **public)
-        assert found.guarantee.keeps_requested
-        assert np.shape(found.noise_scale) == shape and np.all(found.noise_scale > 0)
+        result = release(values, epsilon=1.0, rng=np.random.default_rng(0), **public)
+        assert result.guarantee.keeps_requested
+        assert np.shape(result.noise_scale) == shape and np.all(result.noise_scale > 0)

@@ -208,9 +208,9 @@ def test_objectives_of_two_epsilons_are_tilted_apart(estimator):
     model = estimator(regularization=0.1, fit_intercept=False, random_state=7)
     tilts = []
     for epsilon in (0.5, 1.0, 2.0):
-        found = clone(model).set_params(epsilon=epsilon).fit(ROWS, LABELS)
-        extra = found.perturbation_.extra_regularization
-        tilts.append(tilt_of(model, ROWS, LABELS, found.coef_[0], extra))
+        fitted = clone(model).set_params(epsilon=epsilon).fit(ROWS, LABELS)
+        extra = fitted.perturbation_.extra_regularization
+        tilts.append(tilt_of(model, ROWS, LABELS, fitted.coef_[0], extra))
     pairs = list(combinations(tilts, 2))
     assert max(abs(cosine(*pair)) for pair in pairs) < correlation_bound(N_FEATURES, len(pairs))
 

@@ -49,14 +49,14 @@ def names_of(requirements: list[str]) -> set[str]:
 
 def needed_by(requirements: list[str]) -> set[str]:
     """Return names of distributions with all their dependencies on this machine."""
-    found: set[str] = set()
+    names: set[str] = set()
     waiting = [Requirement(text) for text in requirements]
     while waiting:
         one = waiting.pop()
         name = canonicalize_name(one.name)
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         try:
             needs = distribution(name).requires
         except PackageNotFoundError:  # A package of another system.
@@ -65,7 +65,7 @@ def needed_by(requirements: list[str]) -> set[str]:
             asked = [{"extra": extra} for extra in (*one.extras, "")]
             if other.marker is None or any(map(other.marker.evaluate, asked)):
                 waiting.append(other)
-    return found
+    return names
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -255,8 +255,8 @@ def test_what_an_extra_brings_is_said_in_one_sentence(call, command, library, ex
 def test_the_installed_version_is_the_packages(installed):
     program = "import importlib.metadata as m; print(m.version('dp-pca-lab'))"
     command = [installed / "python", "-c", program]
-    found = subprocess.run(command, cwd=installed, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == dpcore.__version__
+    output = subprocess.run(command, cwd=installed, capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == dpcore.__version__
 
 
 def test_every_public_name_is_there_and_is_what_types_say():

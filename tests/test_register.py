@@ -73,9 +73,9 @@ def entry(request) -> Protocol:
 
 def test_a_run_comes_with_the_guarantee_and_is_charged_for_it(entry):
     spec = replace(SPEC, protocols=(entry.key,))
-    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
-    assert found.components.shape == (2, 64)
-    assert found.guarantee == spec.guarantee(entry.key, DIGITS)
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
+    assert subspace.components.shape == (2, 64)
+    assert subspace.guarantee == spec.guarantee(entry.key, DIGITS)
     charges = charges_of([spec])
     assert len(charges) == (entry.noise is not None)
     for charge in charges:
@@ -146,7 +146,7 @@ def test_every_adversary_whom_it_does_not_trust_attacks_it(entry):
     if entry.kind is Kind.NONE:
         assert not attacked_by
         return
-    untrusted = {each.adversary for each in against if not each.is_trusted}
+    untrusted = {entry.adversary for entry in against if not entry.is_trusted}
     assert (untrusted or {Adversary.OUTSIDER}) <= attacked_by
 
 
@@ -156,8 +156,8 @@ def test_what_shares_noise_is_charged_once_and_drawn_once(new):
     assert charge.algorithms == tuple(protocol(key).title for key in spec.protocols)
     alone = [charges_of([replace(spec, protocols=(key,))])[0] for key in spec.protocols]
     account = Accountant("digits")
-    for each in alone:
-        account.charge(each)
+    for adversary in alone:
+        account.charge(adversary)
     assert account.n_releases == spec.repetitions
 
 

@@ -22,15 +22,15 @@ RANGES = {
 
 def _pins(name: str) -> dict[str, Requirement]:
     path = REPOSITORY / name
-    found: dict[str, Requirement] = {}
+    pins: dict[str, Requirement] = {}
     for line in path.read_text().splitlines():
         if line.startswith("-r "):
-            found |= _pins(str((path.parent / line[3:]).resolve().relative_to(REPOSITORY)))
+            pins |= _pins(str((path.parent / line[3:]).resolve().relative_to(REPOSITORY)))
         elif line and not line.startswith("#"):
             pin = Requirement(line)
-            assert canonicalize_name(pin.name) not in found, f"{pin.name} is pinned twice"
-            found[canonicalize_name(pin.name)] = pin
-    return found
+            assert canonicalize_name(pin.name) not in pins, f"{pin.name} is pinned twice"
+            pins[canonicalize_name(pin.name)] = pin
+    return pins
 
 
 def _needed(pin: Requirement) -> set[str]:
@@ -48,7 +48,7 @@ def _needed(pin: Requirement) -> set[str]:
 def test_what_pinned_packages_need_is_pinned_too(name):
     pins = _pins(name)
     for pin in pins.values():
-        assert [(each.operator, each.version.count(".") > 0) for each in pin.specifier] == [
+        assert [(bound.operator, bound.version.count(".") > 0) for bound in pin.specifier] == [
             ("==", True)
         ], pin
         try:
@@ -65,7 +65,7 @@ def test_ranges_admit_what_is_pinned_and_have_an_end(name):
         asked = Requirement(text)
         (pinned,) = pins[canonicalize_name(asked.name)].specifier
         assert asked.specifier.contains(pinned.version), text
-        assert any(each.operator == "<" for each in asked.specifier), text
+        assert any(bound.operator == "<" for bound in asked.specifier), text
         assert not asked.specifier.contains(f"{Version(pinned.version).major + 1}.0"), text
 
 

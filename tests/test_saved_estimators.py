@@ -124,23 +124,23 @@ def test_the_walk_finds_what_there_is():
 def test_what_is_saved_holds_no_source_of_noise(kind, random_state, saved):
     model = small(kind, random_state())
     for state in (model, fitted(model)):
-        found = saved(state)
-        assert not redraws_noise(found)
-        assert found.random_state is None
-        assert found.get_params() == model.get_params() | {"random_state": None}
-    assert str(SEED) not in repr(found)
-    assert str(SEED) not in json.dumps(found.get_params())
+        result = saved(state)
+        assert not redraws_noise(result)
+        assert result.random_state is None
+        assert result.get_params() == model.get_params() | {"random_state": None}
+    assert str(SEED) not in repr(result)
+    assert str(SEED) not in json.dumps(result.get_params())
     # The live object is as it was, and its copy works and draws afresh.
     assert (model.random_state is None) == (random_state() is None)
-    assert repr(fitted(clone(found)))
+    assert repr(fitted(clone(result)))
 
 
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_a_seed_is_not_printed(kind):
     model = small(kind, SEED)
     around = make_pipeline(ColumnTransformer([("one", model, [0, 1])]))
-    for each in (model, fitted(model), around, clone(around)):
-        assert str(SEED) not in repr(each) + each._repr_html_()
+    for estimator in (model, fitted(model), around, clone(around)):
+        assert str(SEED) not in repr(estimator) + estimator._repr_html_()
     assert str(SEED) not in f"{model.get_params()} {model.random_state}"
     assert model.random_state == SEED and int(model.random_state) == SEED
 
@@ -246,8 +246,8 @@ def test_folds_do_not_share_the_noise_of_a_generator():
     rows = np.vstack([ROWS[:20]] * 2)  # two folds of the same people
     labels = np.tile(LABELS[:20], 2)
     halves = [(np.arange(20), np.arange(20, 40)), (np.arange(20, 40), np.arange(20))]
-    found = cross_val_predict(model, rows, labels, cv=halves, method="decision_function")
-    assert not np.isclose(found[:20], found[20:]).any()
+    result = cross_val_predict(model, rows, labels, cv=halves, method="decision_function")
+    assert not np.isclose(result[:20], result[20:]).any()
 
 
 def test_results_hold_no_source_of_noise_either():

@@ -75,10 +75,10 @@ def test_words_are_shake_of_key_identity_and_counter():
     from hashlib import shake_256
 
     rng = SecretStream(SecretRoot(5), (3, 1))
-    found = np.concatenate([rng.words(n) for n in (0, 1, 8191, 3, 9000)])
+    words = np.concatenate([rng.words(n) for n in (0, 1, 8191, 3, 9000)])
     start = b"dpcore secret stream\0" + (5).to_bytes(32, "little") + b"3,1\0"
     blocks = [shake_256(start + n.to_bytes(16, "little")).digest(1 << 16) for n in range(3)]
-    np.testing.assert_array_equal(found, np.frombuffer(b"".join(blocks), "<u8")[: len(found)])
+    np.testing.assert_array_equal(words, np.frombuffer(b"".join(blocks), "<u8")[: len(words)])
 
 
 def test_one_identity_gives_the_same_numbers_and_no_other_does():

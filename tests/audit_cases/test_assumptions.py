@@ -26,7 +26,7 @@ TRUST_IN_SUM = {Assumption.ENOUGH_HONEST_SITES, Assumption.AGREED_MASKS}
 
 
 def assumed(guarantee: Guarantee) -> set[Assumption]:
-    assert all(isinstance(each, Assumption) for each in guarantee.assumptions)
+    assert all(isinstance(assumption, Assumption) for assumption in guarantee.assumptions)
     if guarantee.assumptions:
         assert {Assumption.ROW_OF_ONE_PERSON, Assumption.SECRET_SEED} <= {*guarantee.assumptions}
     assert len(set(guarantee.assumptions)) == len(guarantee.assumptions)
@@ -37,28 +37,28 @@ def assumed(guarantee: Guarantee) -> set[Assumption]:
 def test_components(key):
     spec = RunSpec(protocols=(key,), sites=3, components=2, delta=1e-3)
     guarantee = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key].guarantee
-    found = assumed(guarantee)
+    assumptions = assumed(guarantee)
     if not guarantee.is_private or guarantee.mechanism == "data-independent":
         return
-    assert {Assumption.ONE_ROW_A_PERSON, Assumption.SECRET_SEED} <= found
-    assert (found >= TRUSTED) == (not PROTOCOLS[key].is_distributed)
-    assert (Assumption.HONEST_SITES in found) == PROTOCOLS[key].is_distributed
-    assert (Assumption.DISJOINT_SITES in found) == (PROTOCOLS[key].where is Where.EVERY_SITE)
-    assert (found >= MASKED) == (key == "cape")
-    assert (found >= TRUST_IN_SUM) == (key == "securesum")
-    assert (Assumption.EXACT_DRAWS in found) == (key == "ppca")
-    assert (Assumption.VERDICT_WITH_HOLDER in found) == (key == "ppca")
+    assert {Assumption.ONE_ROW_A_PERSON, Assumption.SECRET_SEED} <= assumptions
+    assert (assumptions >= TRUSTED) == (not PROTOCOLS[key].is_distributed)
+    assert (Assumption.HONEST_SITES in assumptions) == PROTOCOLS[key].is_distributed
+    assert (Assumption.DISJOINT_SITES in assumptions) == (PROTOCOLS[key].where is Where.EVERY_SITE)
+    assert (assumptions >= MASKED) == (key == "cape")
+    assert (assumptions >= TRUST_IN_SUM) == (key == "securesum")
+    assert (Assumption.EXACT_DRAWS in assumptions) == (key == "ppca")
+    assert (Assumption.VERDICT_WITH_HOLDER in assumptions) == (key == "ppca")
 
 
 @pytest.mark.parametrize("key", CCA_PROTOCOLS)
 def test_canonical_pairs(key):
     views = synthetic_views(200, 4, 4, 2, 0.5, rng=np.random.default_rng(0))
     spec = CcaSpec(protocols=(key,), sites=2, components=1)
-    found = assumed(
+    assumptions = assumed(
         draw_pairs(spec, build_cca_problem(views, spec.problem_key()), key, 0).guarantee
     )
-    assert (found >= TRUSTED) == (key == "pooled")
-    assert (found >= MASKED) == (key == "cape")
+    assert (assumptions >= TRUSTED) == (key == "pooled")
+    assert (assumptions >= MASKED) == (key == "cape")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -70,9 +70,9 @@ def test_statistics(mechanism):
         private_mean(ages, bounds=(0, 50), rng=rng, **asked),
         private_histogram(ages, edges=[0, 25, 50], rng=rng, **asked),
     ):
-        found = assumed(release.guarantee)
-        assert {Assumption.PUBLIC_RANGE, *TRUSTED} <= found
-        assert (Assumption.FEW_DIGITS in found) == (mechanism == "laplace")
+        assumptions = assumed(release.guarantee)
+        assert {Assumption.PUBLIC_RANGE, *TRUSTED} <= assumptions
+        assert (Assumption.FEW_DIGITS in assumptions) == (mechanism == "laplace")
 
 
 @pytest.mark.parametrize("protocol", ["ag", "dpdis"])
@@ -88,5 +88,5 @@ def test_a_pipeline_assumes_what_its_stages_do(protocol):
 @pytest.mark.parametrize("estimator", [PrivateSVM, PrivateLogisticRegression])
 def test_classifiers(estimator):
     X = np.random.default_rng(0).normal(size=(60, 2)) / 10
-    found = assumed(estimator(random_state=1).fit(X, X[:, 0] > 0).guarantee_)
-    assert {Assumption.PUBLIC_LABELS, *TRUSTED} <= found
+    assumptions = assumed(estimator(random_state=1).fit(X, X[:, 0] > 0).guarantee_)
+    assert {Assumption.PUBLIC_LABELS, *TRUSTED} <= assumptions

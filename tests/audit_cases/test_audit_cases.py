@@ -78,15 +78,15 @@ def released() -> dict[str, Guarantee]:
     rows = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 4))
     moments = site_moments(rows, np.array_split(np.arange(60), 3))
     settings = ReleaseSettings(PrivacyBudget(1.0, 0.01), 1, 2, calibration="analytic")
-    found = {
+    guarantees = {
         f"pca.{key}": entry.release(Draw(moments, settings, Repetition(0))).guarantee
         for key, entry in PROTOCOLS.items()
         if entry.kind is not Kind.NONE
     }
     for key in cca.PROTOCOLS:
         pairs = distributed_cca(moments, 2, settings, protocol=key, repetition=Repetition(0))
-        found[f"cca.{key}"] = pairs.guarantee
-    return found
+        guarantees[f"cca.{key}"] = pairs.guarantee
+    return guarantees
 
 
 def test_every_adversary_that_is_not_trusted_attacks():
@@ -96,7 +96,7 @@ def test_every_adversary_that_is_not_trusted_attacks():
     guarantees = released()
     for entry in registered():
         against = guarantees[entry].against if entry in guarantees else ()
-        untrusted = {each.adversary for each in against if not each.is_trusted}
+        untrusted = {entry.adversary for entry in against if not entry.is_trusted}
         attacking = {case.adversary for case in SOUND if case.covers == entry}
         assert (untrusted or {Adversary.OUTSIDER}) <= attacking, entry
 
@@ -107,7 +107,7 @@ def test_claims_are_what_the_guarantees_say_against_that_adversary():
         assert case.guarantee is not None or not case.covers, case.name
         if case.guarantee is None:
             continue
-        against = {each.adversary: each for each in case.guarantee.against}
+        against = {entry.adversary: entry for entry in case.guarantee.against}
         if against:
             assert not against[case.adversary].is_trusted, case.name
             assert case.epsilon == against[case.adversary].epsilon, case.name
@@ -132,7 +132,7 @@ def test_every_adversary_attacks_on_the_sphere(key):
         if case.covers == f"pca.{key}" and case.centring == "sphere"
     }
     guarantee = named_cases()[f"{slug_of(PROTOCOLS[key].title)}-on-the-sphere"].guarantee
-    untrusted = {each.adversary for each in guarantee.against if not each.is_trusted}
+    untrusted = {entry.adversary for entry in guarantee.against if not entry.is_trusted}
     assert on_sphere == untrusted | {Adversary.OUTSIDER}
 
 
@@ -224,16 +224,16 @@ def with_diagonal_of(whose: Callable[[int], int], monkeypatch: pytest.MonkeyPatc
     sound = Draw.noisy_site
 
     def planted(draw: Draw, number: int) -> NoisySite:
-        found = sound(draw, number)
+        result = sound(draw, number)
         exact = draw.moment_around(draw.centre, whose(number))
 
         def denoised(sigma: float, **how: Any) -> Spectrum:
-            answer = denoise(found.noisy, sigma, **how)
+            answer = denoise(result.noisy, sigma, **how)
             np.fill_diagonal(answer, np.diagonal(exact))
             return Spectrum(answer)
 
-        found.spectrum.denoised = denoised
-        return found
+        result.spectrum.denoised = denoised
+        return result
 
     monkeypatch.setattr(Draw, "noisy_site", planted)
 
@@ -284,10 +284,10 @@ def test_half_the_noise_in_coded_matrices_is_caught(case, monkeypatch):
     sound = Draw.noisy_site
 
     def planted(draw: Draw, number: int) -> NoisySite:
-        found = sound(draw, number)
+        result = sound(draw, number)
         exact = draw.moment_around(draw.centre, number)
-        halve_pictures = (found.noisy + exact) / 2
-        return NoisySite(halve_pictures, found.n_samples, found.sigma / 2, found.noise)
+        halve_pictures = (result.noisy + exact) / 2
+        return NoisySite(halve_pictures, result.n_samples, result.sigma / 2, result.noise)
 
     monkeypatch.setattr(Draw, "noisy_site", planted)
     n_trials = 1_500 if case.centring == "sphere" else 1_000

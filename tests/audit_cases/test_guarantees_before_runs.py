@@ -36,8 +36,8 @@ from dpcore.privacy import CALIBRATIONS, CapeScales, cape_mu, describe, gaussian
 )
 def test_a_guarantee_is_what_a_run_comes_with(key, change):
     spec = replace(RunSpec(protocols=(key,), epsilon=0.7, delta=1e-3, components=2), **change)
-    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key]
-    assert spec.guarantee(key, DIGITS) == found.guarantee
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][key]
+    assert spec.guarantee(key, DIGITS) == subspace.guarantee
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
@@ -94,9 +94,9 @@ def test_stages_of_a_pipeline(pipeline, protocol, centring_share):
         pipeline=pipeline, protocol=protocol, centring_share=centring_share, sites=3, components=1
     )
     problem = local_learning_problem(spec.problem_key())
-    found = run_pipeline(spec, problem).guarantees
+    guarantees = run_pipeline(spec, problem).guarantees
     stages = stage_guarantees(spec, problem)
-    assert list(stages) == list(found)
+    assert list(stages) == list(guarantees)
     for stage, guarantee in stages.items():
         for name in ("epsilon", "delta", "mechanism"):
-            assert getattr(guarantee, name) == getattr(found[stage], name)
+            assert getattr(guarantee, name) == getattr(guarantees[stage], name)

@@ -18,17 +18,24 @@ def three_groups(spread):
 
 def test_well_separated_groups_are_found_whatever_their_numbers():
     scores, labels = three_groups(0.5)
-    found = cluster_scores(scores, 7 - labels, rng=np.random.default_rng(1))
-    assert found.nmi == pytest.approx(1.0)
-    assert found.calinski_harabasz == pytest.approx(calinski_harabasz_score(scores, labels))
-    assert found.calinski_harabasz == pytest.approx(found.calinski_harabasz_of_labels)
+    scores_of_clusters = cluster_scores(scores, 7 - labels, rng=np.random.default_rng(1))
+    assert scores_of_clusters.nmi == pytest.approx(1.0)
+    assert scores_of_clusters.calinski_harabasz == pytest.approx(
+        calinski_harabasz_score(scores, labels)
+    )
+    assert scores_of_clusters.calinski_harabasz == pytest.approx(
+        scores_of_clusters.calinski_harabasz_of_labels
+    )
 
 
 def test_scale_does_not_matter_and_mixed_groups_score_low():
     scores, labels = three_groups(0.5)
     shuffled = np.random.default_rng(2).permutation(labels)
-    found = cluster_scores(1e-4 * scores, shuffled, rng=np.random.default_rng(1))
-    assert found.nmi < 0.2 and found.calinski_harabasz_of_labels < found.calinski_harabasz
+    scores_of_clusters = cluster_scores(1e-4 * scores, shuffled, rng=np.random.default_rng(1))
+    assert (
+        scores_of_clusters.nmi < 0.2
+        and scores_of_clusters.calinski_harabasz_of_labels < scores_of_clusters.calinski_harabasz
+    )
 
 
 def test_refusals():

@@ -101,8 +101,8 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone():
     elsewhere.second_moments[1:] *= 0.5
     elsewhere.means[1:] = -0.1
     for name in ("joint_moment", "mean", "x_rotations", "y_rotations", "correlations"):
-        found, again = (getattr(alone(moments), name) for moments in (here, elsewhere))
-        np.testing.assert_array_equal(found, again)
+        result, again = (getattr(alone(moments), name) for moments in (here, elsewhere))
+        np.testing.assert_array_equal(result, again)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -111,9 +111,9 @@ def test_against_whom_canonical_pairs_hold(protocol):
     guarantee = distributed_cca(
         three_sites(), N_X, settings_for(), protocol=protocol, repetition=Repetition(0)
     ).guarantee
-    trusted = {each.adversary for each in guarantee.against if each.is_trusted}
+    trusted = {entry.adversary for entry in guarantee.against if entry.is_trusted}
     assert trusted == ({Adversary.AGGREGATOR} if protocol == "pooled" else set())
-    assert Adversary.SITE in {each.adversary for each in guarantee.against}
+    assert Adversary.SITE in {entry.adversary for entry in guarantee.against}
     assert guarantee.epsilon == max(e.epsilon for e in guarantee.against if not e.is_trusted)
     assert_allclose(guarantee.epsilon, 1.0)
 

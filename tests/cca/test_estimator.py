@@ -50,9 +50,9 @@ def test_without_noise_it_is_cca_in_original_units():
     theirs = CCA(2, tol=1e-10, max_iter=10_000).fit(X, Y)
     their_x, their_y = theirs.transform(X, Y)
     for k in range(2):
-        found = np.corrcoef(x_scores[:, k], y_scores[:, k])[0, 1]
-        assert abs(found - np.corrcoef(their_x[:, k], their_y[:, k])[0, 1]) < 1e-6
-        assert abs(found - ours.correlations_[k]) < 1e-9
+        correlation = np.corrcoef(x_scores[:, k], y_scores[:, k])[0, 1]
+        assert abs(correlation - np.corrcoef(their_x[:, k], their_y[:, k])[0, 1]) < 1e-6
+        assert abs(correlation - ours.correlations_[k]) < 1e-9
     assert_allclose(ours.x_mean_, X.mean(axis=0), rtol=1e-9)
     assert_allclose(x_scores.std(axis=0), 1, rtol=1e-6)
     assert ours.noise_scale_ == 0 and ours.n_features_in_ == 6

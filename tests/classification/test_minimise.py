@@ -20,7 +20,7 @@ LOSSES = [LOGISTIC, huber_hinge(0.5), huber_hinge(0.1)]
 
 def certified(X, signs, loss, strength, tilt, gradient_norm):
     """Minimise, and check every certificate in extended precision."""
-    found = minimize(
+    result = minimize(
         X,
         signs,
         loss,
@@ -30,12 +30,12 @@ def certified(X, signs, loss, strength, tilt, gradient_norm):
         gradient_norm=gradient_norm,
         norm_bound=np.linalg.norm(X, axis=1).max(),
     )
-    for task, (w, pull) in enumerate(zip(found.astype(np.longdouble), tilt, strict=True)):
+    for task, (w, pull) in enumerate(zip(result.astype(np.longdouble), tilt, strict=True)):
         sign = signs[:, task % signs.shape[1]]
         _, slope = loss.value_and_slope(sign * (X @ w))
         gradient = (slope * sign) @ X / len(X) + pull + strength[task] * w
         assert np.sqrt(gradient @ gradient) <= gradient_norm
-    return found
+    return result
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -69,7 +69,7 @@ def test_against_scipy(loss):
     signs = np.where(X[:, :2] + rng.normal(size=(300, 2)) / 4 > 0, 1.0, -1.0)
     strength = np.array([1e-3, 1e-2, 0.1, 1.0])
     tilt = rng.standard_normal((4, 4)) / 50
-    found = certified(X, signs, loss, strength, tilt, 1e-11)
+    result = certified(X, signs, loss, strength, tilt, 1e-11)
     for task in range(4):
 
         def objective(w, task=task):
@@ -83,7 +83,7 @@ def test_against_scipy(loss):
         best = optimize.minimize(
             objective, np.zeros(4), jac=True, method="L-BFGS-B", options=dict(ftol=0, gtol=1e-10)
         )
-        np.testing.assert_allclose(found[task], best.x, atol=1e-6)
+        np.testing.assert_allclose(result[task], best.x, atol=1e-6)
 
 
 def test_a_task_alone_and_in_company():
@@ -152,7 +152,7 @@ def test_computed_gradients_are_as_exact_as_is_said(loss, n_tasks):
     X = rng.uniform(-1, 1, (n, d)) / math.sqrt(d)
     signs = np.where(rng.random((n, 1)) > 0.5, 1.0, -1.0)
     points = rng.standard_normal((n_tasks, d)) * np.geomspace(1, 1e6, n_tasks)[:, None]
-    _, found = _data_term(X, signs, np.zeros(n_tasks, dtype=int), loss, points)
+    _, result = _data_term(X, signs, np.zeros(n_tasks, dtype=int), loss, points)
     for task in (0, n_tasks - 1):
         w = points[task].astype(np.longdouble)
         _, slope = loss.value_and_slope(signs[:, 0] * (X @ w))
@@ -166,4 +166,4 @@ def test_computed_gradients_are_as_exact_as_is_said(loss, n_tasks):
             strength=0.0,
             tilt_length=0.0,
         )
-        assert np.sqrt(np.sum((found[task] - exact) ** 2)) <= bound < 1e-6
+        assert np.sqrt(np.sum((result[task] - exact) ** 2)) <= bound < 1e-6

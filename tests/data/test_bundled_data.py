@@ -41,11 +41,11 @@ PARTS = {"mnist": 10_000, "covtype": 20_000}
 
 
 def test_the_catalogue_is_the_designs(tmp_path):
-    found = {
+    datasets = {
         (s.name, CATALOG[s.name].n_samples, s.n_features, s.default_components)
         for s in list_datasets(tmp_path)
     }
-    assert found >= set(CATALOGUE)
+    assert datasets >= set(CATALOGUE)
 
 
 def test_an_empty_machine_is_told_what_is_missing(tmp_path):
@@ -69,14 +69,14 @@ def assert_agrees_with_the_catalogue(dataset, status):
     if dataset.labels is not None:
         assert np.array_equal(np.unique(dataset.labels), np.arange(len(dataset.label_names)))
     assert dataset.provenance.endswith(".") and f"{dataset.n_samples:,}" in dataset.provenance
-    assert sum(each.n_columns for each in status.ranges) == dataset.n_features
-    assert len({each.name for each in status.ranges}) == len(status.ranges)
+    assert sum(column.n_columns for column in status.ranges) == dataset.n_features
+    assert len({column.name for column in status.ranges}) == len(status.ranges)
     first = 0
-    for each in status.ranges:
-        values = dataset.X[:5_000, first : first + each.n_columns]
-        assert each.lower <= values.min() and values.max() <= each.upper, each
-        first += each.n_columns
-    if all(each.is_limited for each in status.ranges):
+    for column in status.ranges:
+        values = dataset.X[:5_000, first : first + column.n_columns]
+        assert column.lower <= values.min() and values.max() <= column.upper, column
+        first += column.n_columns
+    if all(column.is_limited for column in status.ranges):
         assert len(dataset.column_limits) == dataset.n_features
     else:
         assert dataset.column_limits is None

@@ -26,8 +26,8 @@ _ends = st.one_of(
 @given(st.tuples(_ends, _ends, _ends))
 def test_what_is_written_is_read_again(ends):
     ranges = tuple(
-        ColumnRange(each.name, each.n_columns, *pair)
-        for each, pair in zip(USUAL, ends, strict=True)
+        ColumnRange(column.name, column.n_columns, *pair)
+        for column, pair in zip(USUAL, ends, strict=True)
     )
     text = written_limits(ranges, USUAL)
     if text and all(low == high for low, high in ends):
@@ -65,11 +65,11 @@ def test_nonsense_is_one_sentence(text, sentence):
 @pytest.mark.parametrize("name", CATALOG)
 def test_the_catalogue_s_code_books_say_limits_of_each_column(name):
     entry = CATALOG[name]
-    assert sum(each.n_columns for each in entry.ranges) == entry.n_features
-    assert len({each.name for each in entry.ranges}) == len(entry.ranges)
+    assert sum(column.n_columns for column in entry.ranges) == entry.n_features
+    assert len({column.name for column in entry.ranges}) == len(entry.ranges)
     read_limits(written_limits(entry.ranges, entry.ranges), entry.ranges)
     # A column has no limits that the documentation does not give.
-    silent = {each.name for each in entry.ranges if not each.is_limited}
+    silent = {column.name for column in entry.ranges if not column.is_limited}
     assert {"covtype": "Elevation", "kddcup99": "src_bytes", "localization": "x",
             "census": "instance weight"}.get(name) in {None, *silent}  # fmt: skip
 

@@ -20,7 +20,7 @@ def test_locate_finds_mnist_by_its_other_names(name, tmp_path):
     (tmp_path / name).write_bytes(b"pictures")
     content = hashlib.sha256(b"pictures").hexdigest()
     official = replace(MNIST_FILES[0], content_sha256=content)
-    found = locate(official, tmp_path, ["mnist"])
-    assert found is not None and found.path == tmp_path / name
+    files = locate(official, tmp_path, ["mnist"])
+    assert files is not None and files.path == tmp_path / name
     other = replace(official, content_sha256="0" * 64)
     assert (locate(other, tmp_path, ["mnist"]) is None) == (not name.startswith("mnist"))

@@ -91,8 +91,8 @@ def test_own_folders_come_before_the_data_home_itself(tmp_path):
         path = tmp_path / folder / name
         path.write_bytes(b"")
         expected.append(path)
-        found = locate(file, tmp_path, ("covtype", "covertype"))
-        assert found.path == path
+        files = locate(file, tmp_path, ("covtype", "covertype"))
+        assert files.path == path
 
 
 def test_files_with_one_name_are_told_apart_by_checksum_in_a_flat_folder(tmp_path):

@@ -124,8 +124,8 @@ def test_the_smaller_of_two_public_balls_is_taken():
     X = np.eye(16)[:3]
     for bound, radius in ((2.5, 2.0), (2.0, 2.0), (1.5, 1.5)):
         dataset = make_dataset(X, public_norm_bound=bound, column_limits=limits)
-        centre, found = dataset.public_ball
-        assert found == radius
+        centre, norm_bound = dataset.public_ball
+        assert norm_bound == radius
         assert np.array_equal(centre, np.full(16, 0.5 if bound > 2 else 0.0))
 
 
@@ -285,15 +285,15 @@ def test_data_sets_of_the_wrong_form_are_refused(X, labels, parameter):
 def test_in_place_gives_the_same_rows_in_the_same_memory(mode):
     X = np.random.default_rng(3).normal(size=(50, 4)) * 5
     expected = prepare(make_dataset(X.copy()), mode=mode)
-    found = prepare(make_dataset(X), mode=mode, in_place=True)
-    np.testing.assert_array_equal(found.X, expected.X)
-    assert np.shares_memory(found.X, X)
-    assert not found.X.flags.writeable
+    prepared = prepare(make_dataset(X), mode=mode, in_place=True)
+    np.testing.assert_array_equal(prepared.X, expected.X)
+    assert np.shares_memory(prepared.X, X)
+    assert not prepared.X.flags.writeable
 
 
 def test_in_place_leaves_a_read_only_buffer_alone():
     content = np.random.default_rng(3).normal(size=(50, 4)).tobytes()
     X = np.frombuffer(content).reshape(50, 4)
-    found = prepare(make_dataset(X), in_place=True)
-    assert not np.shares_memory(found.X, X)
+    prepared = prepare(make_dataset(X), in_place=True)
+    assert not np.shares_memory(prepared.X, X)
     assert content == X.tobytes()

@@ -91,20 +91,20 @@ def test_synthetic_views_have_the_correlations_they_state():
     energy = np.linspace(1, 0.6, 3) ** 2
     assert_allclose(views.correlations, energy / (energy + 0.25))
     X, Y = (view - view.mean(axis=0) for view in (views.X, views.Y))
-    found = np.linalg.svd(np.linalg.qr(X)[0].T @ np.linalg.qr(Y)[0], compute_uv=False)
+    correlations = np.linalg.svd(np.linalg.qr(X)[0].T @ np.linalg.qr(Y)[0], compute_uv=False)
     # A sample correlation has standard deviation at most 1 / sqrt(N) (the latent mixture has
     # lighter tails than a Gaussian); 6.2 of them bound a false alarm by 1e-9, and the upward
     # bias, below min(n_x, n_y) / sqrt(N), is granted on top.
-    assert_allclose(found[:3], views.correlations, atol=(6.2 + 4) / math.sqrt(200_000))
-    assert found[3] < (6.2 + 4) / math.sqrt(200_000)
+    assert_allclose(correlations[:3], views.correlations, atol=(6.2 + 4) / math.sqrt(200_000))
+    assert correlations[3] < (6.2 + 4) / math.sqrt(200_000)
 
 
 def test_synthetic_latent_groups_have_unit_covariance():
     views = synthetic_views(100_000, 4, 4, 4, 0.0, rng=np.random.default_rng(1))
     # cov(x) = W diag(a^2) W^T exactly in law, so its eigenvalues are a^2. Entries of a sample
     # covariance have standard deviation below sqrt(2 / N); norms of the 4 x 4 error below 4 x.
-    found = np.linalg.eigvalsh(views.X.T @ views.X / len(views.X))[::-1]
-    assert_allclose(found, np.linspace(1, 0.6, 4) ** 2, atol=4 * 6.2 * math.sqrt(2 / 100_000))
+    eigenvalues = np.linalg.eigvalsh(views.X.T @ views.X / len(views.X))[::-1]
+    assert_allclose(eigenvalues, np.linspace(1, 0.6, 4) ** 2, atol=4 * 6.2 * math.sqrt(2 / 100_000))
     assert set(views.labels) == set(range(5)) and len(views.label_names) == 5
 
 

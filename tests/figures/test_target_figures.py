@@ -15,12 +15,12 @@ def test_rows_needed_are_the_fewest_from_which_on_the_mean_reaches_the_target():
                 for shift in (-0.1, 0.1)
             ]
     # The smallest size at epsilon 1 reaches the target, but a larger one does not.
-    found = rows_needed(rows, 0.75, sizes, 2)
-    assert found == {0.1: None, 1.0: 200, 10.0: 50}
+    sizes_needed = rows_needed(rows, 0.75, sizes, 2)
+    assert sizes_needed == {0.1: None, 1.0: 200, 10.0: 50}
     # Without one run of the smallest size at 0.1.
     assert rows_needed(rows[1:], 0.75, sizes, 2) == {1.0: 200, 10.0: 50}
     figure = rows_needed_figure(
-        {0.75: found}, tuple(means), sizes, key="dpdis", many="pictures", dark=False
+        {0.75: sizes_needed}, tuple(means), sizes, key="dpdis", many="pictures", dark=False
     )
     assert list(figure.data[0].x) == [1.0, 10.0] and list(figure.data[0].y) == [200, 50]
     assert figure.layout.yaxis.title.text == "pictures needed per site"

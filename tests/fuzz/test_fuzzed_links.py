@@ -40,4 +40,4 @@ def folders(tmp_path_factory):
 )
 def test_a_random_link_opens_a_page(entry, link):
     at = open_page_at(entry.address, **({"dataset": "digits", "repetitions": "1"} | link))
-    assert not at.exception, [each.value for each in at.exception]
+    assert not at.exception, [exception.value for exception in at.exception]

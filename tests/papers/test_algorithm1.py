@@ -110,4 +110,4 @@ def test_means_with_independent_noise_agree(dataset):
         paper = [run_paper(spec, rng) for _ in range(N_RUNS)]
         error = ((variance(engine) + variance(paper)) / N_RUNS) ** 0.5
         far.append(abs(fmean(engine) - fmean(paper)) / error)
-    assert sum(each > 2 for each in far) <= 1 and max(far) < 4, far
+    assert sum(distance > 2 for distance in far) <= 1 and max(far) < 4, far

@@ -112,9 +112,9 @@ def test_the_largest_difference_is_found():
     ]
     assert compare_with_published("fig1-b", rows).largest == 0
     rows[7]["energy_ratio"] += 0.03
-    found = compare_with_published("fig1-b", rows[:20])
-    assert found.largest == pytest.approx(0.03)
-    assert (found.points, found.at) == (20, published_points_of("fig1-b")[7])
+    comparison = compare_with_published("fig1-b", rows[:20])
+    assert comparison.largest == pytest.approx(0.03)
+    assert (comparison.points, comparison.at) == (20, published_points_of("fig1-b")[7])
     assert compare_with_published("fig1-b", []) is None
 
 
@@ -122,9 +122,9 @@ def test_the_largest_difference_is_found():
 def test_synthetic_lands_on_the_published_curves(name):
     """Means of three draws against means of ten: within 0.03."""
     figure = paper_figure(name).with_changes(repetitions=3)
-    found = compare_with_published(name, collect(figure.sweep, workers=2).rows)
-    assert found.points == len(published_points_of(name))
-    assert found.largest < 0.03
+    result = compare_with_published(name, collect(figure.sweep, workers=2).rows)
+    assert result.points == len(published_points_of(name))
+    assert result.largest < 0.03
 
 
 # The panels of people and of sites take longer, and are checked by hand.
@@ -133,9 +133,9 @@ def test_mnist_lands_on_the_published_curves(name, datasets_home, monkeypatch):
     """Means of a few draws against means of ten: within 0.02."""
     monkeypatch.setenv("DPCORE_DATA", str(datasets_home))
     figure = paper_figure(name).with_changes(repetitions=4 if name == "fig2-mnist" else 1)
-    found = compare_with_published(name, collect(figure.sweep, workers=2).rows)
-    assert found.points == len(published_points_of(name))
-    assert found.largest < 0.02
+    result = compare_with_published(name, collect(figure.sweep, workers=2).rows)
+    assert result.points == len(published_points_of(name))
+    assert result.largest < 0.02
 
 
 @pytest.mark.parametrize("name", FIGURES)

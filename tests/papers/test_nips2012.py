@@ -169,10 +169,10 @@ def test_recorded_units_undo_the_encoding(rng):
         is_part=False,
         public_norm_bound=3.5,
     )
-    found = kddcup_in_recorded_units(data)
+    prepared = kddcup_in_recorded_units(data)
     lengths = np.linalg.norm(recorded, axis=1, keepdims=True)
-    np.testing.assert_allclose(found.X, recorded / lengths, rtol=1e-6)
-    assert found.public_norm_bound == 1
+    np.testing.assert_allclose(prepared.X, recorded / lengths, rtol=1e-6)
+    assert prepared.public_norm_bound == 1
 
 
 def test_table_1_comes_close_to_the_published_row(official):

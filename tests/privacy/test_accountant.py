@@ -33,9 +33,9 @@ def pure(key: str, epsilon: float, **where) -> Release:
 
 
 def accountant(*releases: Release) -> Accountant:
-    found = Accountant("digits")
-    found.charge(*map(Charge, releases))
-    return found
+    accountant = Accountant("digits")
+    accountant.charge(*map(Charge, releases))
+    return accountant
 
 
 def person(*releases: Release) -> Composition:
@@ -121,9 +121,9 @@ def optimal_epsilon(epsilon: float, k: int, delta: float) -> float:
 
 @pytest.mark.parametrize(("epsilon", "k"), [(0.1, 2), (0.5, 10), (1.0, 3), (0.01, 100), (2.0, 1)])
 def test_pure_releases_compose_optimally(epsilon, k):
-    found = person(*(pure(str(i), epsilon) for i in range(k))).epsilon(1e-4)
+    total = person(*(pure(str(i), epsilon) for i in range(k))).epsilon(1e-4)
     best = optimal_epsilon(epsilon, k, 1e-4)
-    assert best * (1 - 1e-9) <= found <= best * 1.005
+    assert best * (1 - 1e-9) <= total <= best * 1.005
 
 
 @settings(max_examples=15, deadline=None)

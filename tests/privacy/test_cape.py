@@ -54,13 +54,13 @@ def by_brute_force(n_sites: int, n_honest: int, scales: CapeScales, person: int)
         return told_apart(known @ known.T, moved)
 
     n_friends = n_sites - n_honest
-    found = {
+    mus = {
         Adversary.OUTSIDER: mu(0, reads_messages=False),
         Adversary.AGGREGATOR: mu(n_friends, reads_messages=True),
     }
     if n_sites > 1:
-        found[Adversary.SITE] = mu(max(1, n_friends), reads_messages=False)
-    return found
+        mus[Adversary.SITE] = mu(max(1, n_friends), reads_messages=False)
+    return mus
 
 
 @pytest.mark.parametrize("n_sites", range(1, 7))
@@ -78,8 +78,8 @@ def test_calibrated_masks_guarantee_what_a_local_release_does(counts, masks, tau
     """Equality holds for the worst adversary."""
     n_sites, n_honest = counts
     scales = cape_scales(tau, n_sites, n_honest=n_honest, masks=masks)
-    found = cape_mu(1.0, scales, n_sites, n_honest)
-    assert max(found.values()) == pytest.approx(1 / tau, rel=1e-12)
+    mu = cape_mu(1.0, scales, n_sites, n_honest)
+    assert max(mu.values()) == pytest.approx(1 / tau, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n_sites", "holds"), [(2, 1.586), (3, 1.31), (5, 1.16), (10, 1.073)])
@@ -109,10 +109,10 @@ def test_compensated_for_the_aggregator_only_breaks_it_too():
 def test_published_scales_spend_more(n_sites):
     scales = cape_scales(1.0, n_sites)
     assert scales == CapeScales(1.0, 1 / math.sqrt(n_sites))
-    found = cape_mu(1.0, scales, n_sites, n_sites)
-    assert found[Adversary.AGGREGATOR] ** 2 == pytest.approx(2 * n_sites / (n_sites + 1))
-    assert found[Adversary.SITE] ** 2 == pytest.approx(n_sites / (n_sites - 1))
-    assert found[Adversary.OUTSIDER] == pytest.approx(1.0)
+    mu = cape_mu(1.0, scales, n_sites, n_sites)
+    assert mu[Adversary.AGGREGATOR] ** 2 == pytest.approx(2 * n_sites / (n_sites + 1))
+    assert mu[Adversary.SITE] ** 2 == pytest.approx(n_sites / (n_sites - 1))
+    assert mu[Adversary.OUTSIDER] == pytest.approx(1.0)
 
 
 def test_wide_masks_leave_the_noise_of_the_sites_counted_on():

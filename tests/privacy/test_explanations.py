@@ -18,18 +18,18 @@ def test_whatever_the_card_states_or_assumes_is_explained():
     assert explanation_of(Assumption.PUBLIC_BOUND) is ASSUMED[Assumption.PUBLIC_BOUND]
 
 
-@pytest.mark.parametrize("each", EVERYTHING, ids=lambda each: each.anchor)
-def test_an_anchor_is_what_any_browser_makes_of_the_title(each):
-    assert re.fullmatch(r"[A-Z][a-z]*( [a-z]+)*", each.title)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", each.anchor)
+@pytest.mark.parametrize("paragraph", EVERYTHING, ids=lambda paragraph: paragraph.anchor)
+def test_an_anchor_is_what_any_browser_makes_of_the_title(paragraph):
+    assert re.fullmatch(r"[A-Z][a-z]*( [a-z]+)*", paragraph.title)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", paragraph.anchor)
 
 
 def test_no_two_share_an_anchor():
-    assert len({each.anchor for each in EVERYTHING}) == len(EVERYTHING)
+    assert len({paragraph.anchor for paragraph in EVERYTHING}) == len(EVERYTHING)
 
 
-@pytest.mark.parametrize("each", EVERYTHING, ids=lambda each: each.anchor)
-def test_a_paragraph_is_sentences(each):
-    assert re.fullmatch(r"[A-Z][^\n]*\.", each.text)
-    assert each.text.count(". ") >= 1
-    assert "$" not in each.text
+@pytest.mark.parametrize("paragraph", EVERYTHING, ids=lambda paragraph: paragraph.anchor)
+def test_a_paragraph_is_sentences(paragraph):
+    assert re.fullmatch(r"[A-Z][^\n]*\.", paragraph.text)
+    assert paragraph.text.count(". ") >= 1
+    assert "$" not in paragraph.text

@@ -35,9 +35,9 @@ def release(key: str, epsilon: float = 0.0, *, mu: float | None = None, **option
 
 
 def accountant(*releases: Release) -> Accountant:
-    found = Accountant(PEOPLE)
-    found.charge(*map(Charge, releases))
-    return found
+    accountant = Accountant(PEOPLE)
+    accountant.charge(*map(Charge, releases))
+    return accountant
 
 
 def bound(*releases: Release) -> Bound:
@@ -72,10 +72,10 @@ def test_pure_mu_at_its_ends():
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_a_filter_never_counts_less_than_the_accountant(mus, pure, delta):
     gaussian = [release(f"g{n}", mu=mu) for n, mu in enumerate(mus)]
-    found = accountant(*gaussian, *(release(f"p{n}", e) for n, e in enumerate(pure)))
-    counted = gaussian_epsilon(delta, 1.0, found.bound_under_cap().mu)
+    charged = accountant(*gaussian, *(release(f"p{n}", e) for n, e in enumerate(pure)))
+    counted = gaussian_epsilon(delta, 1.0, charged.bound_under_cap().mu)
     # The accountant rounds losses up by a hundred-thousandth of their range each.
-    assert counted >= found.total(delta) * (1 - 1e-3)
+    assert counted >= charged.total(delta) * (1 - 1e-3)
 
 
 def test_gaussian_releases_fill_the_cap_exactly():

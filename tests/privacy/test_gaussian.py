@@ -128,8 +128,8 @@ def test_what_the_published_noise_really_guarantees(asked, exact):
     """Known values, to the digits of their source."""
     n_samples = 1000
     sigma = published_sigma(PrivacyBudget(asked, 0.01), n_samples)
-    found = gaussian_epsilon(0.01, sigma, l2_sensitivity_of_second_moment(n_samples))
-    assert float(f"{found:.3g}") == pytest.approx(exact, abs=6e-4 if exact < 1 else 6e-3 * exact)
+    epsilon = gaussian_epsilon(0.01, sigma, l2_sensitivity_of_second_moment(n_samples))
+    assert float(f"{epsilon:.3g}") == pytest.approx(exact, abs=6e-4 if exact < 1 else 6e-3 * exact)
 
 
 def test_the_limits():

@@ -31,7 +31,7 @@ def test_page_and_text_hold_the_same_facts_in_the_same_order(label):
         "Who decides",
     )
     for document in (page, text):
-        places = [document.index(each) for each in facts]
+        places = [document.index(fact) for fact in facts]
         assert places == sorted(places)
 
 

@@ -34,19 +34,19 @@ def test_every_protocol_has_a_label_of_its_schema_and_numbers(key, is_simulation
     assert "A &lt;b&gt;title" in page and "<b>" not in page and "//" not in page
     if guarantee.is_private:
         assert f"ε = {say_number(guarantee.epsilon)}" in page
-        for each in guarantee.against:
-            assert each.sees in page.replace("&#x27;", "'")
+        for entry in guarantee.against:
+            assert entry.sees in page.replace("&#x27;", "'")
     else:
         assert "no guarantee" in page and label.epsilon is None
 
 
 def test_a_trusted_party_stands_among_those_one_trusts():
     label = label_of(_promised("pooled"), "", is_simulation=True)
-    (aggregator,) = [each for each in label.sights if each.place == "aggregator"]
+    (aggregator,) = [sight for sight in label.sights if sight.place == "aggregator"]
     assert aggregator.is_trusted and aggregator.epsilon is None
     assert "a breach there shows every row" in label.trust[0]
     assert "trusted" in label_card(label)
-    assert not any("breach" in each for each in label_of(
+    assert not any("breach" in sentence for sentence in label_of(
         _promised("dpdis"), "", is_simulation=True).trust)  # fmt: skip
 
 
@@ -68,4 +68,6 @@ def test_the_command_writes_the_label(tmp_path, capsys):
     capsys.readouterr()
     assert main(["label", "--dataset", "digits", "--protocol", "pooled", "--audit", "200"]) == 0
     checked = json.loads(capsys.readouterr().out)["checked"]
-    assert checked and all("200 releases" in each and "no breach found" in each for each in checked)
+    assert checked and all(
+        "200 releases" in sentence and "no breach found" in sentence for sentence in checked
+    )

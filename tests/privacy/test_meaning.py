@@ -72,12 +72,12 @@ def test_curves_are_trade_off_functions(epsilon, delta):
 @given(mus)
 def test_mu_comes_back_from_the_exact_guarantee(mu):
     guarantee = gaussian(mu)
-    found = guarantee_mu(guarantee)
+    recovered = guarantee_mu(guarantee)
     if guarantee.epsilon > 0:
-        assert found == pytest.approx(mu, rel=1e-8)
+        assert recovered == pytest.approx(mu, rel=1e-8)
     else:
-        assert found >= mu
-        assert gaussian_delta(0.0, 1.0, found) == pytest.approx(0.01)
+        assert recovered >= mu
+        assert gaussian_delta(0.0, 1.0, recovered) == pytest.approx(0.01)
 
 
 @given(mus)

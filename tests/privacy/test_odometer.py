@@ -76,7 +76,7 @@ def test_nor_by_who_steers_the_noise_by_what_they_saw():
         mu = np.where(ahead, 0.05, 0.6)
         loss += mu**2 / 2 + mu * rng.standard_normal(N_PEOPLE)
         square += mu**2
-        broken |= loss > [odometer_epsilon(each, DELTA) for each in np.sqrt(square)]
+        broken |= loss > [odometer_epsilon(mu, DELTA) for mu in np.sqrt(square)]
     assert broken.sum() <= 254
 
 

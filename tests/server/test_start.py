@@ -17,12 +17,14 @@ print(*{each["num_threads"] for each in threadpool_info() if each["user_api"] ==
 
 
 def test_server_uses_one_blas_thread_unless_the_environment_says_otherwise():
-    found = [_blas_threads(environment) for environment in ({}, {"OPENBLAS_NUM_THREADS": "2"})]
-    assert found == ["1", "2"]
+    n_threads = [_blas_threads(environment) for environment in ({}, {"OPENBLAS_NUM_THREADS": "2"})]
+    assert n_threads == ["1", "2"]
 
 
 def _blas_threads(environment: dict[str, str]) -> str:
     inherited = {key: value for key, value in os.environ.items() if "NUM_THREADS" not in key}
     command = [sys.executable, "-c", COUNT_THREADS]
-    found = subprocess.check_output(command, cwd=APP.parent, env=inherited | environment, text=True)
-    return found.strip()
+    output = subprocess.check_output(
+        command, cwd=APP.parent, env=inherited | environment, text=True
+    )
+    return output.strip()

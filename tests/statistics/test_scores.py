@@ -50,9 +50,9 @@ def test_sensitivity_is_attained_and_calibrates_the_noise():
     across[0] = 1.0
     change = np.linalg.norm(exact_counts(corner) - exact_counts(across))
     assert change == pytest.approx(math.sqrt(2))
-    found = private_scores(corner, limits=(1, 1), **BUDGET, rng=np.random.default_rng(0))
-    assert gaussian_epsilon(1e-5, found.noise_scale, change) == pytest.approx(1.0, rel=1e-6)
-    assert found.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    scores = private_scores(corner, limits=(1, 1), **BUDGET, rng=np.random.default_rng(0))
+    assert gaussian_epsilon(1e-5, scores.noise_scale, change) == pytest.approx(1.0, rel=1e-6)
+    assert scores.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     pure = private_scores(
         corner, limits=(1, 1), epsilon=1.0, mechanism="laplace", rng=np.random.default_rng(0)
     )
@@ -63,7 +63,7 @@ def test_sensitivity_is_attained_and_calibrates_the_noise():
 def test_noise_of_sites_follows_its_law_and_no_adversary_learns_more(combine):
     rng = np.random.default_rng(5)
     points = rng.normal(size=(200, 2)) / 4
-    found = [
+    draws = [
         private_scores(
             points, limits=(1, 1), **BUDGET, bins=16, sites=np.arange(200) % 5,
             combine=combine, rng=rng,
@@ -71,16 +71,16 @@ def test_noise_of_sites_follows_its_law_and_no_adversary_learns_more(combine):
         for _ in range(20)
     ]  # fmt: skip
     exact = private_scores(points, limits=(1, 1), epsilon=math.inf, bins=16, rng=rng).counts
-    errors = np.ravel([each.counts - exact for each in found]) / found[0].noise_scale
+    errors = np.ravel([scores.counts - exact for scores in draws]) / draws[0].noise_scale
     # Dvoretzky-Kiefer-Wolfowitz-Massart, false alarm 1e-9.
     assert stats.kstest(errors, "norm").statistic <= math.sqrt(math.log(2e9) / (2 * errors.size))
     single = private_scores(points, limits=(1, 1), **BUDGET, rng=rng).noise_scale
     # Four of five honest sites hide a person in a secure sum.
     factor = math.sqrt(5) if combine == "noisy" else math.sqrt(5 / 4)
-    assert found[0].noise_scale == pytest.approx(factor * single)
-    guarantee = found[0].guarantee
-    assert {each.adversary for each in guarantee.against} == set(Adversary)
-    assert all(each.epsilon <= 1 + 1e-6 for each in guarantee.against)
+    assert draws[0].noise_scale == pytest.approx(factor * single)
+    guarantee = draws[0].guarantee
+    assert {entry.adversary for entry in guarantee.against} == set(Adversary)
+    assert all(entry.epsilon <= 1 + 1e-6 for entry in guarantee.against)
     assert guarantee.epsilon == pytest.approx(1, rel=1e-6)
 
 
@@ -99,11 +99,11 @@ def test_people_of_other_groups_are_not_spread_over_the_picture():
     """The density once had the sum of all people, though half of them were in no group."""
     rng = np.random.default_rng(3)
     points, groups = rng.normal(size=(2000, 2)) / 4, np.arange(2000) % 2
-    found = private_scores(
+    scores = private_scores(
         points, limits=(1, 1), epsilon=2, delta=1e-5, groups=groups, labels=(0,), rng=rng
     )
-    noise = found.noise_scale * found.counts.size**0.5
-    assert abs(found.density.sum() - 1000) <= 6 * noise < 500
+    noise = scores.noise_scale * scores.counts.size**0.5
+    assert abs(scores.density.sum() - 1000) <= 6 * noise < 500
 
 
 def test_shrinking_comes_closer_to_the_people_than_the_noisy_counts():
@@ -111,17 +111,17 @@ def test_shrinking_comes_closer_to_the_people_than_the_noisy_counts():
     rng = np.random.default_rng(2)
     points = rng.normal([[-0.4, 0.0]] * 400 + [[0.4, 0.1]] * 400, 0.1)
     exact = private_scores(points, limits=(1, 1), epsilon=math.inf, bins=12, rng=rng).counts
-    found = [
+    draws = [
         private_scores(points, limits=(1, 1), epsilon=0.5, delta=1e-5, bins=12, rng=rng)
         for _ in range(10)
     ]
     raw, shrunk = (
-        np.mean([np.sum((values(each) - exact) ** 2) for each in found])
-        for values in (lambda each: each.counts, lambda each: each.density)
+        np.mean([np.sum((values(scores) - exact) ** 2) for scores in draws])
+        for values in (lambda scores: scores.counts, lambda scores: scores.density)
     )
     assert shrunk < raw / 2
-    assert all(each.density.min() >= 0 for each in found)
-    assert all(each.density.sum() == pytest.approx(800) for each in found)
+    assert all(scores.density.min() >= 0 for scores in draws)
+    assert all(scores.density.sum() == pytest.approx(800) for scores in draws)
 
 
 def test_diagnoses_are_apart_in_the_picture_of_patients():
@@ -132,10 +132,12 @@ def test_diagnoses_are_apart_in_the_picture_of_patients():
     pca = DistributedPCA(
         2, epsilon=3.0, delta=1e-3, row_norm_bound=bound, protocol="pooled", random_state=0
     ).fit(rows)
-    found = pca.private_scores(rows, epsilon=3.0, delta=1e-3, groups=patients.labels, labels=(0, 1))
-    shares = found.density / found.density.sum(axis=(1, 2), keepdims=True)
+    scores = pca.private_scores(
+        rows, epsilon=3.0, delta=1e-3, groups=patients.labels, labels=(0, 1)
+    )
+    shares = scores.density / scores.density.sum(axis=(1, 2), keepdims=True)
     assert np.minimum(*shares).sum() < 0.5
-    assert found.guarantee.epsilon == pytest.approx(3.0, rel=1e-6)
+    assert scores.guarantee.epsilon == pytest.approx(3.0, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -176,12 +176,12 @@ def test_one_person_moves_what_noise_is_added_to_by_the_sensitivity_far_from_0(
     values = low + rng.random((n_samples, *columns))
     for last in (low, low + 1):
         values[-1] = last
-        found = release(values, bounds=(low, low + 1), epsilon=1, rng=rng)
+        result = release(values, bounds=(low, low + 1), epsilon=1, rng=rng)
     moved = abs(exact[1] - exact[0])
-    assert np.all(moved <= found.sensitivity * (1 + 1e-6))
+    assert np.all(moved <= result.sensitivity * (1 + 1e-6))
     if release is private_mean:
-        assert np.all(moved >= found.sensitivity * (1 - 1e-6))
-        np.testing.assert_allclose(found.value, values.mean(axis=0), atol=1e-4)
+        assert np.all(moved >= result.sensitivity * (1 - 1e-6))
+        np.testing.assert_allclose(result.value, values.mean(axis=0), atol=1e-4)
 
 
 @pytest.mark.parametrize("release", [private_mean, private_variance])

@@ -112,8 +112,8 @@ def test_improved_is_the_protocol_of_the_start_page_with_noise_of_its_own():
         activity.take(seat, 1.0)
     spec = replace(improved_spec(activity.hospitals.moments.n_sites, 1.0), seed=7)
     (row,) = run(replace(spec, protocols=("dpdis",), repetitions=1))
-    found = improve(activity.hospitals, activity.epsilons, 7)
-    assert found.energy == pytest.approx(row["energy_ratio"], abs=0.02)
+    improved = improve(activity.hospitals, activity.epsilons, 7)
+    assert improved.energy == pytest.approx(row["energy_ratio"], abs=0.02)
     first, second = (activity.run_improved().components for _ in range(2))
     assert not np.array_equal(first, second)
 
@@ -163,13 +163,15 @@ def test_a_true_answer_is_taken_only_where_it_was_asked_for():
 def test_each_phone_has_its_own_order_of_the_quiz_and_another_one_after():
     answers = QuizAnswers()
     orders = {
-        (seat, phase): str([(each.name, letters) for each, letters in answers.order(seat, phase)])
+        (seat, phase): str(
+            [(question.name, letters) for question, letters in answers.order(seat, phase)]
+        )
         for seat in range(MOST_STUDENTS)
         for phase in Phase
     }
     assert len(set(orders.values())) == 2 * MOST_STUDENTS
     again = answers.order(3, Phase.AFTER)
-    assert str([(each.name, letters) for each, letters in again]) == orders[3, Phase.AFTER]
+    assert str([(question.name, letters) for question, letters in again]) == orders[3, Phase.AFTER]
 
 
 def test_an_answer_to_the_quiz_is_taken_once_and_never_before_after_after():

@@ -104,7 +104,7 @@ def test_there_is_one_algorithm_1(monkeypatch, owners, step, grows):
 
     def doubled(*arguments, **options):
         made = original(*arguments, **options)
-        return 2 * made if isinstance(made, np.ndarray) else (2 * each for each in made)
+        return 2 * made if isinstance(made, np.ndarray) else (2 * matrix for matrix in made)
 
     for owner in owners:
         monkeypatch.setattr(owner, step, doubled)

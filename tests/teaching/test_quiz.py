@@ -24,7 +24,7 @@ from tests.conftest import FALSE_ALARM
 
 
 def wrong(name: str) -> str:
-    return next(each for each in BY_NAME[name].choices if each != BY_NAME[name].right)
+    return next(choice for choice in BY_NAME[name].choices if choice != BY_NAME[name].right)
 
 
 def phone(before: int, after: int) -> dict:
@@ -66,7 +66,9 @@ def test_limits_of_the_median_hold_as_often_as_they_say():
     assert median_limits([6, 1, 2, 3, 5, 4]) == (1, 6)
     rng, n_classes = np.random.default_rng(), 2000
     drawn = rng.integers(-2, 5, size=(n_classes, 12))  # median 1
-    held = sum(low <= 1 <= high for low, high in (median_limits(each) for each in drawn.tolist()))
+    held = sum(
+        low <= 1 <= high for low, high in (median_limits(values) for values in drawn.tolist())
+    )
     assert held >= stats.binom(n_classes, 0.95).ppf(FALSE_ALARM)
 
 
@@ -90,7 +92,7 @@ def test_a_file_says_what_was_answered_and_no_more():
     phones = [phone(2, 5), {("delta", Phase.BEFORE): UNKNOWN}, {}]
     written = quiz_csv(phones)
     read = read_quiz(io.StringIO(written))
-    assert len(read) == len(phones) and all(each in read for each in phones)
+    assert len(read) == len(phones) and all(phone in read for phone in phones)
     header = written.splitlines()[0].split(",")
     assert header[:3] == ["phone", "smaller_epsilon_before", "smaller_epsilon_after"]
     assert len(header) == 1 + 4 * 6
@@ -113,7 +115,7 @@ def test_phones_that_lack_an_answer_are_left_out_where_they_lack_it():
     short = phone(0, 6)
     del short["delta", Phase.AFTER]
     analysis = analyse_quiz([phone(1, 3), phone(4, 4), phone(5, 2), short])
-    by_name = {each.question: each for each in analysis.questions}
+    by_name = {question.question: question for question in analysis.questions}
     assert by_name["delta"].n_phones == 3 and by_name["population"].n_phones == 4
     population = by_name["population"]  # the third: right from 3 of 6 on
     assert (population.n_gained, population.n_lost) == (2, 1)

@@ -181,8 +181,8 @@ def test_who_comes_back_goes_on(rooms, room, clock):
 def test_a_message_of_another_room_or_round_is_refused(rooms, room):
     other = rooms.open()
     token, stranger = room.join("Ana"), other.join("Eve")
-    for each in (room, other):
-        each.start(each.key, yes_or_no())
+    for open_room in (room, other):
+        open_room.start(open_room.key, yes_or_no())
     with pytest.raises(Refused, match="no seat"):
         room.send(stranger, 1, ("randomised", 0))
     room.start(room.key, yes_or_no())
@@ -231,7 +231,7 @@ def test_a_name_is_letters_and_short(room, written):
 
 def test_two_of_one_name_are_told_apart(room):
     room.join("Ana"), room.join("Ana"), room.join("")
-    assert [each.label for each in room.students] == ["Ana (1)", "Ana (2)", "Number 3"]
+    assert [student.label for student in room.students] == ["Ana (1)", "Ana (2)", "Number 3"]
 
 
 def test_sixty_students_who_answer_at_once_lose_no_answer(room):

@@ -217,7 +217,7 @@ def test_halves_of_pictures_are_denoised_by_default_and_capture_more():
     shares = {}
     for choice in ("auto", "none"):
         spec = replace(asked, denoise=choice)
-        runs = [spec.rows(problem, each) for each in range(3)]
+        runs = [spec.rows(problem, number) for number in range(3)]
         for protocol in asked.protocols:
             shares[protocol, choice] = [
                 row["correlation_share"]

@@ -58,22 +58,22 @@ def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
 def test_a_draw_is_the_row_and_the_directions_of_the_run():
     _views, problem = digits()
     for row in SPEC.rows(problem, 1):
-        found, again = find_pairs(SPEC, problem, row["protocol"], 1)
+        pairs, again = find_pairs(SPEC, problem, row["protocol"], 1)
         assert again | {"seconds": row["seconds"]} == row
-        assert_allclose(found.measured.sum() / problem.exact.sum(), row["correlation_share"])
-        for agreement in (found.x_agreement, found.y_agreement):
+        assert_allclose(pairs.measured.sum() / problem.exact.sum(), row["correlation_share"])
+        for agreement in (pairs.x_agreement, pairs.y_agreement):
             assert ((agreement >= 0) & (agreement <= 1)).all()
-        assert (found.measured <= problem.exact + 1e-12).all()
+        assert (pairs.measured <= problem.exact + 1e-12).all()
 
 
 def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
     _views, problem = digits()
-    found, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
+    pairs, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
     exact = exact_found(problem)
     # Site moments are of rows in double precision here, centred again by the pooled mean.
-    assert_allclose(found.x_agreement, 1, atol=1e-6)
-    assert_allclose(found.x_pattern, exact.x_pattern, atol=1e-6 * np.abs(exact.x_pattern).max())
-    assert_allclose(found.y_pattern, exact.y_pattern, atol=1e-6 * np.abs(exact.y_pattern).max())
+    assert_allclose(pairs.x_agreement, 1, atol=1e-6)
+    assert_allclose(pairs.x_pattern, exact.x_pattern, atol=1e-6 * np.abs(exact.x_pattern).max())
+    assert_allclose(pairs.y_pattern, exact.y_pattern, atol=1e-6 * np.abs(exact.y_pattern).max())
 
 
 def test_people_along_exact_directions_are_as_correlated_as_the_pairs_say():

@@ -14,8 +14,8 @@ from dpcore.experiments.classification.problem import people_steps
 def rows_of(errors: dict[float, list[float]]) -> list[dict]:
     return [
         {"pca_share": share, "test_error": error}
-        for share, found in errors.items()
-        for error in found
+        for share, values in errors.items()
+        for error in values
     ]
 
 

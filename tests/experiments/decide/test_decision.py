@@ -47,7 +47,7 @@ def _option(epsilon, most_right, searched, fresh=None):
 
 def test_each_epsilon_is_chosen_by_ten_runs_and_confirmed_by_ten_others():
     options = list(decide(SPEC, epsilons=(5.0, 1.0)))
-    assert [each.epsilon for each in options] == [1.0, 5.0]
+    assert [option.epsilon for option in options] == [1.0, 5.0]
     again = run(replace(SPEC, epsilon=5.0, repetitions=20))
     assert options[1].energies == [row["energy_ratio"] for row in again][:10]
     assert [row["repetition"] for row in options[1].fresh] == list(range(10, 20))
@@ -70,12 +70,12 @@ def test_answers_are_monotone_along_both_sliders(drawn):
         _option(float(n + 1), harm, energies)
         for n, (harm, (_, energies)) in enumerate(zip(harms, drawn, strict=True))
     ]
-    found = [answer(options, most_right=n, target=0.5).tolerated for n in range(50, 101)]
-    use = [0.0 if each is None else each.mean for each in found]
+    tolerated = [answer(options, most_right=n, target=0.5).tolerated for n in range(50, 101)]
+    use = [0.0 if option is None else option.mean for option in tolerated]
     assert use == sorted(use)
     needed = [answer(options, most_right=100, target=t / 100).needed for t in range(1, 100)]
-    epsilons = [math.inf if each is None else each.epsilon for each in needed]
-    harm = [math.inf if each is None else each.most_right for each in needed]
+    epsilons = [math.inf if option is None else option.epsilon for option in needed]
+    harm = [math.inf if option is None else option.most_right for option in needed]
     assert epsilons == sorted(epsilons) and harm == sorted(harm)
 
 
@@ -97,9 +97,9 @@ def test_the_most_private_option_that_does_both_is_chosen_else_the_most_use():
 def test_where_harm_and_use_do_not_meet_more_trust_or_fewer_components_are_tried():
     """On 569 patients at five sites, trust in masks reaches 85 % where no trust does not."""
     spec = asked_spec(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
-    found = answer(list(decide(spec, epsilons=(2.0, 10.0))), most_right=60, target=0.85)
-    assert not found.do_meet and found.tolerated.epsilon == 2.0
-    (more_trust, *_) = remedies(spec, Trusted.NOBODY, found)
+    result = answer(list(decide(spec, epsilons=(2.0, 10.0))), most_right=60, target=0.85)
+    assert not result.do_meet and result.tolerated.epsilon == 2.0
+    (more_trust, *_) = remedies(spec, Trusted.NOBODY, result)
     assert more_trust.trusted is Trusted.OTHER_SITES
     assert more_trust.option.has_reached(0.85) and more_trust.option.most_right <= 60
     status = dataset_status("breast-cancer")

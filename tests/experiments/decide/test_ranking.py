@@ -48,12 +48,12 @@ def all_rows(base, configurations):
 def test_a_ranking_is_the_direct_runs_at_the_same_seed():
     """The draws of each configuration are those of its spec in a run of its own, in their order."""
     configurations = list_configurations("digits", QUICK)
-    found = rank_configurations(all_rows(BASE, configurations))
-    assert {each.configuration for each in found} == set(configurations)
-    for each in found:
-        alone = list(run(each.configuration.spec(BASE)))
-        assert each.energies == tuple(row["energy_ratio"] for row in alone)
-    means = [each.mean for each in found]
+    ranked = rank_configurations(all_rows(BASE, configurations))
+    assert {option.configuration for option in ranked} == set(configurations)
+    for option in ranked:
+        alone = list(run(option.configuration.spec(BASE)))
+        assert option.energies == tuple(row["energy_ratio"] for row in alone)
+    means = [option.mean for option in ranked]
     assert means == sorted(means, reverse=True)
 
 
@@ -95,7 +95,8 @@ def test_ways_that_cannot_run_are_skipped_with_a_reason():
     assert {row["knowledge"] for row in skipped} == {"dct:20"}
     assert all("must be" in row["skipped"] for row in skipped)
     assert {
-        each.configuration.knowledge for each in rank_configurations(all_rows(few, configurations))
+        option.configuration.knowledge
+        for option in rank_configurations(all_rows(few, configurations))
     } == {"none"}
 
 
@@ -110,10 +111,10 @@ def test_no_more_is_sent_than_a_public_subspace_has():
 
 def test_trust_is_read_off_the_register():
     by_trust = {kind: set() for kind in Trusted}
-    for each in rank_configurations(
+    for option in rank_configurations(
         all_rows(replace(BASE, repetitions=1), list_configurations("digits", QUICK))
     ):
-        by_trust[each.trusted].add(each.configuration.protocol)
+        by_trust[option.trusted].add(option.configuration.protocol)
     assert by_trust == {
         Trusted.NOBODY: {"coded", "dpdis", "full", "local", "sequential"},
         Trusted.OTHER_SITES: {"cape", "securesum"},
@@ -135,14 +136,15 @@ def test_the_cheapest_is_that_of_running_everything(target):
         ]
         longer = [replace(spec, repetitions=BASE.repetitions + FRESH_RUNS) for spec in specs]
         fresh = {
-            each.configuration: each.energies[BASE.repetitions :]
-            for each in rank_configurations(collect(Points(tuple(longer))).rows)
+            option.configuration: option.energies[BASE.repetitions :]
+            for option in rank_configurations(collect(Points(tuple(longer))).rows)
         }
-        for each in rank_configurations(collect(Points(tuple(specs))).rows):
+        for option in rank_configurations(collect(Points(tuple(specs))).rows):
             if all(
-                reaches_target(own, target) for own in (each.energies, fresh[each.configuration])
+                reaches_target(own, target)
+                for own in (option.energies, fresh[option.configuration])
             ):
-                reaching.setdefault(each.configuration, (epsilon, *cost_key(each)))
+                reaching.setdefault(option.configuration, (epsilon, *cost_key(option)))
     best, second = sorted(reaching, key=reaching.__getitem__)[:2]
     assert (answer.best.ranked.configuration, answer.best.value) == (best, reaching[best][0])
     assert (answer.runner_up.ranked.configuration, answer.runner_up.value) == (

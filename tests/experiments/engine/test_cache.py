@@ -58,7 +58,7 @@ def call_together(cache: OnceCache, function: SlowFunction, n_waiting: int):
 def test_concurrent_callers_get_the_first_result():
     function = SlowFunction()
     first, waiting = call_together(OnceCache(function, keep=1), function, 5)
-    assert {first.result(), *(each.result() for each in waiting)} == {"made in call 1"}
+    assert {first.result(), *(future.result() for future in waiting)} == {"made in call 1"}
 
 
 @pytest.mark.parametrize("error", [Interrupted(), MemoryError(), SystemExit(), KeyboardInterrupt()])
@@ -67,7 +67,7 @@ def test_an_interruption_affects_only_the_computing_caller(error):
     function.error = error
     first, waiting = call_together(OnceCache(function, keep=1), function, 5)
     assert first.exception() is error
-    assert [each.result() for each in waiting] == ["made in call 2"] * 5
+    assert [future.result() for future in waiting] == ["made in call 2"] * 5
 
 
 @pytest.mark.parametrize("error", [ValueError("wrong"), TimeoutError("late")])

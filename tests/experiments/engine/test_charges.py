@@ -38,8 +38,8 @@ EVERY = ("dpdis", "full", "local", "pooled", "cape", "ag", "sulq", "modsulq")
 
 
 def of(spec: RunSpec):
-    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]
-    guarantees = {key: subspace.guarantee for key, subspace in found.items()}
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]
+    guarantees = {key: subspace.guarantee for key, subspace in subspace.items()}
     return spec.charges(guarantees)
 
 

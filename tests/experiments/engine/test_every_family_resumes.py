@@ -102,8 +102,8 @@ def test_a_killed_sweep_goes_on_from_its_rows(family, killed):
     *_, last = run_sweep(grid, store=store)
     assert 2 <= last.stored
     assert last.done == last.total >= 4
-    found = collect(grid, store=store)
-    assert without_time(found.rows) == without_time(collect(grid).rows)
+    result = collect(grid, store=store)
+    assert without_time(result.rows) == without_time(collect(grid).rows)
 
 
 # The library's own housekeeping at the end of a cluster is not what is tested here.
@@ -111,8 +111,8 @@ def test_a_killed_sweep_goes_on_from_its_rows(family, killed):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cluster_gives_the_same_rows(family, cluster):
     grid = FAMILIES[family]
-    found = collect(grid, scheduler=cluster)
-    assert without_time(found.rows) == without_time(collect(grid).rows)
+    result = collect(grid, scheduler=cluster)
+    assert without_time(result.rows) == without_time(collect(grid).rows)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

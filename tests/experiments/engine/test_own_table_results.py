@@ -65,7 +65,7 @@ def test_caches_that_all_share_keep_nothing_of_it():
     assert not problems.prepared._results and not shared._n_bytes
     del table
     gc.collect()
-    assert [each() for each in (problem, *made)] == [None] * 4
+    assert [result() for result in (problem, *made)] == [None] * 4
     # A later call does not store results of the deleted table.
     for ask in (problems, problems.peek, shared, shared.peek):
         with pytest.raises(ParameterError, match="still holds"):

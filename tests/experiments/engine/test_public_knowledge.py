@@ -32,11 +32,11 @@ def test_frequencies_are_scipys_in_the_order_of_their_length():
     picture = np.random.default_rng(0).standard_normal((5, 7))
     basis = lowest_frequencies((5, 7))
     np.testing.assert_allclose(basis @ basis.T, np.eye(35), atol=1e-12)
-    found = basis @ picture.ravel()
+    coefficients = basis @ picture.ravel()
     np.testing.assert_allclose(
-        np.sort(found), np.sort(dctn(picture, norm="ortho").ravel()), atol=1e-12
+        np.sort(coefficients), np.sort(dctn(picture, norm="ortho").ravel()), atol=1e-12
     )
-    assert found[0] == pytest.approx(picture.sum() / np.sqrt(35))
+    assert coefficients[0] == pytest.approx(picture.sum() / np.sqrt(35))
 
 
 def test_the_directions_of_another_data_set_are_its_principal_ones():
@@ -51,7 +51,8 @@ def test_the_directions_of_another_data_set_are_its_principal_ones():
 def test_energy_is_measured_without_the_projection(preparation):
     spec = replace(SPEC, preparation=preparation, epsilon=1e6)
     problem, plain = (
-        local_problem(each.problem_key()) for each in (spec, replace(spec, knowledge="none"))
+        local_problem(run_spec.problem_key())
+        for run_spec in (spec, replace(spec, knowledge="none"))
     )
     np.testing.assert_array_equal(problem.reference, plain.reference)
     np.testing.assert_array_equal(problem.optimum, plain.optimum)
@@ -77,8 +78,8 @@ def test_projected_rows_keep_the_bound_that_the_guarantee_is_about():
 @pytest.mark.parametrize("protocol", ["pooled", "dpdis", "wishart", "modsulq"])
 def test_a_guarantee_is_that_of_the_dimensions_that_are_left(protocol):
     spec = replace(SPEC, protocols=(protocol,), sites=2)
-    found = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][protocol]
-    assert found.guarantee == spec.guarantee(protocol, dataset_status("digits"))
+    subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][protocol]
+    assert subspace.guarantee == spec.guarantee(protocol, dataset_status("digits"))
     assert [c.release.identity for c in charges_of([spec])] == [
         c.release.identity for c in compute_charges(run(spec))
     ]
@@ -90,10 +91,10 @@ def test_a_wrong_choice_shows_what_it_costs():
     few, none = (
         [
             row["energy_ratio"]
-            for row in run(replace(each, epsilon=1e6))
+            for row in run(replace(run_spec, epsilon=1e6))
             if row["protocol"] == "pooled"
         ]
-        for each in (replace(SPEC, knowledge="dct:10"), without)
+        for run_spec in (replace(SPEC, knowledge="dct:10"), without)
     )
     assert max(few) < 0.9 < 0.999 < min(none)
 
@@ -121,7 +122,7 @@ def test_no_more_directions_are_asked_for_than_are_left():
 
 def test_the_spectrum_under_public_knowledge_is_that_of_the_projected_rows():
     spec = RunSpec(knowledge="dct:20", preparation="sphere")
-    found = local_problem(spec.problem_key()).eigenvalues_before_noise()
-    assert len(found) == local_problem(spec.problem_key()).moments.n_features
+    eigenvalues = local_problem(spec.problem_key()).eigenvalues_before_noise()
+    assert len(eigenvalues) == local_problem(spec.problem_key()).moments.n_features
     # Every projected row has length 1, so that the trace is 1.
-    assert found.sum() == pytest.approx(1.0, abs=1e-6)
+    assert eigenvalues.sum() == pytest.approx(1.0, abs=1e-6)

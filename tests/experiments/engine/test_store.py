@@ -76,9 +76,9 @@ def test_only_what_is_missing_is_computed(store, monkeypatch):
     collect(SWEEP, store=store)
     computed = count_units(monkeypatch)
     larger = replace(SWEEP, base=replace(SWEEP.base, repetitions=3))
-    found = collect(larger, store=store)
+    result = collect(larger, store=store)
     assert {unit.repetition for unit in computed} == {2}
-    assert [row["repetition"] for row in found.rows[::2]] == [0, 1, 2] * 4
+    assert [row["repetition"] for row in result.rows[::2]] == [0, 1, 2] * 4
 
 
 def test_cells_join_those_of_the_same_draw(store):

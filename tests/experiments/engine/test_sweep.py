@@ -41,10 +41,10 @@ def alone(sweep: Sweep):
 
 
 def test_a_cell_gives_the_same_rows_alone_and_in_a_sweep():
-    found = collect(GRID)
-    assert len(found.rows) == 2 * 2 * 3 * 2 * 2 * 4
-    assert numbers(found.rows) == numbers(alone(GRID))
-    assert found.skipped == ()
+    result = collect(GRID)
+    assert len(result.rows) == 2 * 2 * 3 * 2 * 2 * 4
+    assert numbers(result.rows) == numbers(alone(GRID))
+    assert result.skipped == ()
 
 
 @pytest.mark.parametrize("workers", [2, 5])

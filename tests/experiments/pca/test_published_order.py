@@ -35,19 +35,19 @@ def test_pooled_is_best_then_dpdispca_then_one_site_and_all_rise(
         dataset=dataset, protocols=("pooled", "dpdis", "local"), sites=5, repetitions=RUNS,
         components=components, intermediate_dim=intermediate_dim,
     )  # fmt: skip
-    found: dict[tuple[str, float], list[float]] = {}
+    energies: dict[tuple[str, float], list[float]] = {}
     for epsilon in EPSILONS:
         for row in run(replace(base, epsilon=epsilon), problems):
-            found.setdefault((row["protocol"], epsilon), []).append(row["energy_ratio"])
+            energies.setdefault((row["protocol"], epsilon), []).append(row["energy_ratio"])
 
     def assert_at_least(high: list[float], low: list[float]) -> None:
         margin = 2 * (standard_error(high) ** 2 + standard_error(low) ** 2) ** 0.5
         assert fmean(high) >= fmean(low) - margin
 
     for epsilon in EPSILONS:
-        assert_at_least(found["pooled", epsilon], found["dpdis", epsilon])
-        assert_at_least(found["dpdis", epsilon], found["local", epsilon])
+        assert_at_least(energies["pooled", epsilon], energies["dpdis", epsilon])
+        assert_at_least(energies["dpdis", epsilon], energies["local", epsilon])
     for protocol in base.protocols:
         for low, high in pairwise(EPSILONS):
-            assert_at_least(found[protocol, high], found[protocol, low])
-        assert fmean(found[protocol, EPSILONS[-1]]) > fmean(found[protocol, EPSILONS[0]])
+            assert_at_least(energies[protocol, high], energies[protocol, low])
+        assert fmean(energies[protocol, EPSILONS[-1]]) > fmean(energies[protocol, EPSILONS[0]])

@@ -21,19 +21,19 @@ def plot(protocol, *, epsilon=1.0, by_group=True, **fields):
 
 @pytest.mark.parametrize("protocol", ["dpdis", "securesum", "pooled"])
 def test_the_plot_costs_its_own_budget_against_the_adversaries_of_the_run(protocol):
-    found = plot(protocol)
-    assert found.released.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    score_plot = plot(protocol)
+    assert score_plot.released.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     is_at_sites = protocol != "pooled"
-    adversaries = {each.adversary for each in found.released.guarantee.against}
+    adversaries = {entry.adversary for entry in score_plot.released.guarantee.against}
     assert adversaries == (set(Adversary) if is_at_sites else set())
     accountant = Accountant("breast-cancer")
-    accountant.charge(found.charge)
+    accountant.charge(score_plot.charge)
     accountant.charge(plot(protocol, epsilon=2.0).charge)
     assert accountant.total(1e-5) > 2.0
 
 
 def test_sites_add_more_noise_than_a_holder_unless_they_share_it():
-    noise = [plot(each).released.noise_scale for each in ("pooled", "securesum", "dpdis")]
+    noise = [plot(protocol).released.noise_scale for protocol in ("pooled", "securesum", "dpdis")]
     assert noise == sorted(noise) and noise[1] < 1.2 * noise[0] < noise[2] / 1.5
 
 
@@ -44,13 +44,17 @@ def test_exact_components_and_single_components_have_no_plot():
 
 
 def test_figures_show_each_group_that_has_people():
-    found = plot("pooled", epsilon=3.0)
-    private = density_figure(found.released.density, found.released.edges, found.names)
-    assert {each.text for each in private.layout.annotations} == {
-        f"<b>{name}</b>" for name in found.names
+    score_plot = plot("pooled", epsilon=3.0)
+    private = density_figure(
+        score_plot.released.density, score_plot.released.edges, score_plot.names
+    )
+    assert {annotation.text for annotation in private.layout.annotations} == {
+        f"<b>{name}</b>" for name in score_plot.names
     }
-    exact = scatter_figure(found.points, found.groups, found.released.edges, found.names)
-    assert sum(len(trace.x) for trace in exact.data) == len(found.points)
+    exact = scatter_figure(
+        score_plot.points, score_plot.groups, score_plot.released.edges, score_plot.names
+    )
+    assert sum(len(trace.x) for trace in exact.data) == len(score_plot.points)
     single = plot("pooled", by_group=False)
     assert np.shape(single.released.counts)[0] == 1
     assert density_figure(single.released.density, single.released.edges, single.names).data

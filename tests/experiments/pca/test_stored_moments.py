@@ -46,7 +46,7 @@ def started(read: list, **options) -> Problems:
 
 
 def assert_same(one: Problem, other: Problem) -> None:
-    for field in (each for each in fields(Problem) if each.compare):
+    for field in (field for field in fields(Problem) if field.compare):
         left, right = getattr(one, field.name), getattr(other, field.name)
         if field.name == "moments":
             if isinstance(left, SiteRows):
@@ -144,7 +144,7 @@ def test_data_that_come_with_us_are_not_kept(tmp_path, monkeypatch):
 
 def test_rows_of_an_exchanged_file_are_not_taken_for_those_of_the_kept_moments(rows_file):
     started([])(ON_SPHERE.problem_key())
-    found = started([])(ON_SPHERE.problem_key())
+    problem = started([])(ON_SPHERE.problem_key())
     rows_file.write_bytes(b"two")
     with pytest.raises(DataUnavailable, match="exchanged"):
-        run_repetitions([ON_SPHERE], found, 0)
+        run_repetitions([ON_SPHERE], problem, 0)

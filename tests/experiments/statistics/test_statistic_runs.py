@@ -87,7 +87,7 @@ def test_no_two_releases_share_their_noise(mechanism, false_alarm):
     for spec in specs:
         released = [release(values, spec, repetition) for repetition in range(n)]
         exact = np.ravel(truth(np.clip(values, spec.low, spec.high), spec))[0]
-        errors = np.array([np.ravel(each.value)[0] for each in released]) - exact
+        errors = np.array([np.ravel(release.value)[0] for release in released]) - exact
         # Through their own law to a normal one, for which Student's is exact.
         noises.append(stats.norm.ppf(error_law(mechanism, released[0].noise_scale).cdf(errors)))
     r = np.corrcoef(noises)[np.triu_indices(len(specs), 1)]
