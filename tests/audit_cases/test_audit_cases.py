@@ -270,10 +270,12 @@ def test_a_denoiser_that_reads_what_it_may_not_is_caught(bug, monkeypatch):
     assert judge_first(case(), rng=np.random.default_rng()).breaks_claim
 
 
+# The bug is the same in every preparation: tables by the adversary who sees most, and pictures.
 CODED = [
     case
     for case in SOUND
-    if case.covers == "pca.coded" and (case.adversary is Adversary.SITE or "pictures" in case.name)
+    if case.covers == "pca.coded"
+    and ("pictures" in case.name or (case.adversary, case.centring) == (Adversary.SITE, "none"))
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every card and every lesson link opens its story; a guess shows the verdict with its figure."""
+"""Cards and lesson links open their stories. tests/pages/test_stories.py opens every story."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def page(server, browser):
     opened.close()
 
 
-@pytest.mark.parametrize("name", STORIES)
+# A difference of captured energy, and an axis of ε.
+@pytest.mark.parametrize("name", ["people", "ten-looks"])
 def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name):
     page.goto(f"{server}/stories")
     # Cards move while the page is drawn. The middle of a card is its sketch.
@@ -70,8 +71,8 @@ IS_OPEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", [goal for goal, *_ in LESSON if goal in STORIES])
-def test_a_lesson_link_opens_its_story(server, page, name):
+def test_a_lesson_link_opens_its_story(server, page):
+    name = next(goal for goal, *_ in LESSON if goal in STORIES)
     page.goto(f"{server}/stories")
     page.locator("summary").filter(has_text="-minute lesson").wait_for()
     settle(page)

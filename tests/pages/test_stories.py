@@ -35,16 +35,23 @@ def finding_of(name: str, seed: int = 0) -> Finding:
     return story.finding.after(story.spec(seed), rows_of)
 
 
+def bars_of(at) -> int:
+    (figure,) = at.get("plotly_chart")
+    return sum(trace["type"] == "bar" for trace in json.loads(figure.proto.spec)["data"])
+
+
 @each_story
 def test_a_guess_shows_the_finding_of_the_runs(open_page, name, monkeypatch):
     monkeypatch.setattr(cached, "rows", rows_of)
     at = open_page("stories", story=name)
+    assert bars_of(at) == 1
     verdict = judge(STORIES[name], finding_of(name))
     text = texts(at)
     assert STORIES[name].question in text
     assert verdict.finding.number not in text and verdict.finding.sentence not in text
     at.button(key=f"guess_{verdict.true}").click().run()
     assert not at.exception
+    assert bars_of(at) >= 2
     assert at.subheader[0].value == f"{verdict.finding.number}: you were right"
     assert at.title[0].value.replace("\u00a0", " ") == verdict.finding.sentence.rstrip(".")
     is_measured = STORIES[name].finding.axis != "ε"
@@ -56,6 +63,13 @@ def test_a_wrong_guess_is_reported_as_such(open_page):
     at = open_page("stories", story="people")
     at.button(key="guess_0").click().run()
     assert at.subheader[0].value == "+57 points: surprised?"
+
+
+def test_every_card_and_every_lesson_link_names_its_story(open_page):
+    links = [each.proto for each in open_page("stories").get("page_link")]
+    stories_of_lesson = [goal for goal, *_ in stories.LESSON if goal in STORIES]
+    expected = [(STORIES[name].title, f"story={name}") for name in [*STORIES, *stories_of_lesson]]
+    assert [(each.label, each.query_string) for each in links if each.query_string] == expected
 
 
 def test_an_unknown_story_shows_all_stories_with_a_sentence(open_page):
