@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,18 +14,43 @@ from dpcore.federated.masks import sum_of_masked
 from dpcore.federated.messages import (
     MOMENT,
     SUM,
+    VOTES,
     MessageError,
     most_possible,
     noise_reach,
 )
 from dpcore.federated.plan import FederatedPlan
 from dpcore.pca.aggregator import Inbox, add_up
+from dpcore.pca.centre_rule import DIFFERENCES, MEAN, NO_CENTRE
 from dpcore.pca.messages import symmetric_from
 from dpcore.pca.site import SiteMessage
 from dpcore.release.integer_moments import MOST_ROWS
 from dpcore.release.integer_rows import LENGTH
-from dpcore.release.measurement import ESTIMATES, Measured, centre_of, estimate_of, leading_of
+from dpcore.release.measurement import (
+    ESTIMATES,
+    Measured,
+    are_votes_counted,
+    centre_of,
+    choose_by_votes,
+    estimate_of,
+    leading_of,
+    name_centre,
+)
+from dpcore.release.scales import VOTE
 from dpcore.spectra import PublicBasis, Spectrum, leading_eigenpairs
+
+
+class Centre(NamedTuple):
+    """Centre of the rows of all sites.
+
+    choice: Item of `dpcore.pca.centre_rule.CENTRES`.
+    place: Centre on the grid; zeros unless it is a mean.
+    limit: Result of `choose_by_votes`; None without votes.
+    """
+
+    choice: str
+    place: tuple[int, ...]
+    limit: float | None = None
 
 
 def centre_and_count(
@@ -39,6 +65,46 @@ def centre_and_count(
     sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
     centre = centre_of(noisy[:-1], n_rows, sigma, plan.bases)
     return tuple(int(each) for each in centre), n_rows
+
+
+def centre_without_votes(plan: FederatedPlan, place: tuple[int, ...], n_rows: float) -> Centre:
+    """Return the centre of sites that do not vote, which has no rows if their number is noise.
+
+    place, n_rows: Results of `centre_and_count`.
+    """
+    is_empty = plan.has_votes and n_rows < 1
+    return Centre(NO_CENTRE if is_empty else MEAN, place)
+
+
+def do_sites_vote(plan: FederatedPlan, n_rows: float) -> bool:
+    """Return whether the round of votes follows, given the noisy number of rows."""
+    return are_votes_counted(plan.scales, n_rows)
+
+
+def centre_by_votes(
+    plan: FederatedPlan,
+    votes: Mapping[str, IntArray],
+    sums: Mapping[str, IntArray],
+    place: tuple[int, ...],
+) -> Centre:
+    """Return the centre that all sites decide on by the sum of their noisy votes.
+
+    votes: Noisy numbers of `dpcore.release.exact_pairs.count_votes` of each site.
+    sums, place: See `centre_and_count`.
+    Raises `MessageError` if no rows can have these votes, with or without masks.
+    """
+    noisy, n_sites = sum_of_masked(list(votes.values())), len(votes)
+    # Sites that voted may be fewer than those that were counted.
+    _, n_rows = centre_and_count(plan, {site: sums[site] for site in votes})
+    reach = n_sites * noise_reach(plan, VOTES)
+    most = VOTE * (max(n_rows, 0) + n_sites * noise_reach(plan, SUM) / plan.scales.count_weight)
+    if noisy.min() < -reach or noisy.max() > most + reach:
+        raise MessageError(
+            f"about {n_rows:,.0f} rows cannot have the sites' votes: at least one site sent a "
+            "wrong message"
+        )
+    choice, limit = choose_by_votes(noisy, plan.scales_of_sum(n_sites), max(n_rows, 1.0))
+    return Centre(choice, place if choice == MEAN else (0,) * plan.n_features, limit)
 
 
 def require_possible_sum(plan: FederatedPlan, sums: Mapping[str, IntArray]) -> None:
@@ -96,13 +162,13 @@ def count_sigma(plan: FederatedPlan, n_sites: int) -> float:
 
 
 def components(
-    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: tuple[int, ...], n_rows: float
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: Centre, n_rows: float
 ) -> Measured:
     """Return the leading directions of the sum of the sites' moments.
 
     moments: Upper triangles of noisy moments, or the directions P of `dpdis`, which stand for
         the moment P P^T.
-    centre, n_rows: Results of `centre_and_count`.
+    n_rows: Result of `centre_and_count`.
     """
     received = [
         _site_message(plan, each) for each in _readable_messages(plan, list(moments.values()))
@@ -112,10 +178,13 @@ def components(
     for message in received:
         box.receive(message)
     add_up([box])
-    sigma = None if plan.is_cut else _diagonal_sigma(plan, len(moments))
-    clip_to_grid = np.array(centre, dtype=np.float64)
+    is_of_differences = centre.choice == DIFFERENCES
+    sigma = None if plan.is_cut else _diagonal_sigma(plan, len(moments), is_of_differences)
+    place = np.array(centre.place, dtype=np.float64)
     bases = () if plan.is_cut else plan.bases
-    return leading_of(box.average.matrix, plan.n_components, clip_to_grid, n_rows, sigma, bases)
+    measured = leading_of(box.average.matrix, plan.n_components, place, n_rows, sigma, bases)
+    scales = plan.scales.for_differences() if is_of_differences else plan.scales
+    return name_centre(measured, centre.choice, centre.limit, scales)
 
 
 def views(
@@ -137,6 +206,8 @@ def left_out_agreement(
     moments: Mapping[str, AnyArray],
     components: FloatArray,
     bases: Sequence[PublicBasis] = (),
+    *,
+    of_differences: bool = False,
 ) -> FloatArray:
     """Return the overlap of the subspaces with and without each site, from 0 to 1.
 
@@ -146,13 +217,14 @@ def left_out_agreement(
     moments: See `components`.
     components: shape (n_components, n_features), orthonormal rows. Result with all sites.
     bases: Bases in which that result was denoised.
+    of_differences: Whether moments are those of differences of pairs.
     Returns: shape (n_sites,)
     """
     parts = _site_moments(plan, moments)
     if not parts:
         return np.full(len(moments), np.nan)
     pooled = np.sum(parts, axis=0)
-    sigma = _diagonal_sigma(plan, len(parts) - 1) if bases else 0.0
+    sigma = _diagonal_sigma(plan, len(parts) - 1, of_differences) if bases else 0.0
     others = [
         Spectrum(pooled - part).denoised(sigma, bases=bases, noise="isometric").matrix
         for part in parts
@@ -189,9 +261,10 @@ def _site_moments(plan: FederatedPlan, moments: Mapping[str, AnyArray]) -> list[
     return [each.values if each.whole else each.values @ each.values.T for each in messages]
 
 
-def _diagonal_sigma(plan: FederatedPlan, n_sites: int) -> float:
+def _diagonal_sigma(plan: FederatedPlan, n_sites: int, of_differences: bool = False) -> float:
     """Return the standard deviation of the noise on the diagonal of a sum of whole moments."""
-    return math.sqrt(n_sites) * plan.scales.diagonal_sigma / LENGTH**2
+    scales = plan.scales.for_differences() if of_differences else plan.scales
+    return math.sqrt(n_sites) * scales.diagonal_sigma / LENGTH**2
 
 
 def _readable_messages(plan: FederatedPlan, moments: list[AnyArray]) -> list[AnyArray]:
@@ -206,12 +279,12 @@ def _site_message(plan: FederatedPlan, values: AnyArray) -> SiteMessage:
 
 
 def arrays_of_result(
-    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: tuple[int, ...], n_rows: float
+    plan: FederatedPlan, moments: Mapping[str, AnyArray], centre: Centre, n_rows: float
 ) -> dict[str, AnyArray]:
     """Return the arrays of `result.npz`.
 
     moments: Messages that `require_possible_moment` accepts.
-    centre, n_rows: Results of `centre_and_count`.
+    n_rows: Result of `centre_and_count`.
     """
     measured = components(plan, moments, centre, n_rows)
     arrays: dict[str, AnyArray] = {
@@ -221,11 +294,17 @@ def arrays_of_result(
         "components": measured.components,
         "eigenvalues": measured.eigenvalues,
         "centre": measured.centre,
+        "centre_choice": np.array(measured.centre_choice),
+        "above_noise": np.asarray(-1 if measured.n_above_noise is None else measured.n_above_noise),
         "n_rows": np.asarray(measured.n_rows),
         "sites": np.array(list(moments)),
         "features": np.array(plan.dictionary.features),
         "left_out_agreement": left_out_agreement(
-            plan, moments, measured.components, measured.bases
+            plan,
+            moments,
+            measured.components,
+            measured.bases,
+            of_differences=centre.choice == DIFFERENCES,
         ),
         "denoised_in": np.array([basis.name for basis in measured.bases], dtype=str),
         "energy_at_sites": energy_at_sites(plan, moments, measured.components),

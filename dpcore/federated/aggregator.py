@@ -13,15 +13,19 @@ from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.federated.aggregation import (
+    Centre,
     arrays_of_result,
     centre_and_count,
+    centre_by_votes,
+    centre_without_votes,
     count_in_words,
+    do_sites_vote,
     require_possible_moment,
     require_possible_sum,
 )
@@ -31,6 +35,7 @@ from dpcore.federated.messages import (
     MOMENT,
     MOST_ATTEMPTS,
     SUM,
+    VOTES,
     Greeting,
     MessageError,
     Request,
@@ -38,8 +43,9 @@ from dpcore.federated.messages import (
     values_from,
 )
 from dpcore.federated.plan import FederatedPlan
+from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.privacy.label_page import label_page
-from dpcore.release.certificate import as_json
+from dpcore.release.certificate import CENTRE_WORDS, as_json
 from dpcore.release.project import sync_folder
 
 PLAN = "plan.json"
@@ -53,12 +59,22 @@ _ATTEMPT = "attempt.json"
 # conflicts without end.
 _MOST_CONFLICTS = 3
 
+T = TypeVar("T")
+
 # Sends each site its request and returns the replies that arrive in time.
 Exchange = Callable[[Mapping[str, bytes]], Mapping[str, Reply]]
 
 
 class RunFailed(Exception):
     """Failure of a run, described in one sentence."""
+
+
+class _AttemptEnded(Exception):
+    """End of an attempt by sites that failed, or that answered it for another roster."""
+
+    def __init__(self, failed: list[str], in_conflict: list[str]) -> None:
+        super().__init__()
+        self.failed, self.in_conflict = failed, in_conflict
 
 
 class Aggregator:
@@ -102,32 +118,60 @@ class Aggregator:
             self._say(f"attempt {attempt} begins with {len(roster)} sites")
             public_keys = {site: keys[site] for site in roster}
             request = Request(self.plan.digest, attempt, SUM, tuple(roster), public_keys)
-            answered, failed, in_conflict = self._round(request)
-            if not in_conflict and not (failed and self.plan.is_masked):
-                self._require_enough(answered)
-                centre, n_rows = self._centre(answered)
-                self._say(f"number of rows: {count_in_words(self.plan, n_rows, len(answered))}")
-                request = replace(
-                    request,
-                    round=MOMENT,
-                    roster=tuple(answered),
-                    public_keys={site: keys[site] for site in answered},
-                    centre=centre,
-                )
-                answered, failed, in_conflict = self._round(request)
-                if not in_conflict and not (failed and self.plan.is_masked):
-                    self._require_enough(answered)
-                    return self._finish(answered, centre, n_rows, attempt)
-            # Masks of missing sites do not cancel, and an attempt answered for another roster
-            # cannot be continued. Both need new noise, which is charged.
-            conflicts += bool(in_conflict)
-            if conflicts > _MOST_CONFLICTS:
-                raise RunFailed(
-                    f"{', '.join(in_conflict)} reported {conflicts} conflicting attempts: make a "
-                    "plan of another name"
-                )
-            roster = [site for site in roster if site not in failed]
+            try:
+                return self._attempt(request)
+            except _AttemptEnded as ended:
+                conflicts += bool(ended.in_conflict)
+                if conflicts > _MOST_CONFLICTS:
+                    raise RunFailed(
+                        f"{', '.join(ended.in_conflict)} reported {conflicts} conflicting "
+                        "attempts: make a plan of another name"
+                    ) from ended
+                roster = [site for site in roster if site not in ended.failed]
             attempt += 1
+
+    def _attempt(self, request: Request) -> dict[str, Any]:
+        """Run the rounds of an attempt from its request for the sums, and write the result."""
+        sums = self._answers(request)
+        self._check(require_possible_sum, sums)
+        place, n_rows = centre_and_count(self.plan, sums)
+        self._say(f"number of rows: {count_in_words(self.plan, n_rows, len(sums))}")
+        roster, centre = list(sums), centre_without_votes(self.plan, place, n_rows)
+        if do_sites_vote(self.plan, n_rows):
+            counted = round(n_rows)
+            votes = self._answers(_for_sites(request, roster, round=VOTES, n_rows=counted))
+            roster, centre = list(votes), self._check(centre_by_votes, votes, sums, place)
+            self._say(f"centre chosen by the sites' votes: {CENTRE_WORDS[centre.choice]}")
+        is_of_differences = centre.choice == DIFFERENCES
+        moments = self._answers(
+            _for_sites(
+                request,
+                roster,
+                round=MOMENT,
+                centre=() if is_of_differences else centre.place,
+                of_differences=is_of_differences,
+            )
+        )
+        return self._finish(moments, centre, n_rows, request.attempt)
+
+    def _answers(self, request: Request) -> dict[str, AnyArray]:
+        """Return the numbers of the sites that answered a request.
+
+        Masks of missing sites do not cancel, and an attempt answered for another roster cannot be
+        continued. Both raise `_AttemptEnded`: they need new noise, which is charged.
+        """
+        values, failed, in_conflict = self._round(request)
+        if in_conflict or (failed and self.plan.is_masked):
+            raise _AttemptEnded(failed, in_conflict)
+        self._require_enough(values)
+        return values
+
+    def _check(self, step: Callable[..., T], *messages: Any) -> T:
+        """Return a step's result for the plan and messages that rows can have."""
+        try:
+            return step(self.plan, *messages)
+        except MessageError as error:
+            raise RunFailed(str(error)) from error
 
     def _in_order(self, sites: Mapping[str, Any]) -> list[str]:
         return [site for site in self.plan.sites if site in sites]
@@ -169,17 +213,10 @@ class Aggregator:
                 self._sent_bytes[site] = n_bytes
         return values, failed, in_conflict
 
-    def _centre(self, sums: Mapping[str, AnyArray]) -> tuple[tuple[int, ...], float]:
-        try:
-            require_possible_sum(self.plan, sums)
-        except MessageError as error:
-            raise RunFailed(str(error)) from error
-        return centre_and_count(self.plan, sums)
-
     def _finish(
         self,
         moments: Mapping[str, AnyArray],
-        centre: tuple[int, ...],
+        centre: Centre,
         n_rows: float,
         attempt: int,
     ) -> dict[str, Any]:
@@ -206,6 +243,12 @@ class Aggregator:
 
     def _write(self, name: str, content: bytes) -> None:
         write_whole(self.folder / name, content)
+
+
+def _for_sites(request: Request, sites: Sequence[str], **changes: Any) -> Request:
+    """Return the request of a later round to the sites that answered so far."""
+    keys = {site: request.public_keys[site] for site in sites}
+    return replace(request, roster=tuple(sites), public_keys=keys, **changes)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from dpcore.arrays import AnyArray
 from dpcore.federated.aggregation import count_sigma
 from dpcore.federated.plan import FederatedPlan
+from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.privacy import Adversary, Against, Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label import Label, label_of
@@ -50,7 +51,9 @@ def certificate_of(
 
     result: Arrays of `dpcore.federated.aggregation.arrays_of_result`.
     """
-    scales, n_attempts = plan.scales, max(n_attempts, 1)
+    choice, n_above = str(result["centre_choice"]), int(result["above_noise"])
+    scales = plan.scales.for_differences() if choice == DIFFERENCES else plan.scales
+    n_attempts = max(n_attempts, 1)
     worst = max(plan.epsilon_against(who) for who in Adversary)
     all_attempts = epsilon_of_attempts(plan, n_attempts)
     components = np.ascontiguousarray(result["components"], "<f8")
@@ -83,13 +86,14 @@ def certificate_of(
         },
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
         "distance": plan.distance,
-        **preparation_entry(plan),
+        **preparation_entry(plan, choice),
         "post_processing": {
             "denoised_in": _bases(plan, result),
             "by": "sites" if plan.is_cut else "aggregator",
         },
         "result": {
             "components": len(components),
+            "above_noise": None if n_above < 0 else n_above,
             "components_sha256": sha256(components.tobytes()).hexdigest(),
             "eigenvalues": np.asarray(result["eigenvalues"]).tolist(),
             "noisy_rows": float(result["n_rows"]),

@@ -25,13 +25,14 @@ from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.federated.masks import add_masks, is_public_key, public_key_of
 from dpcore.federated.messages import (
-    ROUNDS,
     SUM,
+    VOTES,
     Greeting,
     MessageError,
     Request,
     message_of,
     request_from,
+    rounds_of,
     sentence_of,
 )
 from dpcore.federated.plan import AttemptCost, FederatedPlan
@@ -39,10 +40,12 @@ from dpcore.pca.assessment import choose_bases
 from dpcore.pca.site import NoisySite
 from dpcore.privacy import BeyondCap
 from dpcore.release.encoding import Reading
+from dpcore.release.exact_pairs import count_votes, moment_of_differences, read_ring
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import LENGTH
-from dpcore.release.measurement import moment_around, sum_and_count
+from dpcore.release.measurement import moment_around, sum_and_count, vote_rule_of
 from dpcore.release.project import Project, sync_folder
+from dpcore.release.scales import VOTE
 from dpcore.release.tables import Table
 from dpcore.spectra import Spectrum
 
@@ -166,7 +169,8 @@ class Guard:
                 raise MessageError(f"a public key for {other} that differs from the known one")
         if (message := self._stored_answer(request)) is not None:
             return message
-        values = self._sum(request) if request.round == SUM else self._moment(request)
+        answers = {SUM: self._sum, VOTES: self._votes}
+        values = answers.get(request.round, self._moment)(request)
         if self.plan.is_masked:
             values = self._add_masks(values, request)
         message = message_of(self.plan, request, self.site, values)
@@ -224,32 +228,51 @@ class Guard:
         # was interrupted before that, so its noise can be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
             cost = AttemptCost(plan.worst_scales.mu, plan.distance)
-            answers = [self._name(f"{request.attempt}-{round_}") for round_ in ROUNDS]
+            answers = [self._name(f"{request.attempt}-{round_}") for round_ in rounds_of(plan)]
             self.project.charge(charge, cost, plan.epsilon, plan.delta, answers=answers)
         return noisy_sum(total, plan.scales.sum_sigma)
 
-    def _moment(self, request: Request) -> AnyArray:
-        """Draw the noisy moment, which the attempt's charge includes."""
+    def _votes(self, request: Request) -> IntArray:
+        """Draw the noisy votes of pairs on the centre, which the attempt's charge includes."""
+        self._require_sum(request)
+        plan = self.plan
+        pooled = plan.scales_of_sum(len(request.roster))
+        rule = vote_rule_of(pooled, request.n_rows)
+        ring = read_ring(self._table, plan.dictionary, plan.scales)
+        return noisy_sum(VOTE * count_votes(ring, plan.scales, rule), plan.scales.vote_sigma)
+
+    def _require_sum(self, request: Request) -> None:
+        """Raise `MessageError` unless the sum of this attempt was answered for the same roster."""
         plan = self.plan
         sum_id = f"{request.attempt}-{SUM}"
         path = self.project.path_of(self._name(sum_id)) / _REQUEST
         if not path.exists():
             if self.project.answers().get(self._name(sum_id)):
                 raise MessageError(self._explain_loss(sum_id))
-            raise MessageError(f"a moment before the sum of attempt {request.attempt}")
+            before = f"before the sum of attempt {request.attempt}"
+            raise MessageError(f"the round {request.round!r} {before}")
         first = request_from(path.read_bytes(), plan)
         same = first.roster == request.roster and first.public_keys == request.public_keys
         if plan.is_masked and not same:
             raise MessageError("another roster than that of the sum")
-        centre = np.array(request.centre, dtype=np.float64)
-        exact = moment_around(
-            self._table, plan.dictionary, plan.scales, centre, on_sphere=plan.on_sphere
-        )
-        noisy = noisy_second_moment(exact, plan.scales.moment_sigma)
+
+    def _moment(self, request: Request) -> AnyArray:
+        """Draw the noisy moment, which the attempt's charge includes."""
+        self._require_sum(request)
+        plan, scales = self.plan, self.plan.scales
+        if request.of_differences:
+            exact = moment_of_differences(read_ring(self._table, plan.dictionary, scales))
+            scales = scales.for_differences()
+        else:
+            centre = np.array(request.centre, dtype=np.float64)
+            exact = moment_around(
+                self._table, plan.dictionary, scales, centre, on_sphere=plan.on_sphere
+            )
+        noisy = noisy_second_moment(exact, scales.moment_sigma)
         if not plan.is_cut:
             return noisy[np.triu_indices(plan.n_features)]
         rank = int(plan.intermediate_dim or 0)
-        sigma = plan.scales.diagonal_sigma / LENGTH**2
+        sigma = scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy / LENGTH**2)
         bases = choose_bases(spectrum, sigma=sigma, bases=plan.bases)
         return NoisySite(spectrum.matrix, 1, sigma).proxy(rank, "value", bases).values

@@ -23,10 +23,10 @@ from dpcore.federated.plan import FederatedPlan
 from dpcore.release.integer_moments import MOST_ROWS
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.normal_sampler import REACH
+from dpcore.release.scales import VOTE
 
 FORM = "dp-pca-lab/federated/1"
-SUM, MOMENT = "sum", "moment"
-ROUNDS = (SUM, MOMENT)
+SUM, VOTES, MOMENT = "sum", "votes", "moment"
 MOST_ATTEMPTS = 99
 _MARK = b"DPFL\x01"
 _LENGTH = struct.Struct("<I")
@@ -82,10 +82,12 @@ class Request:
 
     plan: Digest of the plan.
     attempt: Number from 1. Each attempt draws new noise and is charged.
-    round: {"sum", "moment"}
+    round: {"sum", "votes", "moment"}
     roster: Sites of this attempt, among which the masks cancel.
     public_keys: Public keys of the roster.
-    centre: Integers on the grid for the moment; empty for the sum.
+    centre: Integers on the grid for a moment of rows, empty otherwise.
+    n_rows: Noisy number of rows at the roster for the votes; 0 otherwise.
+    of_differences: Whether the moment is that of differences of pairs of rows.
     """
 
     plan: str
@@ -94,6 +96,8 @@ class Request:
     roster: tuple[str, ...]
     public_keys: Mapping[str, str]
     centre: tuple[int, ...] = ()
+    n_rows: int = 0
+    of_differences: bool = False
 
     @property
     def id(self) -> str:
@@ -121,14 +125,30 @@ def request_from(raw: bytes, plan: FederatedPlan) -> Request:
         raise MessageError(f"a request that is not of the form {FORM}")
     if content["plan"] != plan.digest:
         raise MessageError("a request of another plan")
-    if content["round"] not in ROUNDS:
+    if content["round"] not in rounds_of(plan):
         raise MessageError("a request for a round that the protocol does not have")
     if type(content["attempt"]) is not int or not 1 <= content["attempt"] <= MOST_ATTEMPTS:
         raise MessageError(f"an attempt that is not an integer from 1 to {MOST_ATTEMPTS}")
     roster, keys, centre = content["roster"], content["public_keys"], content["centre"]
     _check_roster(roster, keys, plan)
-    _check_centre(centre, plan.n_features if content["round"] == MOMENT else 0)
+    of_differences, is_moment = content["of_differences"], content["round"] == MOMENT
+    is_allowed = not of_differences or (is_moment and plan.has_votes)
+    if type(of_differences) is not bool or not is_allowed:
+        raise MessageError("differences that this round or plan does not have")
+    _check_centre(centre, plan.n_features if is_moment and not of_differences else 0)
+    _check_number_of_rows(content["n_rows"], plan, is_needed=content["round"] == VOTES)
     return Request(**content | {"roster": tuple(roster), "centre": tuple(centre)})
+
+
+def rounds_of(plan: FederatedPlan) -> tuple[str, ...]:
+    """Return the rounds of an attempt, in order; the votes may be left out."""
+    return (SUM, VOTES, MOMENT) if plan.has_votes else (SUM, MOMENT)
+
+
+def _check_number_of_rows(n_rows: Any, plan: FederatedPlan, *, is_needed: bool) -> None:
+    least, most = (1, len(plan.sites) * MOST_ROWS) if is_needed else (0, 0)
+    if type(n_rows) is not int or not least <= n_rows <= most:
+        raise MessageError(f"a number of rows that is not an integer from {least} to {most}")
 
 
 def longest_request(plan: FederatedPlan) -> int:
@@ -158,12 +178,14 @@ def _check_centre(centre: Any, length: int) -> None:
 def shape_of(plan: FederatedPlan, round_: str) -> tuple[tuple[int, ...], str]:
     """Return the shape and data type of a message.
 
-    The sum ends with the weighted count. The moment is its upper triangle, row by row, or R
-    directions where messages are cut.
+    The sum ends with the weighted count. Votes are those of `count_votes`. The moment is its upper
+    triangle, row by row, or R directions where messages are cut.
     """
     d = plan.n_features
     if round_ == SUM:
         return (d + 1,), "<i8"
+    if round_ == VOTES:
+        return (4,), "<i8"
     if plan.is_cut:
         return (d, int(plan.intermediate_dim or 0)), "<f8"
     return (d * (d + 1) // 2,), "<i8"
@@ -178,7 +200,9 @@ def longest_message(plan: FederatedPlan, round_: str) -> int:
 def noise_reach(plan: FederatedPlan, round_: str) -> float:
     """Return the largest magnitude that the noise on one number of a site can have."""
     scales = plan.scales
-    sigma = scales.sum_sigma if round_ == SUM else scales.diagonal_sigma
+    # Moments of differences have twice the noise.
+    moment_sigma = scales.diagonal_sigma * (2 if plan.has_votes else 1)
+    sigma = {SUM: scales.sum_sigma, VOTES: scales.vote_sigma, MOMENT: moment_sigma}[round_]
     return float(REACH) * sigma + 1
 
 
@@ -191,6 +215,8 @@ def most_possible(plan: FederatedPlan, round_: str) -> AnyArray:
     scales, noise, d = plan.scales, noise_reach(plan, round_), plan.n_features
     if round_ == SUM:
         return np.array([MOST_ROWS * each + noise for each in [GRID] * d + [scales.count_weight]])
+    if round_ == VOTES:
+        return np.array(MOST_ROWS * VOTE + noise)
     if plan.is_cut:
         return np.array(_ROUNDING * math.sqrt(MOST_ROWS + d * noise / LENGTH**2))
     return np.array(MOST_ROWS * LENGTH**2 + noise)

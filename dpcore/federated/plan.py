@@ -16,7 +16,7 @@ from dpcore.errors import ParameterError, require_one_of
 from dpcore.params import check_params, redeclare
 from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
 from dpcore.release.dictionary import Dictionary, dictionary_from
-from dpcore.release.measurement import bases_of
+from dpcore.release.measurement import bases_of, vote_share
 from dpcore.release.normal_sampler import DISTANCE
 from dpcore.release.scales import Scales, calibrated
 from dpcore.release.settings import PublicationSettings
@@ -26,6 +26,7 @@ FORM = "dp-pca-lab/federated-plan/1"
 PROTOCOLS = ("securesum", "full", "dpdis")
 MOST_SITES, MOST_FEATURES = 200, 4096
 _LONGEST = 7 * 86_400
+_SIGMAS = ("sum_sigma", "moment_sigma", "vote_sigma")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
 
 
@@ -191,19 +192,34 @@ class FederatedPlan:
             # `calibrated` subtracts the distance of one site's sampler from delta.
             delta=self.delta - self._delta_of_others,
             mean_share=self.mean_share,
+            vote_share=self._vote_share,
         )
         fewest = min(self.unknown_noises(adversary) for adversary in Adversary)
-        return replace(
-            pooled,
-            sum_sigma=_root_above(Fraction(pooled.sum_sigma**2, fewest)),
-            moment_sigma=_root_above(Fraction(pooled.moment_sigma**2, fewest)),
-        )
+        sigmas: dict[str, Any] = {
+            name: _root_above(Fraction(getattr(pooled, name) ** 2, fewest))
+            for name in _SIGMAS
+            if getattr(pooled, name)
+        }
+        return replace(pooled, **sigmas)
+
+    @property
+    def _vote_share(self) -> float:
+        if self.first_view is not None:
+            return 0.0
+        image = self.dictionary.image
+        return vote_share(self.n_features, self.n_components, image, on_sphere=self.on_sphere)
+
+    @property
+    def has_votes(self) -> bool:
+        """Return whether pairs of rows at the sites may vote on the centre."""
+        return self.scales.vote_sigma > 0
 
     @property
     def _delta_of_others(self) -> float:
         """Return the part of delta for the samplers of all other sites."""
         n_features = self.n_features
-        one = (n_features + 1 + n_features * (n_features + 1) // 2) * DISTANCE
+        n_votes = 4 if self._vote_share else 0
+        one = (n_features + 1 + n_votes + n_features * (n_features + 1) // 2) * DISTANCE
         return delta_of_distance((self._n_samplers - 1) * one, self.epsilon)
 
     @property
@@ -212,12 +228,15 @@ class FederatedPlan:
 
     def scales_against(self, adversary: Adversary) -> Scales:
         """Return the scales of the noise that an adversary cannot subtract from a message."""
-        unknown, scales = self.unknown_noises(adversary), self.scales
-        return replace(
-            scales,
-            sum_sigma=math.isqrt(scales.sum_sigma**2 * unknown),
-            moment_sigma=math.isqrt(scales.moment_sigma**2 * unknown),
-        )
+        return self.scales_of_sum(self.unknown_noises(adversary))
+
+    def scales_of_sum(self, n_noises: int) -> Scales:
+        """Return the scales of a sum of the noises of a number of sites, rounded down."""
+        scales = self.scales
+        sums: dict[str, Any] = {
+            name: math.isqrt(getattr(scales, name) ** 2 * n_noises) for name in _SIGMAS
+        }
+        return replace(scales, **sums)
 
     @property
     def worst_scales(self) -> Scales:

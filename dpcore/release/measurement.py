@@ -156,6 +156,15 @@ def measure(
     noisy = noisy_second_moment(multiply_rounded(exact, copies), scales.moment_sigma, in_place=True)
     sigma = scales.diagonal_sigma / LENGTH**2
     measured = leading_of(_scale_to_unit_rows(noisy), n_components, centre, n_rows, sigma, bases)
+    return name_centre(measured, choice, limit, scales)
+
+
+def name_centre(measured: Measured, choice: str, limit: float | None, scales: Scales) -> Measured:
+    """Return the results with their centre, and the components that its error cannot explain.
+
+    choice: Item of `dpcore.pca.centre_rule.CENTRES`.
+    limit: Result of `choose_by_votes`; None without votes.
+    """
     if choice == MEAN and limit is not None:
         n_above = _n_above_error_of_mean(measured, limit)
         measured = replace(measured, n_above_noise=n_above)

@@ -17,6 +17,7 @@ from dpcore.federated.guard_socket import ABSENT, ANSWERED, CONFLICT, Reply
 from dpcore.federated.messages import (
     MOMENT,
     SUM,
+    VOTES,
     MessageError,
     Request,
     most_possible,
@@ -32,6 +33,7 @@ from dpcore.privacy.odometer import odometer_epsilon
 from dpcore.release.certificate import READER_ALONE
 from dpcore.release.integer_moments import MOST_ROWS
 from dpcore.release.integer_rows import GRID, LENGTH
+from dpcore.release.scales import VOTE
 from dpcore.spectra import Spectrum
 
 
@@ -65,7 +67,9 @@ def test_the_result_equals_the_simulation_for_the_same_messages(plan_with, sites
         _, expected = aggregate(messages, 2, ranking="value")
     else:
         noisy = square(modulo(received)) if plan.is_masked else sum(map(square, received))
-        sigma = 2 * plan.scales.diagonal_sigma / LENGTH**2
+        is_of_differences = str(sites.result()["centre_choice"]) == "differences"
+        scales = plan.scales.for_differences() if is_of_differences else plan.scales
+        sigma = 2 * scales.diagonal_sigma / LENGTH**2
         spectrum = Spectrum(noisy)
         bases = choose_bases(spectrum, sigma=sigma, bases=plan.bases)
         expected = spectrum.denoised(sigma, bases=bases, noise="isometric").leading(2)[1]
@@ -83,6 +87,60 @@ def test_two_views_equal_the_simulation_for_the_same_messages(plan_with, sites_o
     names = "x_rotations", "y_rotations", "correlations"
     for name, values in zip(names, canonical_pairs(joint, 2, 2, floor=floor), strict=True):
         np.testing.assert_array_equal(sites.result()[name], values)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_sites_decide_together_for_differences(plan_with, sites_of, rows, protocol):
+    """Sites bought a private mean for every table, whose error was then a component."""
+    rng = np.random.default_rng(5)
+    for site in NAMES:
+        rows[site] = 0.6 + 0.02 * rng.standard_normal((900, 4)) * [4, 2, 0.3, 0.3]
+    plan = plan_with(protocol=protocol, intermediate_dim=3)
+    sites = sites_of(plan)
+    sites.run()
+    result = sites.result()
+    certificate = json.loads((sites.folder / "certificate.json").read_text())
+    assert str(result["centre_choice"]) == certificate["preparation"]["centre"] == "differences"
+    assert certificate["noise_of_a_site"]["of_differences"]
+    assert certificate["noise_of_a_site"]["moment_sigma"] == 2 * plan.scales.moment_sigma
+    assert not result["centre"].any() and np.abs(result["components"][:, :2]).sum() > 1.8
+    assert certificate["result"]["above_noise"] == (None if plan.is_cut else 2)
+    assert sites.charges() == [1, 1, 1, 1]
+    charged = sites.guards["one"].project.releases()[0]
+    assert charged.mu == plan.worst_scales.mu and charged.epsilon == plan.epsilon
+    votes = np.sum([each.astype(object) for each in sites.messages["1-votes"].values()], axis=0)
+    if not plan.is_masked:
+        # All 3,600 pairs vote.
+        assert sum(votes) / VOTE == pytest.approx(3_600, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "centre"),
+    [
+        (lambda rng: rng.uniform(-0.2, 1, (900, 4)), {"epsilon": 2.9}, "mean"),
+        (lambda rng: 0.05 * rng.standard_normal((2_000, 4)), {}, "none"),
+        (lambda rng: rng.uniform(-0.2, 1, (60, 4)), {"preparation": "bounded"}, "mean"),
+        (lambda rng: rng.uniform(-0.2, 1, (60, 4)), {"first_view": 2}, "mean"),
+    ],
+)
+def test_other_sites_choose_another_centre(plan_with, sites_of, rows, make, settings, centre):
+    rng = np.random.default_rng(5)
+    for site in NAMES:
+        rows[site] = make(rng)
+    sites = sites_of(plan_with(**settings))
+    sites.run()
+    certificate = json.loads((sites.folder / "certificate.json").read_text())
+    assert certificate["preparation"]["centre"] == centre
+    assert ("1-votes" in sites.messages) == (not {"preparation", "first_view"} & settings.keys())
+    assert sites.result()["centre"].any() == (centre == "mean")
+
+
+def test_votes_that_no_rows_have_end_the_run(plan_with, sites_of):
+    plan = plan_with()
+    sites = sites_of(plan)
+    sites.faults["two"] = changed(plan, "two", VOTES, lambda values: values + (1 << 50))
+    with pytest.raises(RunFailed, match="rows cannot have the sites' votes"):
+        sites.run()
 
 
 def test_with_little_noise_the_result_is_the_pca_of_all_rows(plan_with, sites_of, rows):
@@ -117,7 +175,7 @@ def test_a_site_that_invents_rows_has_the_lowest_agreement(plan_with, sites_of, 
     assert np.median(list(energy.values())) < 0.9
 
 
-@pytest.mark.parametrize("round_", [SUM, MOMENT])
+@pytest.mark.parametrize("round_", [SUM, VOTES, MOMENT])
 def test_under_masks_a_silent_site_costs_a_new_attempt(plan_with, sites_of, round_):
     sites = sites_of(plan_with())
     sites.faults["four"] = silent(round_)
@@ -143,7 +201,7 @@ def test_under_masks_a_silent_site_costs_a_new_attempt(plan_with, sites_of, roun
     assert "2 attempts" in (sites.folder / "label.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("round_", [SUM, MOMENT])
+@pytest.mark.parametrize("round_", [SUM, VOTES, MOMENT])
 def test_without_masks_the_other_sites_continue(plan_with, sites_of, round_):
     sites = sites_of(plan_with(protocol="full"))
     sites.faults["four"] = silent(round_)
@@ -211,7 +269,7 @@ def test_directions_that_no_rows_have_are_refused(plan_with, sites_of, number):
 
 
 @pytest.mark.parametrize("place", [0, -1])
-@pytest.mark.parametrize("round_", [SUM, MOMENT])
+@pytest.mark.parametrize("round_", [SUM, VOTES, MOMENT])
 def test_integers_that_no_rows_have_are_refused(plan_with, sites_of, round_, place):
     plan = plan_with(protocol="full")
     sites = sites_of(plan)
@@ -268,11 +326,11 @@ def test_impossible_masked_moments_end_the_run(plan_with, sites_of, shift):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("calls", [0, 1])
+@pytest.mark.parametrize("calls", [0, 1, 2])
 def test_an_interrupted_aggregator_repeats_the_requests_free_of_charge(
     plan_with, sites_of, protocol, calls
 ):
-    """The process ends after the sites answered the sum (0) or the moment (1)."""
+    """The process ends after the sites answered the sum (0), the votes or the moment (2)."""
     sites = sites_of(plan_with(protocol=protocol))
     exchange, left = sites.exchange, iter(range(calls))
 

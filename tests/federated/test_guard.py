@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from parties import NAMES
 from scipy import stats
 
+import dpcore.federated.guard
 from dpcore.errors import ParameterError
 from dpcore.federated.guard import AttemptConflict, Guard, RequestRefused, peers_from
 from dpcore.federated.masks import sum_of_masked
 from dpcore.federated.messages import (
     MOMENT,
     SUM,
+    VOTES,
     MessageError,
     Request,
     request_from,
@@ -30,8 +32,9 @@ from dpcore.federated.messages import (
 )
 from dpcore.federated.plan import FederatedPlan
 from dpcore.release.dictionary import Column, Dictionary
-from dpcore.release.integer_rows import GRID
+from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.project import Project
+from dpcore.release.scales import VOTE
 
 
 def requests(agreed, guards, round_=SUM, attempt=1, **changes) -> Request:
@@ -98,6 +101,11 @@ def test_another_roster_under_an_answered_name_is_refused(plan_with, guards):
         ({"centre": (1, 2, 3, 4)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, GRID + 1)}, "centre"),
         ({"round": "moment", "centre": (0, 0, 0, 0)}, "before the sum"),
+        ({"round": "votes", "n_rows": 5}, "before the sum"),
+        ({"round": "votes"}, "number of rows"),
+        ({"n_rows": 5}, "number of rows"),
+        ({"of_differences": True}, "differences"),
+        ({"round": "moment", "centre": (0, 0, 0, 0), "of_differences": True}, "a centre"),
     ],
 )
 def test_requests_outside_the_plan_are_refused_and_free(plan_with, guards, changes, said):
@@ -206,10 +214,11 @@ def test_an_answer_is_in_the_ledger_before_it_leaves(plan_with, guards, monkeypa
         with pytest.raises(RequestRefused):
             guard.answer(request.json())
     stored = (guard.project.path_of("trial-1-sum") / "message.bin").read_bytes()
-    assert guard.project.answers() == {"trial-1-sum": "", "trial-1-moment": ""}
+    others = {"trial-1-votes": "", "trial-1-moment": ""}
+    assert guard.project.answers() == {"trial-1-sum": ""} | others
     assert guard.answer(request.json()) == stored
     sealed = sha256(stored).hexdigest()
-    assert guard.project.answers() == {"trial-1-sum": sealed, "trial-1-moment": ""}
+    assert guard.project.answers() == {"trial-1-sum": sealed} | others
     with pytest.raises(ParameterError, match="the one that was recorded"):
         guard.project.seal("trial-1-sum", "ab" * 32)
 
@@ -245,6 +254,41 @@ def test_messages_carry_the_noise_that_was_charged(tmp_path, protocol, false_ala
     assert stats.kstest(above, "norm").pvalue > false_alarm
     diagonal = np.diag(upper) / (2 * scales.diagonal_sigma)
     assert stats.kstest(diagonal, "norm").pvalue > false_alarm
+
+
+def test_votes_and_differences_carry_the_noise_that_was_charged(plan_with, guards, monkeypatch):
+    """Sums, votes and moment together use the mu of one site, whatever a request asks for."""
+    plan, guard, drawn = plan_with(), guards["one"], []
+    for name in ("noisy_sum", "noisy_second_moment"):
+        draw = getattr(dpcore.federated.guard, name)
+        monkeypatch.setattr(
+            f"dpcore.federated.guard.{name}",
+            lambda exact, sigma, draw=draw: drawn.append(sigma) or draw(exact, sigma),
+        )
+    request = requests(plan, guards)
+    for each in (
+        request,
+        replace(request, round=VOTES, n_rows=220),
+        replace(request, round=MOMENT, of_differences=True),
+    ):
+        guard.answer(each.json())
+    of_sum, of_votes, of_moment = drawn
+    root_2, length = math.sqrt(2), math.sqrt(plan.scales.squared_norm)
+    parts = (2 * length / of_sum, 2 * root_2 * VOTE / of_votes, 2 * LENGTH**2 / of_moment)
+    assert math.hypot(*parts) == pytest.approx(plan.scales.mu)
+    assert len(guard.project.releases()) == 1
+    # The centre of one attempt cannot be chosen again.
+    other = replace(request, round=MOMENT, centre=(0,) * 4)
+    with pytest.raises(AttemptConflict):
+        guard.answer(other.json())
+
+
+def test_a_plan_without_votes_refuses_them(plan_with, guard_of):
+    plan = plan_with(preparation="bounded")
+    guards = {site: guard_of(plan, site) for site in NAMES}
+    for changes in ({"round": VOTES, "n_rows": 5}, {"round": MOMENT, "of_differences": True}):
+        with pytest.raises(RequestRefused, match="a round|differences"):
+            guards["one"].answer(requests(plan, guards, **changes).json())
 
 
 def sum_over_sites(plan, guards, request):
