@@ -108,8 +108,12 @@ def render_memo(brief: Brief) -> str:
         sights=Markup(sights_svg(brief.label.sights)),  # noqa: S704
         delta=brief.label.as_dict()["delta_in_words"],
     )
-    # A line must not break between a number and its unit.
-    return re.sub(r"(?<=\d) %", "\u00a0%", page)
+    return _unbroken(page)
+
+
+def _unbroken(text: str) -> str:
+    """Return a text whose lines do not break between a number and its percent sign."""
+    return re.sub(r"(?<=\d) %", "\u00a0%", text)
 
 
 @cache
@@ -314,8 +318,8 @@ def _add_dots(slide: Any, brief: Brief) -> None:
     for number, (count, words, is_in) in enumerate(_guesses(brief)):
         x = 0.5 + 6.3 * number
         png = _dots_png(count, FALSE_ALARM if is_in else MISS)
-        _add_png(slide, png, (x, 1.9), 5.9, f"{count} of 100 dots")
-        _add_text(slide, [f"{count} of 100 {words}"], _Box(x, 3.7, 5.9, 0.6), 22, bold=True)
+        _add_png(slide, png, (x + 0.75, 1.2), 4.4, f"{count} of 100 dots")
+        _add_text(slide, [f"{count} of 100 {words}"], _Box(x, 5.75, 5.9, 0.6), 22, bold=True)
 
 
 def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
@@ -368,7 +372,7 @@ def _set_title(title: Any, text: str) -> None:
     box = dict(zip(("left", "top", "width", "height"), _TITLE.lengths, strict=True))
     for name, length in box.items():
         setattr(title, name, length)
-    title.text = text
+    title.text = _unbroken(text)
     paragraph = title.text_frame.paragraphs[0]
     paragraph.font.size = _points(next(size for most, size in _TITLE_SIZES if len(text) <= most))
     paragraph.alignment = 1
@@ -381,7 +385,7 @@ def _add_text(
     frame.word_wrap = True
     for number, line in enumerate(lines):
         paragraph = frame.paragraphs[0] if number == 0 else frame.add_paragraph()
-        paragraph.text = line
+        paragraph.text = _unbroken(line)
         paragraph.font.size, paragraph.font.bold = _points(size), bold
         paragraph.space_after = _points(size / 3)
 
@@ -447,13 +451,13 @@ def _enlarged(png: bytes) -> bytes:
 def _dots_png(count: int, colour: str) -> bytes:
     """Return a picture of a hundred dots, the first `count` filled."""
     side, file = 80, BytesIO()
-    picture = Image.new("RGB", (20 * side, 5 * side), "#ffffff")
+    picture = Image.new("RGB", (10 * side, 10 * side), "#ffffff")
     draw = ImageDraw.Draw(picture)
     for n in range(100):
-        x, y = side * (n % 20), side * (n // 20)
+        x, y = side * (n % 10), side * (n // 10)
         fill = colour if n < count else "#ffffff"
         draw.ellipse((x + 10, y + 10, x + side - 10, y + side - 10), fill, _INK, 3)
-    picture.resize((10 * side, 5 * side // 2), Image.Resampling.LANCZOS).save(file, "PNG")
+    picture.resize((5 * side, 5 * side), Image.Resampling.LANCZOS).save(file, "PNG")
     return file.getvalue()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
@@ -91,7 +93,7 @@ def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
     slides = Presentation(BytesIO(make_presentation(brief(options)))).slides
     assert len(slides) == len(made) == 5
     for slide, source in zip(slides, made, strict=True):
-        title = slide.shapes.title.text
+        title = slide.shapes.title.text.replace("\u00a0", " ")
         assert title == source.title and title.endswith(".") and len(title) < 200
         assert re.search(r"\d", title) or "every row is exposed" in title
         assert [s for s in slide.shapes if s.has_chart or s.shape_type in (1, 13)], title
@@ -103,8 +105,22 @@ def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
     (chart,) = (shape.chart for shape in slides[1].shapes if shape.has_chart)
     shown = {each.epsilon: each.mean for each in brief(options).options}
     assert list(chart.plots[0].series[0].values) == pytest.approx(list(shown.values()))
-    words = [shape.text_frame.text for shape in slides[1].shapes if shape.has_text_frame]
+    words = [
+        shape.text_frame.text.replace("\u00a0", " ")
+        for shape in slides[1].shapes
+        if shape.has_text_frame
+    ]
     assert brief(options).reason in words
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="needs LibreOffice (soffice)")
+def test_libreoffice_opens_the_slides_and_prints_five_pages(options, tmp_path):
+    (tmp_path / "decision.pptx").write_bytes(make_presentation(brief(options)))
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    command = ["soffice", profile, "--headless", "--convert-to", "pdf", "--outdir", str(tmp_path)]
+    subprocess.run([*command, str(tmp_path / "decision.pptx")], check=True, capture_output=True)
+    pages = re.findall(rb"/Type\s*/Page\b", (tmp_path / "decision.pdf").read_bytes())
+    assert len(pages) == 5
 
 
 def test_the_memo_begins_with_the_harm_and_loads_nothing(options):
