@@ -231,7 +231,7 @@ def slides_of(brief: Brief) -> tuple[Slide, ...]:
             ),
         ),
         Slide(
-            f"At {at}: {chosen.utility}.",
+            f"{chosen.utility}, at {at}.",
             lambda slide: _add_pictures(slide, brief),
             (
                 (

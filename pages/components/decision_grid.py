@@ -39,11 +39,13 @@ class Utility:
     """Use of one release in the unit of its data.
 
     name: Name of what is counted, as the label of a line.
+    template: Sentence with {count} and {total}, without a full stop.
     count, total: Number found with the release, out of how many.
     exact: Number found without privacy.
     """
 
     name: str
+    template: str
     count: int
     total: int
     exact: int
@@ -51,7 +53,8 @@ class Utility:
     @property
     def sentence(self) -> str:
         """The numbers in words, without a full stop."""
-        return f"{self.name}: {self.count} of {self.total} (without privacy {self.exact})"
+        words = self.template.format(count=self.count, total=self.total)
+        return f"{words} (without privacy {self.exact})"
 
 
 def utility(option: Option) -> Utility:
@@ -70,7 +73,10 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
         counts = [
             count_kept_factors(subspace.components, exact, n_factors) for subspace in released
         ]
-        return Utility("Main factors found again", round(fmean(counts)), n_factors, n_factors)
+        words = "Of the {total} main factors {count} are found again"
+        return Utility(
+            "Main factors found again", words, round(fmean(counts)), n_factors, n_factors
+        )
     subspace = released[0]
     components = subspace.components
     centre = np.zeros(exact.shape[1]) if subspace.centre is None else subspace.centre
@@ -83,8 +89,9 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
             (exact[: len(components)], problem.centre),
         )
     )
+    words = "Of {total} hard cases {count} are recognised"
     return Utility(
-        "Hard cases recognised", math.floor(100 * private), 100, math.floor(100 * without)
+        "Hard cases recognised", words, math.floor(100 * private), 100, math.floor(100 * without)
     )
 
 

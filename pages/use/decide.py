@@ -207,7 +207,8 @@ def _draw_answer(
     question: Question, options: Sequence[Option], answer: Answer, decision: Decision
 ) -> None:
     # The first sentence; the second is in the memo and in the details.
-    st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.")
+    use = "" if answer.chosen is None else f" {utility(answer.chosen).sentence}."
+    st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.{use}")
     if not answer.do_meet:
         _draw_remedies(question, answer)
     curve, table = st.columns([5, 6], gap="large")
@@ -231,11 +232,12 @@ def _draw_remedies(question: Question, answer: Answer) -> None:
     """State what would make harm and use meet, each tried in runs."""
     parts = []
     if answer.tolerated is not None and answer.needed is not None:
+        # Noise of a site shrinks with its people; with more sites it is averaged.
         factor = people_factor(
             guarantee_of(question.spec, question.dataset, answer.tolerated.epsilon),
             guarantee_of(question.spec, question.dataset, answer.needed.epsilon),
         )
-        parts.append(f"{plain(factor, 2)} times as many {question.dataset.unit.many}")
+        parts.append(f"{plain(factor, 2)} times as many {question.dataset.unit.many} per site")
     if answer.tolerated is not None:
         key = ("remedies", question.spec, answer.most_right, answer.target)
         search = partial(
@@ -254,6 +256,8 @@ def _remedy_in_words(remedy: Remedy) -> str:
     reached = f"{percent(remedy.option.mean)} at ε = {remedy.option.epsilon:g}"
     if remedy.trusted is not None:
         return f"trust in {remedy.trusted} ({reached})"
+    if remedy.has_more_sites:
+        return f"{remedy.option.spec.sites} sites like these ({reached})"
     n = remedy.option.spec.components
     return f"{n} component{'s' * (n != 1)} only ({reached})"
 

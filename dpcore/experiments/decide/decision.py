@@ -18,6 +18,7 @@ import numpy as np
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.classification import PrivateLogisticRegression
 from dpcore.data import dataset_status
+from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.decide.run_statistics import (
@@ -31,7 +32,9 @@ from dpcore.experiments.engine.fields import version_fields
 from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.sweep import RunOptions
-from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.engine.units import ProblemSource
+from dpcore.experiments.pca import RunSpec, run_repetitions
+from dpcore.experiments.pca.problem import Problem, local_problem
 from dpcore.params import EPSILONS
 from dpcore.privacy import Guarantee, gaussian_epsilon, icon_counts
 from dpcore.spectra import align_signs
@@ -45,6 +48,8 @@ PROTOCOL_FOR = {
 # Runs whose mean is displayed, as many as the explorer's default.
 SEARCHED_RUNS = 10
 TRIED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
+# Runs of ten that may miss a target that is reached.
+_MOST_MISSES = 1
 # Rows that a classifier is trained and tested on, limited so that a page can wait for it.
 _MOST_LEARNERS = 4000
 # Hard cases: the share of the test rows that are nearest to the mean of another class.
@@ -316,21 +321,23 @@ def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: i
 class Remedy:
     """Change of a question under which the tolerated epsilon reaches the target.
 
-    trusted: Party that has to be trusted more; None if fewer components are released.
+    trusted: Party that has to be trusted more; None for other changes.
     option: Option at the tolerated epsilon under this change.
+    has_more_sites: Whether further sites join.
     """
 
     trusted: Trusted | None
     option: Option
+    has_more_sites: bool = False
 
 
 def remedies(
     spec: RunSpec, trusted: Trusted, answer: Answer, **options: Unpack[RunOptions]
 ) -> Iterator[Remedy]:
-    """Yield changes that reach the target at the tolerated epsilon: more trust, fewer components.
+    """Yield changes that reach the target at the tolerated epsilon.
 
-    Only the first change of each kind is searched: the least additional trust, and the largest
-    number of components.
+    Only the first change of each kind is searched: the least additional trust, the largest number
+    of components, and the smallest multiple of the sites.
 
     spec: Result of `asked_spec` for this trust.
     found: Answer whose harm and use do not meet.
@@ -354,3 +361,42 @@ def remedies(
         if option := reaches(replace(spec, components=fewer)):
             yield Remedy(None, option)
             break
+    if option := with_more_sites(spec, answer.tolerated, answer.target, options.get("problems")):
+        yield Remedy(None, option, has_more_sites=True)
+
+
+def with_more_sites(
+    spec: RunSpec, tolerated: Option, target: float, problems: ProblemSource | None = None
+) -> Option | None:
+    """Return the option with the smallest multiple of the sites that reaches the target.
+
+    Each site joins several times, with the same rows and noise of its own: a simulation of further
+    sites whose people are alike. The guarantee of a row does not change. Returns None if no
+    multiple up to `MOST_SITES` reaches the target, or if the protocol has no noise of each site.
+
+    tolerated: Option whose epsilon is kept.
+    """
+    if spec.protocols != (PROTOCOL_FOR[Trusted.NOBODY],):
+        return None
+    problem = (problems or local_problem)(tolerated.spec.problem_key())
+    for factor in range(2, MOST_SITES // spec.sites + 1):
+        sites = [*range(spec.sites)] * factor
+        joined = replace(problem, moments=problem.moments.at(sites))
+        option = _run_joined(replace(tolerated.spec, sites=len(sites)), joined, tolerated, target)
+        if option is not None:
+            return option
+    return None
+
+
+def _run_joined(spec: RunSpec, problem: Problem, tolerated: Option, target: float) -> Option | None:
+    """Return the option of these sites, or None as soon as too many of its runs miss the target."""
+    groups: tuple[list[Row], list[Row]] = ([], [])
+    for repetition in range(SEARCHED_RUNS + FRESH_RUNS):
+        rows = groups[repetition >= SEARCHED_RUNS]
+        rows += run_repetitions([replace(spec, repetitions=1)], problem, repetition)[0]
+        misses = len(rows) - count_hits([row["energy_ratio"] for row in rows], target)
+        if misses > _MOST_MISSES:
+            return None
+    searched, fresh = map(tuple, groups)
+    option = Option(spec, searched, fresh, tolerated.most_right)
+    return option if option.has_reached(target) else None

@@ -24,6 +24,7 @@ from dpcore.experiments.decide.decision import (
     people_factor,
     remedies,
     share_recognised,
+    with_more_sites,
 )
 from dpcore.experiments.decide.ranking import Trusted, trusted_by
 from dpcore.experiments.pca import RunSpec, draw_subspaces, run
@@ -191,3 +192,15 @@ def test_targets_out_of_range_are_refused(target):
         answer([], most_right=75, target=target)
     with pytest.raises(ParameterError, match="most_right"):
         answer([], most_right=49, target=0.9)
+
+
+def test_more_sites_reach_the_target_at_the_same_guarantee():
+    spec = asked_spec(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
+    (tolerated,) = decide(spec, epsilons=(2.0,))
+    assert not tolerated.has_reached(0.9)
+    more = with_more_sites(spec, tolerated, 0.9)
+    assert more.has_reached(0.9) and more.epsilon == 2.0
+    assert more.spec.sites > spec.sites and more.spec.sites % spec.sites == 0
+    assert more.most_right == tolerated.most_right
+    # One team has no noise of each site that could be averaged.
+    assert with_more_sites(replace(spec, protocols=("pooled",)), tolerated, 0.9) is None
