@@ -22,7 +22,7 @@ EPSILONS = (
 )  # fmt: skip
 # Default for data sets with at most 10,000 rows (`usual_delta`).
 USUAL_DELTA = 1e-5
-DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+DELTAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 PEOPLE_PER_SITE = (
     10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 6000, 10000, 20000, 30000, 60000,
 )  # fmt: skip

@@ -199,6 +199,10 @@ def _draw_claim(attack: CaseAttack) -> None:
         if st.button("Attack", type="primary", key="audit_attack"):
             st.session_state[_PAUSED] = False
             st.rerun()
+    view, rows = st.columns([2, 3], gap="large")
+    with view:
+        _draw_view(case)
+    rows.markdown(f"**The two data sets.** {case.neighbours}")
 
 
 def _draw_needle(bound: float, claim: float) -> AbstractContextManager[object]:
@@ -222,11 +226,7 @@ def _draw_result(attack: CaseAttack) -> None:
         st.markdown(f"We are {100 * attack.confidence:g}\u00a0% sure.")
     view, growing = st.columns([2, 3], gap="large")
     with view:
-        st.markdown(f"**The attacker sees** {case.sees}")
-        sight = (str(case.adversary), case.sees)
-        holder = _trusted_holder(case)
-        view_svg = adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark())
-        draw_svg(view_svg, key="audit_view")
+        _draw_view(case)
     with growing:
         rows = [
             {
@@ -243,6 +243,14 @@ def _draw_result(attack: CaseAttack) -> None:
         )
     if attack.finished:
         _draw_scores(attack)
+
+
+def _draw_view(case: AuditCase) -> None:
+    """Draw what the adversary sees."""
+    st.markdown(f"**The attacker sees** {case.sees}")
+    sight, holder = (str(case.adversary), case.sees), _trusted_holder(case)
+    view_svg = adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark())
+    draw_svg(view_svg, key="audit_view")
 
 
 def _draw_scores(attack: CaseAttack) -> None:

@@ -44,7 +44,6 @@ from pages.sidebar import Selection
 _SEATS, _KEYS = "_classroom_seats", "_classroom_keys"
 VIEWS = {"hospitals": HOSPITALS, "guess": GUESS, "quiz": QUIZ}
 _POLL_SECONDS = 1.0
-_LANDING_WIDTH = 920
 _COUNTDOWNS = (15, 30, 60, 120)
 _ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 _CODE_STYLE = "font-size:min(13vw,9rem);font-weight:700;letter-spacing:.04em;line-height:1.05"
@@ -96,23 +95,25 @@ def _enter(code: str) -> Room | None:
 
 def _show_landing() -> None:
     st.title("Classroom: phones become hospitals")
-    # A narrow measure: the page has little text.
-    with st.container(width=_LANDING_WIDTH):
-        left, right = st.columns(2, gap="large")
-        with left.container(border=True, height="stretch"):
+    entrance, plan = st.columns([2, 3], gap="large")
+    with entrance:
+        with st.container(border=True):
+            st.markdown("### You are in the class")
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                st.text_input("Room code (six digits)", key="classroom_code", max_chars=16)
+                st.button("Join", on_click=_follow_code)
+        with st.container(border=True):
             st.markdown("### You teach")
             st.button("Open a room", type="primary", on_click=_open_room)
             with st.expander("Continue on this device"):
                 st.text_input("Room code", key="classroom_code_of_key", max_chars=16)
                 st.text_input("Teacher's key", key="classroom_key", max_chars=40, type="password")
                 st.button("Continue teaching", on_click=_take_over)
-        with right.container(border=True, height="stretch"):
-            st.markdown("### You are in the class")
-            st.text_input("Room code (six digits)", key="classroom_code", max_chars=16)
-            st.button("Join", on_click=_follow_code)
         show_refusal()
-        for column, view in zip(st.columns(len(VIEWS)), VIEWS.values(), strict=True):
-            column.markdown(f"**{view.title}**, {view.minutes} minutes. {view.about}")
+    with plan:
+        for view in VIEWS.values():
+            with st.container(border=True):
+                st.markdown(f"**{view.title}**, {view.minutes} minutes. {view.about}")
 
 
 def _show_join(room: Room) -> None:

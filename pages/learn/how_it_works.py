@@ -178,7 +178,10 @@ _STYLE = """<style>
 .bars > i { flex: 1; display: flex; align-items: flex-end; gap: 1px;
   border-bottom: 1px solid currentColor; }
 .bars > i > i { flex: 1; background: light-dark(#0072B2, #62b6ee); }
-@media (max-width: 640px) { .film { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
+@media (max-width: 640px) {
+  .film { grid-template-columns: repeat(3, minmax(0, 1fr)); }
+  .film figure:nth-child(4)::before { content: none; }
+}
 </style>"""
 
 

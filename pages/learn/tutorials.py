@@ -16,7 +16,7 @@ from pages.sidebar import Selection
 
 def show(selection: Selection) -> None:  # noqa: ARG001  every page has this signature
     """Draw the chosen tutorial."""
-    st.title("Tutorials")
+    title = st.empty()
     navigation.link_to_parts("tutorials")
     left, middle, right = st.columns([3, 2, 1], vertical_alignment="bottom")
     links.accept_option("tutorial", list(TUTORIALS), _title, several=False)
@@ -46,6 +46,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         on_click="ignore",
     )
     tutorial = TUTORIALS[key]
+    title.title(tutorial.about.rstrip("."))
     if key == "pca":
         ledger.record_uncovered("digits", "The PCA tutorial", "examples are not charged")
     outputs = _outputs(key, epsilon)

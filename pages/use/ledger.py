@@ -55,9 +55,9 @@ def show(selection: Selection) -> None:
     if not accountants:
         if projects:
             _draw_title(_say_used(projects))
+            _draw_cap(None, delta)
         else:
             _draw_example(delta)
-        _draw_cap(None, delta)
     else:
         titles = _titles()
         names = sorted(accountants, key=lambda name: name != selection.dataset.name)
@@ -72,7 +72,6 @@ def show(selection: Selection) -> None:
             )
         title = titles.get(name, "a former table")
         _draw_total(heading, accountants[name], title, delta, projects)
-        _draw_cap(accountants[name], delta)
         _draw_lines(accountants, name, delta)
     for project in projects:
         _draw_project(project)
@@ -108,8 +107,15 @@ def _draw_example(delta: float) -> None:
     ]
     _draw_title("ε = 0: nothing was spent in this visit")
     total = say_number(rows[-1]["total_epsilon"])
-    st.markdown(f"An example: {_N_EXAMPLES} releases at ε = 1 cost ε = {total} together.")
-    _draw_running_total(rows)
+    curve, words = st.columns([3, 2], gap="large")
+    with curve:
+        _draw_running_total(rows)
+    with words:
+        st.markdown(
+            f"An example: {_N_EXAMPLES} releases at ε = 1 cost ε = {total} together, not "
+            f"{_N_EXAMPLES}: independent noises do not add up in full."
+        )
+        _draw_cap(None, delta)
 
 
 def _say_used(projects: Sequence[ledger.ProjectSummary]) -> str:
@@ -128,14 +134,17 @@ def _draw_total(
 ) -> None:
     rows = accountant.rows(delta)
     with heading:
-        if not rows and projects:
-            _draw_title(_say_used(projects))
-            return
         if not rows:
-            _draw_title(f"ε = 0: nothing private was shown of {escape_markdown(title)}")
+            nothing = f"ε = 0: nothing private was shown of {escape_markdown(title)}"
+            _draw_title(_say_used(projects) if projects else nothing)
+            _draw_cap(accountant, delta)
             return
         last = rows[-1]
         _draw_title(f"ε = {say_number(last['total_epsilon'])} spent on {escape_markdown(title)}")
+    curve, words = st.columns([3, 2], gap="large")
+    with curve:
+        _draw_running_total(rows)
+    with words:
         stopping = say_number(accountant.total(delta, stopping=True))
         st.markdown(
             f"On real data, {counted(accountant.n_releases, 'release')} would cost each person "
@@ -143,13 +152,13 @@ def _draw_total(
             help="The first number holds for a plan that was fixed beforehand. The plain sum would "
             f"be ε = {say_number(last['sum_of_epsilons'])}.",
         )
-    _draw_running_total(rows)
-    if accountant.holds_noise(ledger.accountants().values()):
-        notices.mark_not_private(
-            "Shared noise.",
-            "Several results reused the same noise, so together they hide no one; the total "
-            "assumes fresh noise for each.",
-        )
+        _draw_cap(accountant, delta)
+        if accountant.holds_noise(ledger.accountants().values()):
+            notices.mark_not_private(
+                "Shared noise.",
+                "Several results reused the same noise, so together they hide no one; the total "
+                "assumes fresh noise for each.",
+            )
 
 
 def _draw_running_total(rows: list[Row]) -> None:

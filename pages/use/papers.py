@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, pstdev
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -59,9 +60,9 @@ _VERDICTS = {True: "✓ holds", False: "✗ does not hold", None: "– undecided
 
 def show(selection: Selection) -> None:  # noqa: ARG001  every page has this signature
     """Draw the overview of all panels, then the chosen one."""
-    st.title("Papers and code")
+    title = st.empty()
     navigation.link_to_parts("papers")
-    _show_overview()
+    _show_overview(title)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     links.accept_option("papers_figure", [*FIGURES, *FIGURES_2012], _figure_title, several=False)
     name = left.selectbox(
@@ -97,9 +98,12 @@ def _figure_title(name: str) -> str:
 # ---- all panels
 
 
-def _show_overview() -> None:
+def _show_overview(title: Any) -> None:
     states = _panel_states(int(time.monotonic() // 20))
-    st.markdown(summarize_panels(states))
+    finding, _, rest = summarize_panels(states).partition(". ")
+    title.title(finding.rstrip("."))
+    if rest:
+        st.markdown(rest)
     for dataset in {state.figure.base.dataset for state in states if state.draws}:
         if not ledger.may_show_curves(dataset):
             return
@@ -142,8 +146,8 @@ def summarize_panels(states: Sequence[PanelState]) -> str:
         closeness = f" Our curves match the published ones to within **{_points(largest)}**."
     agree = sum(state.agrees is True for state in ran)
     return (
-        f"Panels run here: **{len(ran)} of {len(states)}**. All claims of the paper hold on "
-        f"**{agree}**.{closeness}"
+        f"{len(ran)} of {len(states)} published panels were run here; all claims hold on {agree}."
+        f"{closeness}"
     )
 
 
