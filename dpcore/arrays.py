@@ -1,4 +1,4 @@
-"""Array types, and parallel work on blocks of rows."""
+"""Array types, the largest entries of an array, and parallel work on blocks of rows."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ PROCESSORS = os.cpu_count() or 1
 
 Block = TypeVar("Block")
 Made = TypeVar("Made")
+
+
+def largest_entries(values: FloatArray, count: int) -> IntArray:
+    """Return the indices of the entries with the largest absolute values, largest first."""
+    order: IntArray = np.argsort(-np.abs(values), kind="stable")
+    return order[:count]
 
 
 def row_blocks(rows: IntArray, block_rows: int) -> Iterator[slice | IntArray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,11 @@ _WORKERS_TIMEOUT = 15  # seconds without any worker
 
 class ClusterLost(ParameterError):
     """Error: the scheduler or all its workers were lost before the tasks finished."""
+
+
+def scheduler_of_environment() -> str | None:
+    """Return the address of the scheduler that this machine's owner set, or None."""
+    return os.environ.get(SCHEDULER_VARIABLE) or None
 
 
 def results_on_cluster(

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import streamlit as st
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, largest_entries
 from dpcore.data import DatasetStatus, Prepared, list_datasets
 from dpcore.data.catalog import CATALOG, entry_of
 from dpcore.data.dataset import limits_of, read_limits
@@ -216,7 +216,7 @@ def _shown_rows(key: ProblemKey, limits_in_words: str) -> ExampleRows:
         return examples
     half = _N_TABLE_ROWS // 2
     chosen = [*range(half), *range(len(examples.rows) - half, len(examples.rows))]
-    strongest = np.argsort(-variances[examples.columns], kind="stable")[:_N_TABLE_COLUMNS]
+    strongest = largest_entries(variances[examples.columns], _N_TABLE_COLUMNS)
     return replace(
         examples,
         rows=examples.rows[chosen],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import streamlit as st
 
-from dpcore.cluster import SCHEDULER_VARIABLE
+from dpcore.cluster import scheduler_of_environment
 from dpcore.experiments.engine.grid import Grid, cost_of_sweeps
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.store import Store, cache_folder
@@ -32,7 +31,7 @@ def watch(
     by_button: Label of a button that starts the job; it starts by itself if the label is empty.
     Returns the job, or None before the button was pressed.
     """
-    key = (sweeps, scheduler(), str(cache_folder()))
+    key = (sweeps, scheduler_of_environment(), str(cache_folder()))
     job = background.find(key)
     if job is None and (by_button or background.was_cancelled(key)):
         nothing: RowsOfSweeps = tuple(() for _ in sweeps)
@@ -57,17 +56,13 @@ def count_runs(results: Sequence[_Result]) -> int:
     return sum(len(event.finished) for _, event in results)
 
 
-def scheduler() -> str | None:
-    """Return the address of the Dask cluster that computes sweeps, or None for this machine.
-
-    The owner of the server sets it; visitors cannot.
-    """
-    return os.environ.get(SCHEDULER_VARIABLE) or None
-
-
 def _run(sweeps: Iterable[Grid]) -> Iterator[_Result]:
     for number, sweep in enumerate(sweeps):
         problems = cached.problems if sweep.family == RunSpec.experiment else None
-        options: dict[str, Any] = {"workers": 1, "store": Store(), "scheduler": scheduler()}
+        options: dict[str, Any] = {
+            "workers": 1,
+            "store": Store(),
+            "scheduler": scheduler_of_environment(),
+        }
         for event in run_sweep(sweep, problems=problems, **options):
             yield number, event

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tqdm import tqdm
 
-from dpcore.cluster import SCHEDULER_VARIABLE
+from dpcore.cluster import SCHEDULER_VARIABLE, scheduler_of_environment
 from dpcore.command_line.options import (
     STDERR,
     Commands,
@@ -276,7 +275,7 @@ def _scheduler_of_this_machine(arguments: argparse.Namespace) -> str | None:
     from dpcore.release import read_dictionary
     from dpcore.release.parquet_files import is_partitioned
 
-    address = os.environ.get(SCHEDULER_VARIABLE)
+    address = scheduler_of_environment()
     if not address or not is_partitioned(arguments.data):
         return None
     return None if read_dictionary(arguments.dictionary).person else address

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray
+from dpcore.arrays import FloatArray, largest_entries
 from dpcore.figures.style import (
     GREY,
     PERCENT_RANGE,
@@ -213,7 +213,7 @@ def direction_bars(
     names: Names of the columns. The twelve with the largest exact weights are drawn.
     titles: (str, str). Names of the two in the legend.
     """
-    strongest = np.argsort(-np.abs(exact), kind="stable")[:_MOST_COLUMNS][::-1]
+    strongest = largest_entries(exact, _MOST_COLUMNS)[::-1]
     figure = base_figure(110 + 26 * len(strongest))
     # Positions, because shortened names may be equal.
     places = list(range(len(strongest)))

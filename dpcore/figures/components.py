@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpcore.arrays import FloatArray, IntArray
+from dpcore.arrays import FloatArray, IntArray, largest_entries
 from dpcore.figures.style import (
     GREY,
     PROTOCOLS,
@@ -102,7 +102,7 @@ def loading_bars(
     protocol: Protocol whose colour other titles share, palest first.
     """
     leading = next(iter(loadings.values()))
-    strongest = np.argsort(-np.abs(leading), kind="stable")[:_MOST_FEATURES][::-1]
+    strongest = largest_entries(leading, _MOST_FEATURES)[::-1]
     names = [plain_text(feature_names[index]) for index in strongest]
     colours = _colours(tuple(loadings), protocol, dark)
     figure = base_figure(120 + 26 * len(strongest))

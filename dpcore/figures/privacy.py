@@ -19,6 +19,7 @@ from dpcore.figures.style import (
     put_small_legend_above,
     with_opacity,
 )
+from dpcore.pictograms import dots_svg
 
 WITH_YOU, WITHOUT_YOU = "#0072B2", GREY
 MISS, FALSE_ALARM = "#0072B2", "#D55E00"
@@ -171,18 +172,10 @@ def accused_svg(accusing: int, alt: str, *, is_in: bool) -> str:
     accusing: Number of filled dots.
     alt: Alternative text.
     """
-    columns, rows, step = 20, 5, 22
-    filled = f'fill="{FALSE_ALARM if is_in else MISS}"'
-    empty = f'fill="none" stroke="{GREY}" stroke-width="1.5"'
-    view = f"0 0 {columns * step} {rows * step}"
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img" '
-    parts = [f'{opening}aria-label="{alt}">']
-    for dot in range(rows * columns):
-        row, column = divmod(dot, columns)
-        x, y = column * step + step / 2, row * step + step / 2
-        style = filled if dot < accusing else empty
-        parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="7.5" {style}/>')
-    return "".join((*parts, "</svg>"))
+    colour = FALSE_ALARM if is_in else MISS
+    svg = dots_svg(accusing, alt, colour=colour, outline=GREY)
+    # A picture outside an HTML page needs the namespace.
+    return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
 
 def running_total(rows: Table, *, dark: bool = False) -> go.Figure:

@@ -7,13 +7,11 @@ a data-protection officer looks for, as HTML, which word processors open, and as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, Template
 
 from dpcore.privacy.guarantee_in_words import CARD_TYPE_ONE, say_delta, say_number
 from dpcore.privacy.label import OUT_OF, SIMULATION, Label, delta_in_words
+from dpcore.templates import render
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ def annex_page(label: Label, *, purpose: str, decided_by: str = "") -> str:
 
     label, purpose, decided_by: See `sections_of`.
     """
-    return _template().render(
+    return render(
+        Path(__file__).with_suffix(".html"),
         title=_title(label),
         sections=sections_of(label, purpose=purpose, decided_by=decided_by),
         foot=_foot(label),
@@ -123,9 +122,3 @@ def _without_repetition(label: Label) -> tuple[str, ...]:
         *label.trust,
         *(assumption for assumption in label.assumptions if assumption not in label.trust),
     )
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    return environment.get_template("impact_annex.html")

@@ -242,8 +242,8 @@ def score_limits(
     """Return the limits of a score plot from two released eigenvalues; no row is read.
 
     The limit of a component is three roots of its eigenvalue, within 5 % and 100 % of the public
-    `row_norm_bound`. Eigenvalues of differences of pairs do not tell how far rows lie from the
-    public middle; the limits are then the bound.
+    `row_norm_bound`. With `of_differences` the limits are that bound, because eigenvalues of
+    differences of pairs do not tell how far rows lie from the public middle.
     """
     if of_differences:
         return row_norm_bound, row_norm_bound

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import math
 import re
-from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, Template
 from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from dpcore.experiments.engine.summaries import percent
 from dpcore.figures.privacy import FALSE_ALARM, MISS, accused_svg
 from dpcore.figures.style import GREY, look_of
+from dpcore.pictograms import RADIUS, place_dots
 from dpcore.privacy.label import OUT_OF, Label, Sight
 from dpcore.privacy.label_page import sights_svg
 from dpcore.spreadsheets import plain_cell
+from dpcore.templates import fill, render
 
 POWERPOINT = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _ACCENT, _INK = "#0072B2", "#1a1a1a"
@@ -96,16 +94,17 @@ class Brief:
 
 def render_memo(brief: Brief) -> str:
     """Return the decision as an HTML page that prints on one sheet and loads nothing."""
-    page = _template().render(
+    page = render(
+        Path(__file__).with_name("memo.html"),
         brief=brief,
         best=brief.chosen if brief.is_recommended else None,
         percent=percent,
         certainty=f"{_hits(brief)} At 95 % confidence, at least {percent(brief.least_share)} of "
         "all releases do. These runs had no part in the choice.",
-        # Both pictures are made of numbers and escaped names.
-        bars=Markup(_bars_svg(brief)),  # noqa: S704
-        dots=Markup(_dots_html(brief)),  # noqa: S704
-        sights=Markup(sights_svg(brief.label.sights)),  # noqa: S704
+        bars=_bars_svg(brief),
+        guesses=_guesses(brief),
+        accused_svg=_accused_svg,
+        sights=sights_svg(brief.label.sights),
         delta=brief.label.as_dict()["delta_in_words"],
     )
     return _unbroken(page)
@@ -116,48 +115,44 @@ def _unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) %", "\u00a0%", text)
 
 
-@cache
-def _template() -> Template:
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    return environment.get_template("memo.html")
-
-
 def _hits(brief: Brief) -> str:
     chosen = brief.chosen
     return f"{chosen.hits} of {len(chosen.energies)} fresh runs reach {percent(brief.target)}."
 
 
-def _bars_svg(brief: Brief) -> str:
+_BARS = """
+<svg viewBox="0 0 740 {{ height }}" role="img" aria-label="{{ alt }}">
+{%- for option in options %}{% set y = 30 * loop.index0 + 4 -%}
+<text x="182" y="{{ y + 16 }}" text-anchor="end" font-size="15" fill="{{ ink }}">
+{{- option.title }}</text>
+<rect x="190" y="{{ y }}" height="22" width="{{ width(option.mean) }}" fill="{{ accent }}"/>
+<text x="680" y="{{ y + 16 }}" font-size="15" fill="{{ ink }}">{{ percent(option.mean) }}</text>
+{%- endfor -%}
+<path d="M{{ x }} 0V{{ height - 20 }}" stroke="{{ ink }}" stroke-width="2" stroke-dasharray="5 3"/>
+<text x="{{ x }}" y="{{ height - 5 }}" text-anchor="middle" font-size="14" fill="{{ ink }}">
+{{- "target " ~ percent(target) }}</text></svg>"""
+
+
+def _bars_svg(brief: Brief) -> Markup:
     """Return the mean captured energy of each option as horizontal bars, with the target."""
-    step, edge, whole = 30, 190, 480
-    options, target = brief.options, brief.target
-    height = step * len(options) + 26
-    x = edge + whole * target
-    alt = "; ".join(f"{option.title}: {percent(option.mean)}" for option in options)
-    parts = [f'<svg viewBox="0 0 740 {height}" role="img" aria-label="{escape(alt)}">']
-    for number, option in enumerate(options):
-        y = step * number + 4
-        parts.append(
-            f'<text x="{edge - 8}" y="{y + 16}" text-anchor="end" font-size="15" '
-            f'fill="{_INK}">{escape(option.title)}</text><rect x="{edge}" y="{y}" height="22" '
-            f'width="{whole * max(option.mean, 0):.1f}" fill="{_ACCENT}"/>'
-            f'<text x="{edge + whole + 10}" y="{y + 16}" font-size="15" fill="{_INK}">'
-            f"{percent(option.mean)}</text>"
-        )
-    parts.append(
-        f'<path d="M{x:.1f} 0V{height - 20}" stroke="{_INK}" stroke-width="2" '
-        f'stroke-dasharray="5 3"/><text x="{x:.1f}" y="{height - 5}" text-anchor="middle" '
-        f'font-size="14" fill="{_INK}">target {percent(target)}</text></svg>'
+    options, whole = brief.options, 480
+    return fill(
+        _BARS,
+        options=options,
+        height=30 * len(options) + 26,
+        alt="; ".join(f"{option.title}: {percent(option.mean)}" for option in options),
+        width=lambda share: f"{whole * max(share, 0):.1f}",
+        x=f"{190 + whole * brief.target:.1f}",
+        target=brief.target,
+        percent=percent,
+        ink=_INK,
+        accent=_ACCENT,
     )
-    return "".join(parts)
 
 
-def _dots_html(brief: Brief) -> str:
-    return "".join(
-        f"<figure>{accused_svg(count, f'{count} of 100', is_in=is_in)}"
-        f"<figcaption><strong>{count} of 100</strong> {words}</figcaption></figure>"
-        for count, words, is_in in _guesses(brief)
-    )
+def _accused_svg(count: int, is_in: bool) -> Markup:
+    svg = accused_svg(count, f"{count} of {OUT_OF}", is_in=is_in)
+    return Markup(svg)  # noqa: S704, made of numbers and constants
 
 
 def _guesses(brief: Brief) -> tuple[tuple[int, str, bool], ...]:
@@ -453,14 +448,8 @@ def _dots_png(count: int, colour: str) -> bytes:
     side, file = 80, BytesIO()
     picture = Image.new("RGB", (10 * side, 10 * side), "#ffffff")
     draw = ImageDraw.Draw(picture)
-    for n in range(100):
-        x, y = side * (n % 10), side * (n // 10)
-        fill = colour if n < count else "#ffffff"
-        draw.ellipse((x + 10, y + 10, x + side - 10, y + side - 10), fill, _INK, 3)
+    for number, (x, y) in enumerate(place_dots(columns=10)):
+        fill_colour = colour if number < count else "#ffffff"
+        draw.circle((side * x, side * y), side * RADIUS, fill_colour, _INK, 3)
     picture.resize((5 * side, 5 * side), Image.Resampling.LANCZOS).save(file, "PNG")
     return file.getvalue()
-
-
-def data_uri(png: bytes) -> str:
-    """Return a PNG file as the source of an HTML picture."""
-    return f"data:image/png;base64,{b64encode(png).decode()}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from statistics import fmean
 
 import numpy as np
+from markupsafe import Markup
 
+from dpcore.arrays import largest_entries
 from dpcore.data import DatasetStatus
 from dpcore.experiments.decide.decision import (
     Answer,
@@ -27,11 +27,31 @@ from dpcore.figures.privacy import accused_svg
 from dpcore.figures.style import ink, look_of
 from dpcore.spectra import align_signs
 from dpcore.streams import Purpose, stream
+from dpcore.templates import data_uri, fill
 from pages import cached
-from pages.components.brief import data_uri
 
 _N_FACTORS, _N_BARS, _SHOWN_RUNS = 10, 3, 10
 _GOOD, _AXIS = "#009E73", "#8a8a8a"
+_GRID = """
+<div style="overflow-x:auto"><div style="display:grid;font-size:clamp(.7rem,1.6vw,.9rem);
+grid-template-columns:minmax(4.5rem,1fr) repeat({{ n_columns }},minmax(3.5rem,1fr));
+gap:.4rem clamp(.3rem,1.2vw,1rem);align-items:center">
+{%- for line in lines %}{% for cell in line %}<div>{{ cell }}</div>{% endfor %}{% endfor -%}
+</div></div>"""
+_HEAD = """
+<b>{{ name }}</b><br>ε\u00a0=\u00a0{{ epsilon }}
+{%- if is_recommended %} <b style="color:{{ colour }}" title="recommended">✓</b>{% endif %}"""
+_NAME = '<div style="overflow-wrap:anywhere">{{ name }}</div>'
+_BAR = """
+<div style="position:relative;height:1.3rem;
+background:linear-gradient({{ axis }},{{ axis }}) center/1px 100% no-repeat">
+{#- #}<div style="position:absolute;height:100%;background:{{ colour }};left:{{ start }};
+width:{{ width }}"></div></div>"""
+_PICTURES = """
+{%- for png in strips -%}
+<img src="{{ png | data_uri }}" alt="Ten rows rebuilt"
+style="width:100%;image-rendering:pixelated;display:block;margin-bottom:.3rem">
+{%- endfor %}"""
 
 
 @dataclass(frozen=True)
@@ -146,7 +166,7 @@ def strongest_loadings(
     released = cached.subspaces(spec, run)[spec.protocols[0]].components[:1]
     loadings = align_signs(released, exact)[0]
     names = cached.feature_names(spec)
-    strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_N_BARS]
+    strongest = largest_entries(exact[0], _N_BARS)
     return (
         tuple(names[index] for index in strongest),
         tuple(exact[0][strongest].tolist()),
@@ -154,15 +174,16 @@ def strongest_loadings(
     )
 
 
-def options_grid(answer: Answer, dataset: DatasetStatus, *, dark: bool) -> str:
+def options_grid(answer: Answer, dataset: DatasetStatus, *, dark: bool) -> Markup:
     """Return exact PCA and the options side by side as an HTML grid, the harm first."""
     options = answer.options
     heads = [
-        f"<b>{name_of(answer, option)}</b><br>ε\u00a0=\u00a0{option.epsilon:g}"
-        + (
-            f' <b style="color:{_GOOD}" title="recommended">✓</b>'
-            if answer.do_meet and option is answer.chosen
-            else ""
+        fill(
+            _HEAD,
+            name=name_of(answer, option),
+            epsilon=f"{option.epsilon:g}",
+            is_recommended=answer.do_meet and option is answer.chosen,
+            colour=_GOOD,
         )
         for option in options
     ]
@@ -180,17 +201,12 @@ def options_grid(answer: Answer, dataset: DatasetStatus, *, dark: bool) -> str:
         (
             _explained("Captured energy", "Share of the variance captured, relative to exact PCA."),
             "100 %",
-            *(f"<b>{percent(option.mean)}</b>" for option in options),
+            *(fill("<b>{{ share }}</b>", share=percent(option.mean)) for option in options),
         ),
         _utility_line([utility(option) for option in options]),
         *_release_lines(dataset, options, dark=dark),
     ]
-    cells = "".join(f"<div>{cell}</div>" for line in lines for cell in line)
-    return (
-        '<div style="overflow-x:auto"><div style="display:grid;font-size:clamp(.7rem,1.6vw,.9rem);'
-        f"grid-template-columns:minmax(4.5rem,1fr) repeat({len(options) + 1},minmax(3.5rem,1fr));"
-        f'gap:.4rem clamp(.3rem,1.2vw,1rem);align-items:center">{cells}</div></div>'
-    )
+    return fill(_GRID, lines=lines, n_columns=len(options) + 1)
 
 
 def name_of(answer: Answer, option: Option) -> str:
@@ -208,20 +224,27 @@ def _utility_line(utilities: Sequence[Utility]) -> tuple[str, ...]:
     return (
         _explained(first.name, explanation),
         f"{first.exact} / {first.total}",
-        *(f"<b>{utility.count}</b> / {utility.total}" for utility in utilities),
+        *(
+            fill("<b>{{ count }}</b> / {{ total }}", count=utility.count, total=utility.total)
+            for utility in utilities
+        ),
     )
 
 
-def _explained(text: str, explanation: str) -> str:
-    return f'<span title="{escape(explanation)}">{escape(text)}</span>'
+def _explained(text: str, explanation: str) -> Markup:
+    return fill('<span title="{{ title }}">{{ text }}</span>', title=explanation, text=text)
 
 
-def _dots(option: Option) -> str:
-    alt = f"at most {option.most_right} of 100"
+def _dots(option: Option) -> Markup:
+    count, alt = option.most_right, f"at most {option.most_right} of 100"
     # The sanitizer of `st.html` removes inline SVG.
-    svg = b64encode(accused_svg(option.most_right, alt, is_in=True).encode()).decode()
-    picture = f'<img src="data:image/svg+xml;base64,{svg}" alt="{alt}" style="width:100%">'
-    return f"<b>{option.most_right}</b>{picture}"
+    source = data_uri(accused_svg(count, alt, is_in=True).encode(), "image/svg+xml")
+    return fill(
+        '<b>{{ count }}</b><img src="{{ source }}" alt="{{ alt }}" style="width:100%">',
+        count=count,
+        source=source,
+        alt=alt,
+    )
 
 
 def _release_lines(
@@ -232,7 +255,7 @@ def _release_lines(
     if dataset.image_shape is not None:
         strips_of = [rebuilt_strips(dataset, option, dark=dark) for option in options]
         strips_of.insert(0, exact_strips(dataset, spec, dark=dark))
-        return [("Rebuilt", *("".join(map(_picture, strips)) for strips in strips_of))]
+        return [("Rebuilt", *(fill(_PICTURES, strips=strips) for strips in strips_of))]
     loadings = [strongest_loadings(option.spec, option.runs[0]) for option in options]
     names, exact, _ = loadings[0]
     colour = look_of("dpdis", dark=dark).colour
@@ -240,23 +263,13 @@ def _release_lines(
     longest = max(abs(value) for values, _ in columns for value in values) or 1.0
     return [
         (
-            f'<div style="overflow-wrap:anywhere">{escape(name.replace("_", " "))}</div>',
-            *(_bar(values[number] / longest, fill) for values, fill in columns),
+            fill(_NAME, name=name.replace("_", " ")),
+            *(_bar(values[number] / longest, colour) for values, colour in columns),
         )
         for number, name in enumerate(names)
     ]
 
 
-def _bar(share: float, fill: str) -> str:
+def _bar(share: float, colour: str) -> Markup:
     start, width = 50 + 50 * min(share, 0), 50 * abs(share)
-    return (
-        f'<div style="position:relative;height:1.3rem;background:linear-gradient({_AXIS},{_AXIS}) '
-        'center/1px 100% no-repeat">'
-        f'<div style="position:absolute;height:100%;background:{fill};left:{start:.1f}%;'
-        f'width:{width:.1f}%"></div></div>'
-    )
-
-
-def _picture(png: bytes) -> str:
-    style = "width:100%;image-rendering:pixelated;display:block;margin-bottom:.3rem"
-    return f'<img src="{data_uri(png)}" alt="Ten rows rebuilt" style="{style}">'
+    return fill(_BAR, axis=_AXIS, colour=colour, start=f"{start:.1f}%", width=f"{width:.1f}%")

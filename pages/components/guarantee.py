@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import streamlit as st
 
 from dpcore.privacy import EXPLANATIONS, Guarantee, describe, explanation_of
+from dpcore.templates import fill
 from pages.navigation import link
 
+_ROWS = """
+<dl style="display:grid;gap:.5rem 2rem;margin:0;
+grid-template-columns:repeat(auto-fit,minmax(min(20rem,100%),1fr))">
+{%- for row in rows -%}
+<div><dt style="display:inline" title="{{ explanations[row.explanation] }}">{{ row.label }}: </dt>
+{#- #}<dd style="display:inline;margin:0;font-weight:600">{{ row.value }}</dd></div>
+{%- endfor -%}
+</dl>"""
 _COLOURS = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
@@ -24,17 +31,7 @@ def show_card(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
     badges = " ".join(f":{_COLOURS[badge.tone]}-badge[{badge.text}]" for badge in card.badges)
     with st.container(border=True):
         st.markdown(f"{badges} {headline(guarantee, reads_rows_first=reads_rows_first)}")
-        entries = "".join(
-            f'<div><dt style="display:inline" title="{escape(EXPLANATIONS[row.explanation])}">'
-            f"{escape(row.label)}: </dt>"
-            f'<dd style="display:inline;margin:0;font-weight:600">{escape(row.value)}</dd></div>'
-            for row in card.rows
-        )
-        columns = "repeat(auto-fit,minmax(min(20rem,100%),1fr))"
-        st.html(
-            f'<dl style="display:grid;gap:.5rem 2rem;margin:0;grid-template-columns:{columns}">'
-            f"{entries}</dl>"
-        )
+        st.html(fill(_ROWS, rows=card.rows, explanations=EXPLANATIONS))
         if card.assumptions:
             with st.expander("Assumptions"):
                 lines = [

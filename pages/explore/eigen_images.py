@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 
 import numpy as np
 import streamlit as st
+from markupsafe import Markup
 
 from dpcore.arrays import FloatArray
 from dpcore.experiments.pca import RunSpec
@@ -16,6 +15,7 @@ from dpcore.figures.images import component_strip
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.spectra import align_signs, principal_angles
+from dpcore.templates import fill
 from pages import cached, links
 from pages.components import charts, ledger
 from pages.number_format import plain
@@ -28,13 +28,32 @@ _SHARE = (
     "Mean squared cosine of the principal angles between the private and the exact subspace of all "
     "K components. 1 is the same subspace; random directions have about K / D."
 )
-_STYLE = """<style>
+_GRID = """<style>
 .eigen { display: grid; gap: .15rem .6rem; align-items: center; overflow-x: auto; }
 .eigen img { width: 100%; image-rendering: pixelated; display: block; }
 .eigen .cosine { text-align: center; font-size: .75rem; font-variant-numeric: tabular-nums; }
 .eigen .share { font-weight: 600; font-variant-numeric: tabular-nums; }
 .eigen .of { text-decoration: underline dotted 1px; cursor: help; font-size: .8rem; }
-</style>"""
+</style>
+<div class="eigen"
+style="grid-template-columns: 5rem repeat({{ n_tiles }}, minmax(2rem, 6rem)) 7rem">
+{%- for row in rows -%}
+<strong>{{ row.label }}</strong>
+{%- for tile in row.tiles %}
+{%- set cosine = "%.2f" | format(row.cosines[loop.index0]) if row.cosines else "" -%}
+<span><img style="{{ ratio }}" src="{{ tile | data_uri }}"
+alt="component {{ loop.index }}, {{ row.label }}
+{%- if cosine %}, |cosine| {{ cosine }}{% endif %}"><span class="cosine" style="display:block">
+{{- cosine }}</span></span>
+{%- endfor %}
+{%- for _ in range(n_tiles - row.tiles | length) %}<span></span>{% endfor %}
+{%- if row.share is none -%}
+<span class="of" title="{{ share_in_words }}">subspace (1 = same)</span>
+{%- else -%}
+<span class="share" title="{{ share_in_words }}">{{ "%.2f" | format(row.share) }}</span>
+{%- endif %}
+{%- endfor -%}
+</div>"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +90,7 @@ def draw_eigen_images(selection: Selection) -> None:
     shape = selection.dataset.image_shape
     with st.spinner("Drawing components"):
         rows = eigen_rows(specs, spec, shape, dark=charts.is_dark())
-    st.html(_STYLE + _grid(rows, are_pictures=shape is not None))
+    st.html(_grid(rows, are_pictures=shape is not None))
     st.caption(
         f"{PROTOCOLS[spec.protocols[0]].title}, one run per ε. Signs are those of the exact "
         "components, which are not private. Under each tile: |cosine| (1 = same direction)."
@@ -115,25 +134,11 @@ def _tiles(
     return tuple(component_strip(component[None], shape, dark=dark) for component in drawn)
 
 
-def _grid(rows: Sequence[Row], *, are_pictures: bool) -> str:
-    n_tiles = max(len(row.tiles) for row in rows)
-    columns = f"5rem repeat({n_tiles}, minmax(2rem, 6rem)) 7rem"
-    ratio = "aspect-ratio: 1;" if are_pictures else "height: 8rem;"
-    cells = []
-    for row in rows:
-        cells.append(f"<strong>{escape(row.label)}</strong>")
-        for number, tile in enumerate(row.tiles, start=1):
-            cosine = f"{row.cosines[number - 1]:.2f}" if row.cosines else ""
-            alt = f"component {number}, {row.label}" + (f", |cosine| {cosine}" if cosine else "")
-            source = b64encode(tile).decode()
-            cells.append(
-                f'<span><img style="{ratio}" src="data:image/png;base64,{source}" '
-                f'alt="{escape(alt)}"><span class="cosine" style="display:block">{cosine}</span>'
-                "</span>"
-            )
-        cells += ["<span></span>"] * (n_tiles - len(row.tiles))
-        if row.share is None:
-            cells.append(f'<span class="of" title="{escape(_SHARE)}">subspace (1 = same)</span>')
-        else:
-            cells.append(f'<span class="share" title="{escape(_SHARE)}">{row.share:.2f}</span>')
-    return f'<div class="eigen" style="grid-template-columns: {columns}">{"".join(cells)}</div>'
+def _grid(rows: Sequence[Row], *, are_pictures: bool) -> Markup:
+    return fill(
+        _GRID,
+        rows=rows,
+        n_tiles=max(len(row.tiles) for row in rows),
+        ratio="aspect-ratio: 1;" if are_pictures else "height: 8rem;",
+        share_in_words=_SHARE,
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from functools import lru_cache, partial
-from html import escape
 from urllib.parse import urlsplit, urlunsplit
 
 import segno
@@ -24,6 +23,7 @@ from dpcore.teaching.rooms import (
     Room,
     clean_code,
 )
+from dpcore.templates import fill
 from pages.background import session_name
 from pages.components import notices
 from pages.components.classroom import remember_token, show_countdown
@@ -46,7 +46,14 @@ VIEWS = {"hospitals": HOSPITALS, "guess": GUESS, "quiz": QUIZ}
 _POLL_SECONDS = 1.0
 _COUNTDOWNS = (15, 30, 60, 120)
 _ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with, not bound to
-_CODE_STYLE = "font-size:min(13vw,9rem);font-weight:700;letter-spacing:.04em;line-height:1.05"
+_CODE = """
+<p style="margin:0;font-size:min(13vw,9rem);font-weight:700;letter-spacing:.04em;line-height:1.05">
+{{- code }}</p>"""
+_NAMES = """
+<ul style="display:flex;flex-wrap:wrap;gap:.4em 1.2em;list-style:none;padding:0;
+font-size:{{ size }}rem">
+{%- for student in students %}<li>{{ student.label }}</li>{% endfor -%}
+</ul>"""
 
 
 def show(selection: Selection) -> None:  # noqa: ARG001  every page has this signature
@@ -300,7 +307,7 @@ def _show_lobby(room: Room) -> None:
     left, right = st.columns([2, 1], gap="large", vertical_alignment="center")
     with left:
         st.title("Join")
-        st.html(f'<p style="margin:0;{_CODE_STYLE}">{_spaced(room.code)}</p>')
+        st.html(fill(_CODE, code=_spaced(room.code)))
         st.markdown(f"### {_short_address(room)}\n\n**{counted(room.n_joined, 'phone')}** joined.")
     if _is_local(address):
         right.warning(
@@ -309,12 +316,8 @@ def _show_lobby(room: Room) -> None:
         )
     else:
         right.image(_qr_code(address), width="stretch", alt=f"QR code of {address}")
-    names = "".join(f"<li>{escape(student.label)}</li>" for student in room.students)
     size = 1.6 if room.n_joined <= 12 else 1.0
-    st.html(
-        '<ul style="display:flex;flex-wrap:wrap;gap:.4em 1.2em;list-style:none;padding:0;'
-        f'font-size:{size}rem">{names}</ul>'
-    )
+    st.html(fill(_NAMES, students=room.students, size=size))
 
 
 def _address(room: Room) -> str:

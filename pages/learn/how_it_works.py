@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from markupsafe import Markup
 
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.knowledge import NO_KNOWLEDGE
@@ -31,6 +30,7 @@ from dpcore.teaching.algorithm1 import (
     Walk,
     walk,
 )
+from dpcore.templates import fill
 from pages import cached, links, navigation
 from pages.components import guarantee as cards
 from pages.components import ledger, notices
@@ -183,6 +183,28 @@ _STYLE = """<style>
   .film figure:nth-child(4)::before { content: none; }
 }
 </style>"""
+_FILM_HTML = """
+<div class="film">
+{%- for image, title, captured in figures -%}
+<figure>{{ image }}<figcaption><b>{{ title }}</b><br>{{ captured }}</figcaption></figure>
+{%- endfor -%}
+</div>"""
+_ROWS_HTML = '<div class="walk"><figure class="wide">{{ rows }}</figure></div>'
+_BARS_HTML = """
+<div class="bars" role="img" aria-label="{{ alt }}">
+{%- for heights in groups -%}
+<i>{% for height in heights %}<i style="height:{{ height }}"></i>{% endfor %}</i>
+{%- endfor -%}
+</div>"""
+_MATRICES_HTML = """
+<div class="walk">
+{%- for sign, png, name, alt, is_wide in figures -%}
+{%- if not loop.first %}<b class="sign">{{ sign }}</b>{% endif -%}
+<figure{% if is_wide %} class=wide{% endif %}><img src="{{ png | data_uri }}" alt="{{ alt }}"
+{%- if is_dark %} style="filter:invert(1) hue-rotate(180deg)"{% endif %}>
+{#- #}<figcaption>{{ name }}</figcaption></figure>
+{%- endfor -%}
+</div>"""
 
 
 def show(selection: Selection) -> None:
@@ -210,7 +232,7 @@ def show(selection: Selection) -> None:
     captured = {step.key: step.energy_ratio for step in walk.steps}
     with finding:
         st.title(say_finding(captured, spec.sites, is_denoised=_is_denoised(walk)))
-        st.html(_STYLE + _film(dataset, pictures, walk))
+        st.html(_film(dataset, pictures, walk))
     key = _key_of_step(title)
     _show_step(key, dataset, walk, pictures, site)
     notices.mark_not_private("Matrices and percentages", "use raw data.")
@@ -268,12 +290,12 @@ def _steps(spec: RunSpec, site: int) -> Walk:
 class StepPictures:
     """Pictures of one step.
 
-    matrices: PNG of each panel, in base64.
+    matrices: PNG file of each panel.
     rows: Rows rebuilt from the directions of the step, one byte per pixel.
     n_rows: Number of these rows.
     """
 
-    matrices: tuple[str, ...]
+    matrices: tuple[bytes, ...]
     rows: bytes
     n_rows: int
 
@@ -284,9 +306,7 @@ def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
     centre = np.zeros(examples.rows.shape[1]) if walk.centre is None else walk.centre
     pictures = {
         step.key: StepPictures(
-            tuple(
-                b64encode(matrix_png(panel.matrix, panel.limit)).decode() for panel in step.panels
-            ),
+            tuple(matrix_png(panel.matrix, panel.limit) for panel in step.panels),
             examples.levels(rebuild_rows_about(examples.rows, step.directions, centre)).tobytes(),
             len(examples.rows),
         )
@@ -299,48 +319,37 @@ def _pictures(spec: RunSpec, site: int) -> dict[str, StepPictures]:
 # ---- pictures
 
 
-def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], walk: Walk) -> str:
+def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], walk: Walk) -> Markup:
     captured = {"rows": 1.0} | {step.key: step.energy_ratio for step in walk.steps}
     figures = []
     for key in _FILM:
         rows = np.frombuffer(pictures[key].rows, dtype=np.uint8).reshape(pictures[key].n_rows, -1)
         row = rows[min(_ROW, len(rows) - 1)]
         image = _rows_html(row.tobytes(), 1, dataset, STEP_TITLES[key])
-        figures.append(
-            f"<figure>{image}<figcaption><b>{STEP_TITLES[key]}</b><br>"
-            f"{_unbroken(percent(captured[key]))}</figcaption></figure>"
-        )
-    return f'<div class="film">{"".join(figures)}</div>'
+        figures.append((image, STEP_TITLES[key], _unbroken(percent(captured[key]))))
+    return fill(_STYLE + _FILM_HTML, figures=figures)
 
 
-def _rows_html(levels: bytes, n_rows: int, dataset: DatasetStatus, alt: str) -> str:
+def _rows_html(levels: bytes, n_rows: int, dataset: DatasetStatus, alt: str) -> Markup:
     """Return rows next to each other: pictures, or a group of bars per row of a table."""
     if dataset.image_shape is not None:
         return strip_html(levels, dataset.image_shape, alt=alt, on_paper=dataset.name in INK)
     rows = np.frombuffer(levels, dtype=np.uint8).reshape(n_rows, -1) / 255
-    bars = [[f'<i style="height:{share:.0%}"></i>' for share in row] for row in rows]
-    groups = "".join(f"<i>{''.join(bar)}</i>" for bar in bars)
-    return f'<div class="bars" role="img" aria-label="{escape(alt)}">{groups}</div>'
+    groups = [[f"{share:.0%}" for share in row] for row in rows]
+    return fill(_BARS_HTML, groups=groups, alt=alt)
 
 
-def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> str:
+def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> Markup:
     # A single site has no sum with another one.
     signs = ("", *_SIGNS.get(step.key, ())[-(len(step.panels) - 1) :])
-    parts = []
+    figures = []
     for number, (panel, png) in enumerate(zip(step.panels, pictures.matrices, strict=True)):
         n_rows, n_columns = panel.matrix.shape
         is_noisy = panel.name == r"\tilde A_s" and not is_denoised
-        name = "not denoised" if is_noisy else escape(_PANELS[panel.name])
+        name = "not denoised" if is_noisy else _PANELS[panel.name]
         alt = f"{name}: {n_rows} × {n_columns} numbers, blue below zero, orange above."
-        if number:
-            parts.append(f'<b class="sign">{signs[number]}</b>')
-        wide = " class=wide" * (n_columns > 1.5 * n_rows)
-        dark = ' style="filter:invert(1) hue-rotate(180deg)"' if is_dark() else ""
-        parts.append(
-            f'<figure{wide}><img src="data:image/png;base64,{png}" alt="{alt}"{dark}>'
-            f"<figcaption>{name}</figcaption></figure>"
-        )
-    return f'<div class="walk">{"".join(parts)}</div>'
+        figures.append((signs[number] if number else "", png, name, alt, n_columns > 1.5 * n_rows))
+    return fill(_MATRICES_HTML, figures=figures, is_dark=is_dark())
 
 
 # ---- one step
@@ -380,7 +389,7 @@ def _show_step(
             st.html(_matrices_html(step, pictures[key], is_denoised=_is_denoised(walk)))
         alt = "Ten known rows." if key == "rows" else "Ten known rows rebuilt after this step."
         rows = _rows_html(pictures[key].rows, pictures[key].n_rows, dataset, alt)
-        st.html(f'<div class="walk"><figure class="wide">{rows}</figure></div>')
+        st.html(fill(_ROWS_HTML, rows=rows))
         if key == "truncation":
             _show_spectrum(walk)
         if key == "message":

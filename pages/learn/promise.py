@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterable
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from dpcore.privacy import (
     posterior_bounds,
 )
 from dpcore.teaching import adversary_test
+from dpcore.templates import fill
 from pages import navigation
 from pages.cached import cached
 from pages.components import guarantee as cards
@@ -38,6 +38,11 @@ from pages.number_format import plain
 from pages.sidebar import Selection
 
 CONTROLS = ("epsilon", "delta")
+_EXPLANATIONS = """
+{%- for paragraph in paragraphs -%}
+<details><summary><b id={{ paragraph.anchor }}>{{ paragraph.title }}</b></summary>
+<p>{{ paragraph.text }}</p></details>
+{%- endfor %}"""
 # Rounds of the present game and the guarantee they were drawn for.
 _GAME = "_promise_game"
 _ROUNDS = 100
@@ -263,10 +268,4 @@ def _show_beliefs(guarantee: Guarantee, budget: PrivacyBudget) -> None:
 def _show_explanations(title: str, paragraphs: Iterable[Explanation]) -> None:
     """Draw paragraphs with the anchors that links of guarantee cards use."""
     st.subheader(title)
-    st.html(
-        "".join(
-            f"<details><summary><b id={paragraph.anchor}>{escape(paragraph.title)}</b></summary>"
-            f"<p>{escape(paragraph.text)}</p></details>"
-            for paragraph in paragraphs
-        )
-    )
+    st.html(fill(_EXPLANATIONS, paragraphs=paragraphs))

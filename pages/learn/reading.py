@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field, replace
-from html import escape
 
 import numpy as np
 import streamlit as st
+from markupsafe import Markup
 
 from dpcore.data import Prepared
 from dpcore.experiments.engine.fields import PUBLISHED_DELTA, VERSIONS
@@ -15,6 +15,7 @@ from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.rebuilt_rows import rebuild_rows_about
 from dpcore.teaching.reading import EPSILONS, Reading, choose_pictures, read_numerals, score
+from dpcore.templates import fill
 from pages import cached
 from pages.components import ledger, notices
 from pages.components.picture_strip import draw_strip, strip_html
@@ -27,11 +28,15 @@ _SPEC = RunSpec(
     dataset="mnist-small", delta=PUBLISHED_DELTA, protocols=("dpdis",), repetitions=1,
     components=30, intermediate_dim=60, **VERSIONS["published"],
 )  # fmt: skip
-_STYLE = """<style>
+_FIGURES = """<style>
 .read { display: grid; grid-template-columns: repeat(auto-fit, minmax(6rem, 1fr)); gap: 1rem; }
 .read figure { margin: 0; } .read figcaption { font-size: .9rem; line-height: 1.4; }
 .read img { width: 100%; max-width: 8rem; image-rendering: pixelated; }
-</style>"""
+</style><div class="read">
+{%- for epsilon, image, caption in figures -%}
+<figure>{{ image }}<figcaption><b>ε = {{ epsilon }}</b><br>{{ caption }}</figcaption></figure>
+{%- endfor -%}
+</div>"""
 
 
 @dataclass
@@ -95,7 +100,7 @@ def _show_result(game: Game) -> None:
         for answers in (game.answers, [reading.answer for reading in readings])
     )
     st.title(f"You read {yours}, the machine {machine}")
-    st.html(_STYLE + f'<div class="read">{"".join(map(_figure, _lines(game, readings)))}</div>')
+    st.html(fill(_FIGURES, figures=_figures(game, readings)))
     last = readings[-1]
     st.markdown(
         f"**Why does the machine read on?** At ε = {plain(EPSILONS[-1])} it still reads "
@@ -114,9 +119,9 @@ def _say_score(epsilon: float | None) -> str:
     return "no picture" if epsilon is None else f"down to ε = {plain(epsilon)}"
 
 
-def _lines(game: Game, readings: list[Reading]) -> list[tuple[str, bytes, str]]:
+def _figures(game: Game, readings: list[Reading]) -> list[tuple[str, Markup, str]]:
     """Return (ε, picture, caption) of each picture."""
-    lines = []
+    figures = []
     for number, reading in enumerate(readings):
         epsilon, row, numeral = EPSILONS[number], game.rows[number], game.numerals()[number]
         answers = game.answers
@@ -124,15 +129,11 @@ def _lines(game: Game, readings: list[Reading]) -> list[tuple[str, bytes, str]]:
         caption = (
             f"{numeral}. You: {yours}. Machine: {reading.answer} (reads {percent(reading.share)})"
         )
-        lines.append((plain(epsilon), _levels(epsilon, row), caption))
-    return lines
-
-
-def _figure(line: tuple[str, bytes, str]) -> str:
-    epsilon, levels, caption = line
-    image = strip_html(levels, _SHAPE, alt=f"Rebuilt at ε = {epsilon}: {caption}")
-    text = f"<b>ε = {epsilon}</b><br>{escape(caption)}"
-    return f"<figure>{image}<figcaption>{text}</figcaption></figure>"
+        alt = f"Rebuilt at ε = {plain(epsilon)}: {caption}"
+        figures.append(
+            (plain(epsilon), strip_html(_levels(epsilon, row), _SHAPE, alt=alt), caption)
+        )
+    return figures
 
 
 # ---- runs

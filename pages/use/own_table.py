@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
+from dpcore.arrays import largest_entries
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.fields import GIVEN, VERSIONS
 from dpcore.experiments.engine.summaries import counted, percent
@@ -93,7 +93,7 @@ def _spec(status: DatasetStatus) -> RunSpec:
 def _draw_component(own: OwnTable, spec: RunSpec) -> None:
     exact = cached.problem_of(spec.problem_key()).exact_components[:1]
     released = cached.subspaces(spec)[_PROTOCOL].components[:1]
-    strongest = np.argsort(-np.abs(exact[0]), kind="stable")[:_MOST_BARS]
+    strongest = largest_entries(exact[0], _MOST_BARS)
     names, title = cached.feature_names(spec), PROTOCOLS[_PROTOCOL].title
     components = {"Exact (not private)": exact[0][strongest]}
     assessment = cached.self_assessed(spec)[_PROTOCOL].own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -35,7 +36,7 @@ def test_every_protocol_has_a_label_of_its_schema_and_numbers(key, is_simulation
     if guarantee.is_private:
         assert f"ε = {say_number(guarantee.epsilon)}" in page
         for entry in guarantee.against:
-            assert entry.sees in page.replace("&#x27;", "'")
+            assert entry.sees in unescape(page)
     else:
         assert "no guarantee" in page and label.epsilon is None
 

@@ -15,7 +15,7 @@ from typing import Unpack
 
 import numpy as np
 
-from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.arrays import BoolArray, FloatArray, IntArray, largest_entries
 from dpcore.classification import PrivateLogisticRegression
 from dpcore.data import dataset_status
 from dpcore.data.splits import MOST_SITES
@@ -311,8 +311,8 @@ def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: i
     components, exact: shape (n_components, n_features)
     """
     released, exact_first = align_signs(components[:1], exact[:1])[0], exact[0]
-    strongest = np.argsort(-np.abs(exact_first), kind="stable")[:n_strongest]
-    is_among = np.isin(strongest, np.argsort(-np.abs(released), kind="stable")[:n_strongest])
+    strongest = largest_entries(exact_first, n_strongest)
+    is_among = np.isin(strongest, largest_entries(released, n_strongest))
     has_sign = np.sign(released[strongest]) == np.sign(exact_first[strongest])
     return int(np.count_nonzero(is_among & has_sign))
 

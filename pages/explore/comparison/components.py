@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -12,10 +11,14 @@ from dpcore.data import DatasetStatus
 from dpcore.experiments.central import CentralSpec, nearest_basis
 from dpcore.figures.images import component_strip
 from dpcore.spectra import align_signs
+from dpcore.templates import fill
 from pages.components import charts
 from pages.explore.comparison.runs import batch_of, problem_of, title_of
 
 _N_PICTURED = 5
+_STRIP = """
+<div style="display:flex;gap:1rem;align-items:center"><span style="width:9rem">{{ title }}</span>
+<img alt="First {{ count }} components of {{ title }}" src="{{ png | data_uri }}"></div>"""
 
 
 def draw_components(
@@ -59,12 +62,7 @@ def comparable_components(
 
 def _draw_strip(title: str, components: FloatArray, shape: tuple[int, int]) -> None:
     png = component_strip(components, shape, tile_pixels=56, dark=charts.is_dark())
-    st.html(
-        '<div style="display:flex;gap:1rem;align-items:center">'
-        f'<span style="width:9rem">{title}</span>'
-        f'<img alt="First {len(components)} components of {title}" '
-        f'src="data:image/png;base64,{b64encode(png).decode()}"></div>'
-    )
+    st.html(fill(_STRIP, title=title, count=len(components), png=png))
 
 
 def _strongest(component: Sequence[float], names: Sequence[str]) -> str:

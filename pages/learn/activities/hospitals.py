@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import partial
-from html import escape
 from typing import TypeAlias
 
 import streamlit as st
@@ -26,6 +24,7 @@ from dpcore.teaching.class_hospitals import (
     hospital_guarantee,
 )
 from dpcore.teaching.rooms import Room, Student
+from dpcore.templates import fill
 from pages.components import charts, guarantee, ledger, notices
 from pages.learn.activities.visitor import (
     View,
@@ -37,6 +36,18 @@ from pages.number_format import plain
 
 # Components and the centre that was released with them.
 Rebuilt: TypeAlias = tuple[FloatArray, FloatArray | None]
+_NUMERALS = """
+<div style="display:flex;flex-wrap:wrap;gap:.5rem 2rem">
+{%- for title, strips in figures -%}
+<figure style="margin:0;flex:1 1 {{ width }};min-width:0">
+{#- #}<figcaption><b>{{ title }}</b></figcaption>
+{%- for png in strips -%}
+<img src="{{ png | data_uri }}" alt="{{ title }}: digits from {{ 5 * loop.index0 }}"
+style="width:100%;display:block;image-rendering:pixelated">
+{%- endfor -%}
+</figure>
+{%- endfor -%}
+</div>"""
 _EPSILONS_OF_HOSPITALS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 _NUMBERS_SHOWN = 24
 
@@ -234,22 +245,13 @@ def _show_numerals(
 
     in_one_row: One strip of ten for each set, else two of five.
     """
-    figures, width = [], "100%" if in_one_row else "16rem"
+    figures = []
     for title, (components, centre) in rows.items():
         ink = activity.hospitals.rebuild(components, centre)
-        strips = (ink,) if in_one_row else (ink[:5], ink[5:])
-        images = "".join(
-            '<img src="data:image/png;base64,'
-            f'{b64encode(ink_strip(half, SHAPE, dark=charts.is_dark())).decode()}" '
-            f'alt="{escape(title)}: digits from {first}" '
-            'style="width:100%;display:block;image-rendering:pixelated">'
-            for first, half in zip((0, 5), strips, strict=False)
-        )
-        figures.append(
-            f'<figure style="margin:0;flex:1 1 {width};min-width:0">'
-            f"<figcaption><b>{escape(title)}</b></figcaption>{images}</figure>"
-        )
-    st.html(f'<div style="display:flex;flex-wrap:wrap;gap:.5rem 2rem">{"".join(figures)}</div>')
+        halves = (ink,) if in_one_row else (ink[:5], ink[5:])
+        strips = [ink_strip(half, SHAPE, dark=charts.is_dark()) for half in halves]
+        figures.append((title, strips))
+    st.html(fill(_NUMERALS, figures=figures, width="100%" if in_one_row else "16rem"))
 
 
 HOSPITALS = View(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -12,10 +11,18 @@ import streamlit as st
 from dpcore.figures.style import look_of
 from dpcore.teaching.activities import Activity, Refused
 from dpcore.teaching.rooms import Room, Student
+from dpcore.templates import fill
 
 # Key of the last refusal of this session.
 _REFUSAL = "_classroom_refusal"
-_BAR = look_of("dpdis").colour
+_BARS = """
+<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:.5em 1em;
+align-items:center;font-size:1.2rem">
+{%- for answer, count, width in lines -%}
+<div>{{ answer }}</div><div style="background:color-mix(in srgb, currentColor 12%, transparent)">
+<div style="width:{{ width }};height:1.4em;background:{{ colour }}"></div></div><b>{{ count }}</b>
+{%- endfor -%}
+</div>"""
 
 
 @dataclass(frozen=True)
@@ -95,18 +102,12 @@ def show_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, what:
     most: Count of a full bar.
     what: Noun phrase for the counts.
     """
-    lines = "".join(
-        f"<div>{escape(answer)}</div>"
-        '<div style="background:color-mix(in srgb, currentColor 12%, transparent)">'
-        f'<div style="width:{100 * count / max(most, count, 1):.0f}%;height:1.4em;'
-        f'background:{_BAR}"></div></div><b>{count}</b>'
+    lines = [
+        (answer, count, f"{100 * count / max(most, count, 1):.0f}%")
         for answer, count in zip(answers, counts, strict=True)
-    )
+    ]
     st.caption(f"{what}, of {most}")
-    st.html(
-        '<div style="display:grid;grid-template-columns:fit-content(45%) 1fr auto;gap:.5em 1em;'
-        f'align-items:center;font-size:1.2rem">{lines}</div>'
-    )
+    st.html(fill(_BARS, lines=lines, colour=look_of("dpdis").colour))
 
 
 def draw_nothing(visitor: Visitor, activity: Any) -> None:
