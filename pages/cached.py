@@ -43,7 +43,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
 from dpcore.privacy import Guarantee
-from dpcore.spectra import align_signs, captured_energy
+from dpcore.spectra import align_signs
 from dpcore.streams import Repetition
 
 P = ParamSpec("P")
@@ -167,9 +167,12 @@ def one_run(spec: RunSpec, protocol: str) -> RunSpec:
     return replace(spec, protocols=(protocol,), repetitions=1)
 
 
-@cached(20_000, megabytes=8)
+# ---- one cache for each kind of result of a run: its rows, its subspaces, its pictures
+
+
+@cached(20_000)
 def rows_of_run(spec: RunSpec, repetition: int) -> list[PcaRow]:
-    """Run one repetition; its components are kept for the pictures."""
+    """Run one repetition; its subspaces are kept for the pictures."""
 
     def keep(drawn: list[dict[str, Subspace]]) -> None:
         _subspaces(spec, repetition, make=lambda: drawn[0])
@@ -285,18 +288,16 @@ class Measured:
 def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
     one = one_run(spec, protocol)
-    pictures = _private_pictures(one, run) if pictured else None
-    return Measured(spec.epsilon, protocol, run, *_measure(one, run), pictures)
-
-
-@cached(20_000, megabytes=8)
-def _measure(spec: RunSpec, run: int) -> tuple[float, float, int]:
-    """Return captured energy relative to exact PCA, the exact ε, and the bytes of a message."""
-    (subspace,) = subspaces(spec, run).values()
-    problem = problems(spec.problem_key(run))
-    energy = captured_energy(subspace.components, problem.reference)
-    optimum = float(problem.optimum[len(subspace.components) - 1])
-    return energy / optimum, subspace.guarantee.epsilon, int(subspace.bytes_sent.max(initial=0))
+    (row,) = rows_of_run(one, run)
+    return Measured(
+        epsilon=spec.epsilon,
+        protocol=protocol,
+        run=run,
+        energy=row["energy_ratio"],
+        exact_epsilon=row["exact_epsilon"],
+        bytes_per_site=row["bytes_per_site"],
+        pictures=_private_pictures(one, run) if pictured else None,
+    )
 
 
 @cached(512)
