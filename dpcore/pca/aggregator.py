@@ -7,7 +7,7 @@ of this is post-processing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpcore.pca.assessment import (
     assess_by_probes,
     choose_bases,
 )
-from dpcore.pca.centre_rule import DIFFERENCES, NO_CENTRE
+from dpcore.pca.centre_rule import DIFFERENCES, MEAN, NO_CENTRE, n_above_mean_error
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.pca.site import SiteMessage
 from dpcore.privacy import Guarantee
@@ -203,6 +203,7 @@ class NoisyAverage:
     noise: Shape of the noise, if it differs from that of the settings.
     centre: shape (n_features,) or None. As in `Subspace`.
     centre_choice: As in `Subspace`.
+    mean_error: As in `ReleaseSettings`.
     total: Energy of all directions, if it is public.
     """
 
@@ -217,6 +218,7 @@ class NoisyAverage:
     n_rounds: int = 1
     centre: FloatArray | None = None
     centre_choice: str = NO_CENTRE
+    mean_error: float = 0.0
     total: float | None = None
 
     def decompose(self, settings: ReleaseSettings) -> Spectrum:
@@ -278,9 +280,22 @@ class NoisyAverage:
     ) -> Assessment | None:
         """Assess the leading directions of a noisy second moment that was not cut.
 
+        Components that the error of a mean chosen by votes could give are not above the noise.
+
         rng: Generator of the probes of a denoised matrix. Returns None for denoised matrices ranked
             by magnitude.
         """
+        found = self._assessment_by_noise(settings, rng=rng)
+        if found is None or self.centre_choice != MEAN or self.mean_error == 0:
+            return found
+        eigenvalues, _ = self.decompose(settings).leading(settings.n_components)
+        trace = float(np.trace(self.spectrum.matrix))
+        n_above = n_above_mean_error(found.n_above_noise, eigenvalues, trace, self.mean_error)
+        return replace(found, n_above_noise=n_above)
+
+    def _assessment_by_noise(
+        self, settings: ReleaseSettings, *, rng: np.random.Generator
+    ) -> Assessment | None:
         noise, mean = self.noise or settings.noise, self.subtracted_mean
         bases = self.bases(settings)
         if not bases or self.remaining_sigma == 0:

@@ -14,8 +14,9 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 
 MEAN, DIFFERENCES, NO_CENTRE = "mean", "differences", "none"
-# Order of the counts of votes.
+# Order of the counts of votes. The last count is of votes for a mean with a small error.
 CENTRES = (MEAN, DIFFERENCES, NO_CENTRE)
+N_COUNTS = len(CENTRES) + 1
 
 # Largest error without any centre, in the measure of `best_mean_share`.
 _ERROR_WITHOUT_CENTRE = 0.25
@@ -34,6 +35,8 @@ _LEAST_TEST_SHARE, _MOST_TEST_SHARE = 0.01, 0.1
 # Votes for differences per vote for no centre that differences need. A wrong choice of differences
 # costs more than a wrong choice of no centre.
 _MAJORITY = 2.0
+# Part of the largest error of a mean that pairs accept, up to which its error is small.
+_ACCURATE = 1 / 8
 
 
 class VoteRule(NamedTuple):
@@ -48,9 +51,10 @@ class VoteRule(NamedTuple):
     test: float = 0.0
 
     def votes(self, spread: FloatArray, product: FloatArray) -> IntArray:
-        """Return the positions in `CENTRES` of the votes of pairs.
+        """Return the positions of the votes of pairs: those in `CENTRES`, or 3.
 
-        Each pair votes for the centre with the smallest loss if all rows were like it.
+        Each pair votes for the centre with the smallest loss if all rows were like it. Position 3
+        is the mean, if its error is small.
 
         spread: Half of the squared distance of a pair, an estimate of the variance v of the rows.
         product: Scalar product of the pair, an estimate of the squared length of their mean.
@@ -66,8 +70,11 @@ class VoteRule(NamedTuple):
                     about_public * (1 + shift) + self._cost_of_component * shift,
                 ]
             )
+            is_accurate = error <= _ACCURATE * self.largest_error
+        best = losses.argmin(axis=0)
         # Equal rows have no direction, and vote for differences.
-        return np.where(spread > 0, losses.argmin(axis=0), 1)
+        best = np.where(spread > 0, best, 1)
+        return np.where((best == 0) & is_accurate, len(CENTRES), best)
 
     def error_of_mean(self, squared_length: FloatArray) -> FloatArray:
         """Return the squared error of a noisy mean of this squared length, after its shrinkage."""
@@ -153,12 +160,43 @@ def choose_centre_of_table(votes: FloatArray, rule: VoteRule, n_features: int) -
 
 
 def choose_centre(votes: FloatArray) -> str:
-    """Return the centre that noisy votes choose, shares of the pairs in the order of `CENTRES`.
+    """Return the centre that noisy votes choose.
 
     The mean needs the most votes. Otherwise differences need twice the votes of no centre.
+
+    votes: shape (4,). Noisy shares of the pairs at each position of `VoteRule.votes`.
     """
     # The exact shares add up to 1.
-    mean, differences, none = votes - (np.sum(votes) - 1) / 3
+    mean, differences, none, accurate = votes - (np.sum(votes) - 1) / N_COUNTS
+    mean += accurate
     if mean >= max(differences, none):
         return MEAN
     return DIFFERENCES if differences >= _MAJORITY * none else NO_CENTRE
+
+
+def mean_error_limit(votes: FloatArray, rule: VoteRule) -> float:
+    """Return the share of the variance that the error of a mean may hold that votes chose.
+
+    At least half of the pairs that voted for the mean accepted this error.
+
+    votes: As in `choose_centre`.
+    """
+    mean, _, _, accurate = votes
+    ratio = rule.largest_error * (_ACCURATE if accurate > mean else 1)
+    return ratio / (1 + ratio)
+
+
+def n_above_mean_error(
+    n_above: int | None, eigenvalues: FloatArray, trace: float, limit: float
+) -> int | None:
+    """Return the number of leading components that neither noise nor a mean's error gives alone.
+
+    n_above: Number above the noise of the matrix; None if it is unknown.
+    eigenvalues: Leading eigenvalues, descending.
+    trace: Sum of all eigenvalues.
+    limit: Result of `mean_error_limit`. The error is one direction, which differs between releases.
+    """
+    if n_above is None:
+        return None
+    is_below = eigenvalues <= limit * trace
+    return min(n_above, int(is_below.argmax()) if is_below.any() else len(is_below))

@@ -23,15 +23,14 @@ from dpcore.arrays import PROCESSORS, FloatArray
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
-from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.messages import transmit
 from dpcore.pca.settings import (
     ReleaseSettings,
     check_centring,
     noise_of,
     rounding_step,
+    settle_by_votes,
     sites_that_answer,
-    with_centre,
     with_mean_share,
 )
 from dpcore.pca.site import (
@@ -185,7 +184,7 @@ class Draw:
 
     @property
     def noisy_votes(self) -> FloatArray | None:
-        """Return the shares of votes that the sites release, shape (S, 3); None without votes."""
+        """Return the shares of votes that the sites release, shape (S, 4); None without votes."""
         return self.compute_once(Draw._noisy_votes)
 
     @property
@@ -416,7 +415,7 @@ class Draw:
         before = self._settings_before_votes()
         if before.test_share == 0 or self.noisy_votes is None:
             return before
-        return with_centre(before, choose_centre(self.moments.weights @ self.noisy_votes))
+        return settle_by_votes(before, self.moments.weights @ self.noisy_votes)
 
     def _noisy_votes(self) -> FloatArray | None:
         before, rows = self._settings_before_votes(), self.moments

@@ -9,6 +9,7 @@ from functools import lru_cache
 from numbers import Integral
 from typing import Any, Self
 
+from dpcore.arrays import FloatArray
 from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
@@ -18,6 +19,8 @@ from dpcore.pca.centre_rule import (
     NO_CENTRE,
     VoteRule,
     best_mean_share,
+    choose_centre,
+    mean_error_limit,
     vote_rule,
 )
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
@@ -83,6 +86,8 @@ class ReleaseSettings:
     test_share, vote_noise : float
         Share of the budget for these votes, and the noise x from which pairs find their votes
         (`VoteRule`). Set by `with_mean_share`.
+    mean_error : float
+        Share of the variance that the error of a mean chosen by votes may hold; 0 without votes.
     is_of_differences : bool
         Replace rows by differences of pairs at length 1 (`SiteRows.moment_of_differences`).
     masks : {"published", "wide"}
@@ -119,6 +124,7 @@ class ReleaseSettings:
     pairs_vote: bool = False
     test_share: float = 0.0
     vote_noise: float = 0.0
+    mean_error: float = 0.0
     is_of_differences: bool = False
     masks: str = "published"
     honest_sites: int | None = None
@@ -335,6 +341,15 @@ def with_centre(settings: ReleaseSettings, centre: str) -> ReleaseSettings:
     """
     share = settings.mean_share if centre == MEAN else 0.0
     return replace(settings, mean_share=share, is_of_differences=centre == DIFFERENCES)
+
+
+def settle_by_votes(settings: ReleaseSettings, votes: FloatArray) -> ReleaseSettings:
+    """Return settled settings with the centre that noisy votes choose.
+
+    votes: shape (4,). As in `choose_centre`.
+    """
+    settled = with_centre(settings, choose_centre(votes))
+    return replace(settled, mean_error=mean_error_limit(votes, settings.vote_rule))
 
 
 def check_centring(moments: SiteMoments | SiteRows, settings: ReleaseSettings) -> None:

@@ -169,7 +169,7 @@ def noisy_mean(mean: FloatArray, sigma: float, *, rng: np.random.Generator) -> F
 
 
 def noisy_votes(votes: FloatArray, sigma: float, *, rng: np.random.Generator) -> FloatArray:
-    """Return the shares of pairs that vote for each centre as released, shape (3,)."""
+    """Return the shares of pairs that vote for each position as released, shape (4,)."""
     return votes + sigma * rng.standard_normal(len(votes))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.pca.centre_rule import CENTRES, VoteRule
+from dpcore.pca.centre_rule import N_COUNTS, VoteRule
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.exact_sums import Watch, bounded_blocks, ignore_progress
 from dpcore.release.integer_moments import exact_second_moment
@@ -25,8 +25,6 @@ from dpcore.streams import SecretStream, secret_root
 # Cells of a table that are held in memory, 4 bytes each. Larger tables get a private mean.
 MOST_CELLS = 1 << 25
 _BLOCK_ROWS = 1 << 12
-# Part of the largest error of a mean that pairs accept, up to which its error is small.
-ACCURATE = 1 / 8
 
 Rows = NDArray[np.int32]
 
@@ -43,21 +41,17 @@ def read_ring(
 
 
 def count_votes(ring: Rows, scales: Scales, rule: VoteRule) -> IntArray:
-    """Return the numbers of pairs that vote for a mean, for differences and for no centre.
+    """Return the numbers of pairs at each position of `VoteRule.votes`, shape (4,).
 
-    The last number is that of votes for a mean with a small error, which the first one leaves out.
     A vote depends on its pair and on public numbers only. Squared distances and products are
     integers below 2^52, and exact.
     """
-    votes = np.zeros(len(CENTRES) + 1, dtype=np.int64)
+    votes = np.zeros(N_COUNTS, dtype=np.int64)
     for first, second in _pairs(ring):
         difference = first - second
         spread = np.vecdot(difference, difference) / (2 * scales.squared_norm)
         product = np.vecdot(first, second) / scales.squared_norm
-        own = rule.votes(spread, product)
-        error = rule.error_of_mean(np.maximum(product, 0))
-        is_accurate = (own == 0) & (error <= ACCURATE * rule.largest_error * spread)
-        votes += np.bincount(np.where(is_accurate, len(CENTRES), own), minlength=len(votes))
+        votes += np.bincount(rule.votes(spread, product), minlength=N_COUNTS)
     return votes
 
 

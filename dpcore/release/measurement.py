@@ -26,13 +26,14 @@ from dpcore.pca.centre_rule import (
     NO_CENTRE,
     VoteRule,
     choose_centre_of_table,
+    mean_error_limit,
+    n_above_mean_error,
 )
 from dpcore.pca.settings import bases_to_denoise_in
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading
 from dpcore.release.exact_pairs import (
-    ACCURATE,
     MOST_CELLS,
     Rows,
     count_votes,
@@ -166,7 +167,9 @@ def name_centre(measured: Measured, choice: str, limit: float | None, scales: Sc
     limit: Result of `choose_by_votes`; None without votes.
     """
     if choice == MEAN and limit is not None:
-        n_above = _n_above_error_of_mean(measured, limit)
+        n_above = n_above_mean_error(
+            measured.n_above_noise, measured.eigenvalues, measured.trace, limit
+        )
         measured = replace(measured, n_above_noise=n_above)
     return replace(measured, centre_choice=choice, scales=scales)
 
@@ -243,30 +246,11 @@ def choose_by_votes(noisy: IntArray, scales: Scales, n_rows: float) -> tuple[str
     """Return the centre that noisy votes of the pairs choose; see `dpcore.pca.centre_rule`.
 
     noisy: shape (4,). Noisy numbers of `count_votes`, in units of 1 / VOTE.
-    Returns limit: Share of the variance that the error of the mean may hold, if the votes chose it.
-    At least half of the pairs that voted for it accepted this error.
+    Returns limit: Result of `mean_error_limit`.
     """
-    rule = vote_rule_of(scales, n_rows)
-    votes = noisy / (VOTE * n_rows)
-    accurate, votes = votes[-1], votes[:-1]
-    votes[0] += accurate
-    ratio = rule.largest_error * (ACCURATE if accurate > votes[0] / 2 else 1)
+    rule, votes = vote_rule_of(scales, n_rows), noisy / (VOTE * n_rows)
     choice = choose_centre_of_table(votes, rule, scales.n_features)
-    return choice, ratio / (1 + ratio)
-
-
-def _n_above_error_of_mean(measured: Measured, limit: float) -> int | None:
-    """Return the number of components that neither noise nor the mean's error would give alone.
-
-    limit: Share of the variance that the error may hold, in a direction that differs between
-        releases.
-    """
-    assessment = measured.assessment
-    if assessment is None or assessment.n_above_noise is None:
-        return None
-    is_below = measured.eigenvalues <= limit * measured.trace
-    n_above = int(is_below.argmax()) if is_below.any() else len(is_below)
-    return min(assessment.n_above_noise, n_above)
+    return choice, mean_error_limit(votes, rule)
 
 
 def _scale_to_unit_rows(moment: IntArray) -> FloatArray:

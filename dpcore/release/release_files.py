@@ -13,9 +13,10 @@ from typing import Any, cast
 import numpy as np
 
 from dpcore.arrays import AnyArray
+from dpcore.privacy.impact_annex import annex_page
 from dpcore.privacy.label_page import label_page
 from dpcore.release.certificate import as_json
-from dpcore.release.certificate_label import label_of_certificate
+from dpcore.release.certificate_label import label_of_certificate, purpose_of
 from dpcore.release.certificate_page import certificate_page
 from dpcore.release.deployment import deployment
 from dpcore.release.dictionary import Dictionary, dictionary_from
@@ -64,6 +65,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
     arrays: Arrays of the NPZ file.
     """
     label = label_of_certificate(certificate)
+    purpose = purpose_of(label.title, certificate["result"]["components"])
     return {
         "components.csv": _csv(_components(arrays)),
         "variance.csv": _csv(_variance(arrays)),
@@ -75,6 +77,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
         "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
         "label.json": as_json(label.as_dict()),
         "label.html": label_page(label).encode(),
+        "annex.html": annex_page(label, purpose=purpose).encode(),
     }
 
 

@@ -509,15 +509,20 @@ class SiteRows(AtSites):
         return cached
 
     def votes(
-        self, votes: Votes, site: int | None = None, *, across_sites: bool = False
+        self,
+        votes: Votes,
+        site: int | None = None,
+        *,
+        n_counts: int = 4,
+        across_sites: bool = False,
     ) -> FloatArray:
-        """Return the shares of pairs that vote for each of three centres.
+        """Return the shares of pairs that vote for each position, shape (n_counts,).
 
         Replacing one of n rows changes them by at most 2 sqrt(2) / n. Other arguments as above.
         """
         groups = (np.sort(np.concatenate(self.sites)),) if across_sites else self.sites
         numbers = range(len(groups)) if site is None else (site,)
-        counts = np.zeros(3)
+        counts = np.zeros(n_counts)
         for number in numbers:
             key = "products", number, across_sites
             if key not in self.cached_pairs:

@@ -32,7 +32,7 @@ def _public_order(n_rows: int) -> IntArray:
     return np.random.default_rng(_ORDER_SEED).permutation(n_rows)
 
 
-# Half squared distances and scalar products of pairs -> the candidate that each votes for.
+# Half squared distances and scalar products of pairs -> the position that each votes for.
 Votes = Callable[[FloatArray, FloatArray], IntArray]
 
 
@@ -57,6 +57,6 @@ class PairProducts:
             product.append((left * right).sum(axis=1))
         return cls(np.concatenate(spread), np.concatenate(product))
 
-    def count(self, votes: Votes, n_candidates: int) -> IntArray:
-        """Return the number of votes for each candidate, shape (n_candidates,)."""
-        return np.bincount(votes(self.spread, self.product), minlength=n_candidates)
+    def count(self, votes: Votes, n_counts: int) -> IntArray:
+        """Return the number of votes for each position, shape (n_counts,)."""
+        return np.bincount(votes(self.spread, self.product), minlength=n_counts)

@@ -19,8 +19,8 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.privacy.impact_annex import annex_page, annex_text
 from dpcore.privacy.label import Label, label_of
+from pages.components.annex import offer_annex
 from pages.components.brief import (
     POWERPOINT,
     Brief,
@@ -173,23 +173,13 @@ def offer_brief(decision: Decision, title: str) -> None:
             st.download_button(label, partial(make, render), name, kind, on_click="ignore")
 
 
-def offer_annex(decision: Decision, title: str) -> None:
-    """Offer the annex of an impact assessment as a page and as text."""
-
-    def make(render: Callable[..., str]) -> str:
-        return render(
-            brief_of(decision, title, _address()).label,
-            purpose=f"Choose ε for a release of principal components: {decision.dataset.title}, "
-            f"{percent(decision.answer.target)} of the captured energy wanted.",
-        )
-
-    files: tuple[tuple[str, Callable[..., str], str, str], ...] = (
-        ("Annex for the data-protection officer", annex_page, "annex.html", "text/html"),
-        ("Annex as text", annex_text, "annex.txt", "text/plain"),
+def offer_decision_annex(decision: Decision, title: str) -> None:
+    """Offer the annex of an impact assessment for a decision."""
+    offer_annex(
+        lambda: brief_of(decision, title, _address()).label,
+        f"Choose ε for a release of principal components: {decision.dataset.title}, "
+        f"{percent(decision.answer.target)} of the captured energy wanted.",
     )
-    with st.container(horizontal=True):
-        for label, render, name, kind in files:
-            st.download_button(label, partial(make, render), name, kind, on_click="ignore")
 
 
 def _address() -> str:

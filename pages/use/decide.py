@@ -35,8 +35,8 @@ from pages.components.all_options import draw_all_options
 from pages.components.decision_brief import (
     Decision,
     guarantee_of,
-    offer_annex,
     offer_brief,
+    offer_decision_annex,
     trust_in_words,
 )
 from pages.components.decision_grid import options_grid, utility
@@ -294,7 +294,7 @@ def _draw_meaning(decision: Decision) -> None:
         )
     if answer.chosen is not None:
         guarantee.summarize(decision.guarantee(answer.chosen))
-        offer_annex(decision, title_of(answer))
+        offer_decision_annex(decision, title_of(answer))
     notices.mark_not_private(
         "Captured energy and the recommendation",
         "compare runs with the rows. Decide on public data of the same kind.",

@@ -26,7 +26,12 @@ from dpcore.privacy import composed_mu
 from dpcore.privacy.cap import say_rounded_down
 from dpcore.privacy.guarantee_in_words import one_in, round_up, say_delta, say_number
 from dpcore.release.certificate import CENTRE_WORDS
-from dpcore.release.certificate_label import share_in_words
+from dpcore.release.certificate_label import (
+    label_of_certificate,
+    label_of_plan,
+    purpose_of,
+    share_in_words,
+)
 from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.measurement import scales_of
 from dpcore.release.planning import Plan, plan
@@ -39,6 +44,7 @@ from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
 from pages.cached import cached
 from pages.components import ledger, notices
+from pages.components.annex import offer_annex
 from pages.components.charts import is_dark, show_figure
 from pages.components.notices import escape_markdown
 from pages.components.release_scores import draw_released_people
@@ -361,6 +367,10 @@ def _draw_plan(dictionary: Dictionary) -> None:
         key="release_plan",
         alt="Captured energy of a release of made-up rows against ε.",
     )
+    offer_annex(
+        partial(label_of_plan, dictionary, settings),
+        purpose_of(dictionary.title or "the table", settings.n_components),
+    )
 
 
 def _settings_in_session(dictionary: Dictionary) -> PublicationSettings:
@@ -545,6 +555,10 @@ def _draw_details(released: ReleasedPCA, own: OwnTable) -> None:
 def _draw_certificate(place: str, folder: Path) -> None:
     """Draw whether the release verifies, its files, and how others verify and use it."""
     st.markdown(escape_markdown(verify(folder).sentence, 1000))
+    certificate = json.loads((folder / CERTIFICATE).read_bytes())
+    label = label_of_certificate(certificate)
+    purpose = purpose_of(label.title, certificate["result"]["components"])
+    offer_annex(lambda: label, purpose)
     with st.container(horizontal=True):
         for name in _FILES:
             content = (folder / name).read_bytes()

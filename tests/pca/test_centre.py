@@ -8,7 +8,14 @@ import pytest
 
 from dpcore.errors import ParameterError
 from dpcore.pca import Draw, ReleaseSettings
-from dpcore.pca.centre_rule import CENTRES, VoteRule, choose_centre, vote_rule
+from dpcore.pca.centre_rule import (
+    CENTRES,
+    VoteRule,
+    choose_centre,
+    mean_error_limit,
+    n_above_mean_error,
+    vote_rule,
+)
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import with_centre, with_mean_share
 from dpcore.pca.site import noise_scales
@@ -126,8 +133,10 @@ def test_a_public_rule_decides_whether_there_is_a_vote():
 def test_pairs_vote_for_the_centre_that_suits_rows_like_them():
     rule = vote_rule(0.03, 30)
     spread, product = np.array([[0.4, 0.02, 0.02, 0.0, 1e30], [0.3, 0.3, -0.001, 0.0, -1e30]])
-    names = [CENTRES[vote] for vote in rule.votes(spread, product)]
+    names = [(*CENTRES, "accurate mean")[vote] for vote in rule.votes(spread, product)]
     assert names == ["mean", "differences", "none", "differences", "none"]
+    # Position 3 is a mean with a small error.
+    assert vote_rule(1e-4, 30).votes(np.array([0.4]), np.array([0.3])) == 3
     errors = [vote_rule(noise, 30).largest_error for noise in np.geomspace(1e-6, 0.04, 50)]
     assert errors[0] < 1e-4 and (np.diff(errors) > 0).all()
 
@@ -135,13 +144,13 @@ def test_pairs_vote_for_the_centre_that_suits_rows_like_them():
 @pytest.mark.parametrize(
     ("votes", "centre"),
     [
-        ([0.6, 0.4, 0.0], "mean"),
-        ([0.4, 0.3, 0.3], "mean"),
-        ([0.1, 0.8, 0.1], "differences"),
-        ([0.0, 0.6, 0.4], "none"),
-        ([0.1, 0.1, 0.8], "none"),
+        ([0.6, 0.4, 0.0, 0.0], "mean"),
+        ([0.2, 0.3, 0.3, 0.2], "mean"),
+        ([0.0, 0.8, 0.1, 0.1], "differences"),
+        ([0.0, 0.6, 0.4, 0.0], "none"),
+        ([0.1, 0.1, 0.8, 0.0], "none"),
         # A noise that is equal in all votes has no influence.
-        ([0.7, 1.4, 0.7], "differences"),
+        ([0.7, 1.4, 0.7, 0.6], "differences"),
     ],
 )
 def test_the_centre_follows_the_votes(votes, centre):
@@ -182,3 +191,33 @@ def test_rows_about_the_middle_get_no_centre_and_spread_rows_get_a_mean(rng):
 def test_a_negative_weight_of_votes_is_refused():
     with pytest.raises(ParameterError, match="votes_weight must be at least 0"):
         l2_sensitivity_on_sphere(10, votes_weight=-1.0)
+
+
+def test_components_within_the_error_of_the_mean_are_not_above_the_noise():
+    """Only the noise of the matrix was compared; a component could be the error of the mean."""
+    eigenvalues = np.array([40.0, 21.0, 9.0, 30.0])
+    for n_above, expected in ((3, 2), (1, 1), (None, None)):
+        assert n_above_mean_error(n_above, eigenvalues, 100.0, 0.1) == expected
+    rule = vote_rule(0.01, 30)
+    accepted = rule.largest_error
+    assert mean_error_limit(np.array([0.5, 0.1, 0.0, 0.4]), rule) == accepted / (1 + accepted)
+    small = mean_error_limit(np.array([0.3, 0.1, 0.0, 0.6]), rule)
+    assert small == pytest.approx(accepted / 8 / (1 + accepted / 8))
+
+
+def test_releases_count_components_above_the_noise_as_certificates_do(rng):
+    """Explore counted from the matrix only, so that the error of the mean was a component."""
+    rows = 0.3 + 0.1 * rng.standard_normal((1_500, 20)) * np.geomspace(1, 0.03, 20)
+    rows /= np.linalg.norm(rows, axis=1).max()
+    settings = replace(
+        SETTINGS, budget=PrivacyBudget(20.0, 1e-5), n_components=8, intermediate_dim=16
+    )
+    draw = Draw(one_site(rows), settings, Repetition(1))
+    average = PROTOCOLS["pooled"].average(draw)
+    assert average.centre_choice == "mean" and 0 < average.mean_error < 0.2
+    average = replace(average, mean_error=0.15)
+    found = average.assessment(settings, rng=rng)
+    eigenvalues = average.subspace(settings).eigenvalues
+    assert found.n_above_noise == (eigenvalues > 0.15).sum() < 8
+    without_mean = replace(average, centre_choice="none").assessment(settings, rng=rng)
+    assert without_mean.n_above_noise == 8

@@ -73,6 +73,7 @@ def average_of_coded(draw: Draw) -> NoisyAverage:
         total=draw.total_around(draw.centre),
         mean_sigma=0.0 if settings.on_sphere else float(np.linalg.norm(weights * of_means)),
         centre_choice=draw.of_sites.centre_choice,
+        mean_error=draw.of_sites.mean_error,
     )
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpcore.arrays import FloatArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
-from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.distributed import first_noisy_mean
 from dpcore.pca.protocols.pooled_release import centre_of_rows
@@ -23,7 +22,7 @@ from dpcore.pca.protocols.protocol import (
     noise_guarantee,
 )
 from dpcore.pca.protocols.register import FIRST_MOMENT, register
-from dpcore.pca.settings import ReleaseSettings, with_centre, with_mean_share
+from dpcore.pca.settings import ReleaseSettings, settle_by_votes, with_mean_share
 from dpcore.pca.site import (
     NoiseScales,
     noise_of_sites,
@@ -67,6 +66,7 @@ def average_of_first_site(draw: Draw) -> NoisyAverage:
     centre = None if draw.noisy_means is None else draw.noisy_means[0]
     if draw.centre is not None:
         centre = draw.compute_once(_centre_of_first)
+    settled = draw.compute_once(_settings_of_first) if draw.settings.on_sphere else draw.of_sites
     return NoisyAverage(
         draw.first_spectrum()
         if draw.centre is None
@@ -78,9 +78,8 @@ def average_of_first_site(draw: Draw) -> NoisyAverage:
         centre=centre,
         total=draw.total_around(centre),
         mean_sigma=0.0 if draw.settings.on_sphere else scales.mean,
-        centre_choice=(
-            draw.compute_once(_settings_of_first) if draw.settings.on_sphere else draw.of_sites
-        ).centre_choice,
+        centre_choice=settled.centre_choice,
+        mean_error=settled.mean_error,
     )
 
 
@@ -92,7 +91,7 @@ def _settings_of_first(draw: Draw) -> ReleaseSettings:
     sigma = draw.calibrate(draw.n_samples[0], before).votes
     rng = draw.repetition.rng(Purpose.VOTES, draw.sites[0], _LOCAL_STREAM)
     votes = noisy_votes(rows.votes(before.vote_rule.votes, 0), sigma, rng=rng)
-    return with_centre(before, choose_centre(votes))
+    return settle_by_votes(before, votes)
 
 
 def _scales_of_first(draw: Draw) -> NoiseScales:

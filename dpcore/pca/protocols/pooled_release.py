@@ -13,10 +13,9 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.aggregator import NoisyAverage, Subspace
-from dpcore.pca.centre_rule import choose_centre
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.protocol import Trust, noise_guarantee
-from dpcore.pca.settings import ReleaseSettings, with_centre
+from dpcore.pca.settings import ReleaseSettings, settle_by_votes
 from dpcore.pca.site import (
     Calibrate,
     NoiseScales,
@@ -86,6 +85,7 @@ class PooledRelease:
             total=draw.total_around(centre),
             mean_sigma=0.0 if draw.settings.on_sphere else factor * noise.mean,
             centre_choice=self.settings_of(draw).centre_choice,
+            mean_error=self.settings_of(draw).mean_error,
         )
 
     def mean(self, draw: Draw) -> FloatArray:
@@ -104,7 +104,7 @@ class PooledRelease:
         return draw.compute_once(self._settle)
 
     def votes(self, draw: Draw) -> FloatArray | None:
-        """Return the noisy shares of votes on the centre, shape (3,); None without votes."""
+        """Return the noisy shares of votes on the centre, shape (4,); None without votes."""
         before, rows = self._settings_before_votes(draw), draw.moments
         if before.test_share == 0 or not isinstance(rows, SiteRows):
             return None
@@ -120,7 +120,7 @@ class PooledRelease:
 
     def _settle(self, draw: Draw) -> ReleaseSettings:
         before, votes = self._settings_before_votes(draw), draw.compute_once(self.votes)
-        return before if votes is None else with_centre(before, choose_centre(votes))
+        return before if votes is None else settle_by_votes(before, votes)
 
     def _centre(self, draw: Draw) -> FloatArray | None:
         has_mean = self.settings_of(draw).mean_share != 0

@@ -17,7 +17,7 @@ import numpy as np
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.pca.aggregator import NoisyAverage, Subspace
 from dpcore.pca.assessment import Assessment, NoisyPart, assess_by_probes
-from dpcore.pca.centre_rule import CENTRES
+from dpcore.pca.centre_rule import N_COUNTS
 from dpcore.pca.draw import Draw
 from dpcore.pca.messages import message_length
 from dpcore.pca.settings import ReleaseSettings, rounding_step
@@ -396,7 +396,7 @@ def traffic_of_means(draw: Draw, *, come_back: bool = False) -> tuple[int, int]:
     and on the sphere to all.
     """
     settings, itemsize = draw.of_sites, draw.moments.dtype.itemsize
-    n_bytes, rounds = (2 * len(CENTRES) * itemsize, 2) if settings.test_share else (0, 0)
+    n_bytes, rounds = (2 * N_COUNTS * itemsize, 2) if settings.test_share else (0, 0)
     if settings.mean_share == 0:
         return n_bytes, rounds
     one_way = draw.moments.n_features * itemsize

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpcore.arrays import IntArray
-from dpcore.pca.centre_rule import CENTRES
+from dpcore.pca.centre_rule import N_COUNTS
 from dpcore.pca.draw import Draw
 from dpcore.pca.protocols.cape import honest_sites
 from dpcore.pca.protocols.pooled_release import PooledRelease
@@ -96,7 +96,7 @@ def _traffic(draw: Draw) -> tuple[IntArray, int]:
     numbers = n_features * (n_features + 1) // 2
     settings = BY_SUMMANDS.settings_of(draw)
     if settings.test_share:
-        numbers, rounds = numbers + 2 * len(CENTRES), rounds + 2
+        numbers, rounds = numbers + 2 * N_COUNTS, rounds + 2
     if settings.mean_share:
         numbers += n_features * (2 if draw.settings.on_sphere else 1)
         rounds += 2 if draw.settings.on_sphere else 0

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.privacy.impact_annex import annex_text
+from dpcore.release.certificate_label import label_of_plan, purpose_of
+from dpcore.release.dictionary import Column, Dictionary
+from dpcore.release.measurement import scales_of
 from dpcore.release.project import Project
+from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
 from pages.use import release
 from pages.use.release import zip_folder
@@ -143,3 +149,18 @@ def test_a_score_plot_is_a_query_of_its_own_in_the_ledger(open_page, without_pla
 def test_components_that_are_noise_are_named(n_above, n_components, words):
     sentence = release.components_above_noise(n_above, n_components)
     assert sentence.startswith(words) and bool(sentence) == bool(words)
+
+
+def test_plan_and_release_offer_the_annex_with_their_own_epsilon(open_page):
+    """Decide offered the annex for the data-protection officer; Release did not."""
+    at = visit(brought(open_page), PAGE)
+    titles = [each.label for each in at.get("download_button")]
+    assert "Annex for the data-protection officer" in titles and "Annex as text" in titles
+    dictionary = Dictionary((Column("age", 0, 120), Column("weight", 0, 200)), title="Patients")
+    settings = PublicationSettings(1.0, 1e-6, 2)
+    planned = annex_text(label_of_plan(dictionary, settings), purpose=purpose_of("Patients", 2))
+    exact = scales_of(dictionary, settings).epsilon(1e-6, 1.0)
+    assert f"ε = {say_number(exact)}" in planned and "Nothing is charged" in planned
+    at = release_now(at)
+    content = (folder_of(at) / "releases" / "release-1" / "annex.html").read_text(encoding="utf-8")
+    assert "Who decides" in content and "private principal components" in content
