@@ -9,18 +9,22 @@ from tests.browser.conftest import settle
 from tests.browser.first_screen import LARGEST_SHIFT, words_and_controls
 
 MAX_WORDS, MAX_CONTROLS, MAX_SHIFT = 60, 10, 0.1
-# Few runs, so that the pages settle soon.
-PAGES = [f"{name}?repetitions=2" for name in (entry.address for entry in ENTRIES)]
+# Few runs, so that the pages settle soon, with a seed that no other test uses.
+FEW_RUNS = "repetitions=2&seed=97&class_draws=1"
+# Tutorials, Stories and Release move more at this width.
+STILL = ("", "decide", "promise")
+PAGES = [f"{entry.address}?{FEW_RUNS}" for entry in ENTRIES]
 PAGES.append("stories?story=people")
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_a_first_screen_has_few_words_and_controls(server, open_page, address):
+def test_a_first_screen_has_few_words_and_controls_and_does_not_move(server, open_page, address):
     page, _ = open_page(f"{server}/{address}", width=1440, height=900)
     words, controls = words_and_controls(page)
     assert page.locator("h1").count() == 1
     assert len(words) <= MAX_WORDS, words
     assert len(controls) <= MAX_CONTROLS, controls
+    assert address.partition("?")[0] not in STILL or page.evaluate(LARGEST_SHIFT) <= MAX_SHIFT
 
 
 def test_a_page_without_controls_has_no_empty_sidebar_after_one_with_controls(server, open_page):
@@ -58,10 +62,17 @@ ON_PRIMARY = (
 )
 
 
-@pytest.mark.parametrize("dark", [False, True])
+BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+
+
 @pytest.mark.parametrize(("address", "selector"), ON_PRIMARY)
-def test_text_on_the_primary_colour_can_be_read(server, open_page, address, selector, dark):
-    page, _ = open_page(f"{server}/{address}", dark=dark)
+def test_text_on_the_primary_colour_can_be_read(server, open_page, address, selector):
+    page, _ = open_page(f"{server}/{address}")
+    assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5
+    light = page.evaluate(BACKGROUND)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"light => {BACKGROUND} !== light", arg=light)
+    settle(page)
     assert page.locator(selector).first.evaluate(CONTRAST) >= 4.5
 
 
@@ -73,15 +84,17 @@ def test_a_part_link_and_a_segment_look_like_a_tab(server, open_page):
     assert page.locator(".st-key-parts span").filter(has_text="CCA").evaluate(LOOK) == tab
 
 
-@pytest.mark.parametrize("address", ["stories", "audit", "statistics", "classification", "cca"])
-def test_a_page_on_a_phone_does_not_move_while_it_loads(server, open_page, address):
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("stories", "audit", "statistics", "cca"),
+        *(f"{name}?{FEW_RUNS}" for name in (*STILL, "classification")),
+    ],
+)
+def test_a_page_on_a_phone_has_a_named_menu_and_does_not_move(server, open_page, address):
     """Earlier Stories moved by .42, Break it by .19 and CCA by .18."""
     page, _ = open_page(f"{server}/{address}", width=390, height=844)
     assert page.evaluate(LARGEST_SHIFT) <= MAX_SHIFT
-
-
-def test_the_menu_button_of_a_phone_has_a_visible_name(server, open_page):
-    page, _ = open_page(f"{server}/audit", width=390, height=844)
     button = page.get_by_test_id("stExpandSidebarButton")
     assert button.evaluate("each => getComputedStyle(each, '::after').content") != "none"
     assert button.bounding_box()["width"] > 60

@@ -12,7 +12,6 @@ import pytest
 
 from dpcore.experiments.engine.summaries import percent
 from tests.browser.conftest import ROOT, pages_of, settle
-from tests.browser.first_screen import LARGEST_SHIFT
 
 SLIDER = ".curve input[type=range]"
 CONTROLS = ("dataset", "algorithm", "epsilon", "delta", "sites", "intermediate")
@@ -110,6 +109,15 @@ def test_epsilon_is_among_the_first_stops_of_the_keyboard_in_the_page(screens):
     assert slider.evaluate("element => element.getRootNode().activeElement === element")
 
 
+@pytest.fixture(scope="module")
+def opened(server, browser):
+    """Return one page for tests that leave it as it was."""
+    with pages_of(browser) as opener:
+        page, watched = opener(f"{server}/?dataset=digits&repetitions=2&seed=41")
+        yield page
+        watched.assert_quiet()
+
+
 @pytest.fixture
 def explore(server, open_page):
     """Return a settled page that counts the messages it sends from then on."""
@@ -163,8 +171,8 @@ def test_arrow_keys_move_the_line_and_release_it_once(explore):
     assert "epsilon=0.1" in page.url
 
 
-def test_animate_stops_where_reading_ends_and_comes_back(explore):
-    page = explore
+def test_animate_stops_where_reading_ends_and_comes_back(opened):
+    page = opened
     before = page.locator(".control output").inner_text()
     page.get_by_role("button", name="Animate").click()
     page.get_by_role("button", name="Stop").wait_for()
@@ -172,9 +180,12 @@ def test_animate_stops_where_reading_ends_and_comes_back(explore):
     assert page.locator(".control output").inner_text() == before
 
 
-def test_six_actions_set_the_ordered_view_with_the_numbers_of_the_command_line(
-    fresh_server, open_page
-):
+def test_a_cold_deep_link_and_six_actions_open_the_ordered_view(fresh_server, open_page):
+    """The numbers of the view are those of the command line."""
+    page, watched = open_page(f"{fresh_server}/?dataset=digits&epsilon=0.5&sites=3&repetitions=1")
+    assert page.locator(".control output").inner_text() == "0.5"
+    assert "3" in page.locator(".stSidebar .st-key-sites").inner_text()
+    watched.assert_quiet()
     page, watched = open_page(fresh_server, until_full=False)
 
     def choose(name: str, option: str) -> None:
@@ -246,9 +257,9 @@ def test_the_switch_exchanges_both_curves_and_is_in_the_address(explore):
     assert page.locator("[data-line='dpdis published']").count() == 1
 
 
-def test_every_value_is_read_by_mouse_and_keyboard_and_a_name_hides_its_line(explore):
+def test_every_value_is_read_by_mouse_and_keyboard_and_a_name_hides_its_line(opened):
     """Earlier the curve had no values and no menu."""
-    page = explore
+    page = opened
     box = page.locator(SLIDER).bounding_box()
     page.mouse.move(box["x"] + 22 + (box["width"] - 44) * 12 / 14, box["y"] + box["height"] / 2)
     values = page.locator(".values")
@@ -270,8 +281,8 @@ def test_every_value_is_read_by_mouse_and_keyboard_and_a_name_hides_its_line(exp
     assert page.locator("[data-line=local]").count() == 1
 
 
-def test_the_figure_is_saved_as_png_svg_and_csv(explore):
-    page = explore
+def test_the_figure_is_saved_as_png_svg_and_csv(opened):
+    page = opened
     page.locator(".curve").hover()
     saved = {}
     for kind in ("png", "svg", "csv"):
@@ -307,20 +318,6 @@ def test_pictures_curve_and_epsilon_are_on_one_screen_of_a_phone_and_epsilon_sta
         assert all(are_in_view(page, selector)), selector
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 1500)")
     assert all(are_in_view(page, ".stMain .st-key-compact_epsilon"))
-
-
-def test_a_cold_deep_link_opens_its_view(fresh_server, open_page):
-    page, watched = open_page(f"{fresh_server}/?dataset=digits&epsilon=0.5&sites=3&repetitions=1")
-    assert page.locator(".control output").inner_text() == "0.5"
-    assert "3" in page.locator(".stSidebar .st-key-sites").inner_text()
-    watched.assert_quiet()
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("name", ["", "decide", "promise"])
-def test_little_moves_while_a_page_loads(server, open_page, name, width):
-    page, _ = open_page(f"{server}/{name}?repetitions=2&seed=97", width=width, height=900)
-    assert page.evaluate(LARGEST_SHIFT) <= 0.1
 
 
 def test_bars_of_a_table_have_names_of_columns_and_labels_of_rows(server, open_page):

@@ -47,7 +47,7 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
 def test_back_leads_from_explore_to_the_story_in_one_step(server, page):
     """The parameters were first written into the story's address, which was a step of its own."""
     page.goto(f"{server}/?epsilon=2&dataset=digits")
-    settle(page)
+    settle(page, until_full=False)
     page.get_by_test_id("stTopNavSection").filter(has_text="Learn").click()
     page.get_by_role("menuitem", name="Stories").click()
     page.locator(".st-key-story_people").click()
@@ -55,7 +55,7 @@ def test_back_leads_from_explore_to_the_story_in_one_step(server, page):
     page.locator(".st-key-guess_0 button").click()
     page.get_by_role("link", name="Open these settings in Explore").click()
     page.wait_for_url("**/?*people=200*")
-    settle(page)
+    settle(page, until_full=False)
     values = parse_qs(urlsplit(page.url).query)
     # Settings that the story leaves at their defaults do not keep the visitor's values.
     assert "epsilon" not in values and "dataset" not in values
