@@ -72,7 +72,7 @@ def browser():
 UNANSWERED = """(() => {
     const send = WebSocket.prototype.send;
     WebSocket.prototype.send = function (data) {
-        globalThis.askedAt ??= performance.now();
+        globalThis.askedAt ??= globalThis.sentAt = performance.now();
         if (!this.isWatched) this.addEventListener("message", () => { globalThis.askedAt = null });
         this.isWatched = true;
         return send.call(this, data);

@@ -122,7 +122,8 @@ def opened(server, browser):
 def explore(server, open_page):
     """Return a settled page that counts the messages it sends from then on."""
     page, watched = open_page(f"{server}/?dataset=digits&repetitions=2&seed=41")
-    page.wait_for_timeout(1500)  # the last poll of the job
+    # The last poll of the job is over.
+    page.wait_for_function("performance.now() - globalThis.sentAt > 1500")
     page.evaluate(COUNT_SENT)
     yield page
     watched.assert_quiet()

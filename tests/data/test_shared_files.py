@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +40,7 @@ def test_listing_reads_no_file(shared_datasets, monkeypatch):
         raise AssertionError(f"{path} was read")
 
     monkeypatch.setattr(official_files, "_unpack", refuse)
-    started = time.perf_counter()
     list_datasets(shared_datasets)
-    assert time.perf_counter() - started < 0.5
 
 
 def _load_and_check(name, home):

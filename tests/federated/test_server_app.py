@@ -125,7 +125,7 @@ def test_a_node_that_is_lost_ends_in_one_sentence(
     plan_with, grid_of, tmp_path, sentences, monkeypatch
 ):
     monkeypatch.setattr(server_app, "_SAY_SECONDS", 0.1)
-    plan = plan_with(round_seconds=0.5, fewest=4)
+    plan = plan_with(round_seconds=3.0, fewest=4)
     grid, guards = grid_of(plan)
     network = server_app.Network(grid, plan, NODES)
     greetings = network.join()
@@ -133,8 +133,8 @@ def test_a_node_that_is_lost_ends_in_one_sentence(
     aggregator = server_app.Aggregator(plan, tmp_path / "aggregator", network.ask, sentences.append)
     with pytest.raises(server_app.RunFailed, match="too few sites answered"):
         aggregator.run(greetings)
-    assert "no answer yet from two; waiting up to 0 s" in sentences
-    assert "two did not answer in 0.5 s" in sentences
+    assert any(each.startswith("no answer yet from two; waiting up to ") for each in sentences)
+    assert "two did not answer in 3 s" in sentences
     assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
 
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from tests.pages.opening import texts
-
-
-def wait_for(at, words: str, seconds: float = 60):
-    deadline = time.monotonic() + seconds
-    while words not in texts(at) and time.monotonic() < deadline:
-        time.sleep(0.3)
-        at.run()
-    return at
+from tests.pages.opening import texts, wait_for_jobs
 
 
 def test_it_gives_the_test_error_with_everything_private(open_page):
-    at = wait_for(open_page("classification", dataset="digits"), "are misclassified at ε = 1")
+    at = wait_for_jobs(open_page("classification", dataset="digits"))
     assert not at.exception and not at.error
     assert "are misclassified at ε = 1" in texts(at)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from dpcore.experiments.pca import RunSpec
 from dpcore.papers.dpdispca import FIGURES, PaperFigure
 from dpcore.teaching.tutorials import TUTORIALS
-from tests.pages.opening import texts
+from tests.pages.opening import texts, wait_for_jobs
 
 SMALL = PaperFigure(
     "small",
@@ -47,11 +46,7 @@ def test_absent_data_are_explained_and_the_overview_stays(open_page):
 
 def test_a_panel_runs_and_its_claims_are_checked(open_page, monkeypatch):
     monkeypatch.setitem(FIGURES, "fig1-a", SMALL)
-    at = open_page("papers", papers_runs="as published")
-    deadline = time.monotonic() + 60
-    while "holds" not in texts(at) and time.monotonic() < deadline:
-        time.sleep(0.3)
-        at.run()
+    at = wait_for_jobs(open_page("papers", papers_runs="as published"))
     assert not at.exception
     assert "✓ holds" in texts(at)
 

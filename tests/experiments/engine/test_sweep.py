@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -218,11 +217,12 @@ def test_events_count_draws_and_tell_what_is_left():
 
 def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
     """The stop also works during a step of a unit that cannot be interrupted."""
-    release = threading.Event()
+    release, ended = threading.Event(), threading.Event()
 
     def slow(unit, problems, checkpoint, **options):
         if unit.repetition > 0:
-            release.wait(30)
+            release.wait(60)
+            ended.set()
         return run_unit(unit, problems)
 
     monkeypatch.setattr("dpcore.experiments.engine.sweep.run_unit", slow)
@@ -231,11 +231,9 @@ def test_a_stop_is_answered_at_once_and_what_arrived_stays(monkeypatch):
     for event in run_sweep(Sweep(replace(SPEC, repetitions=5)), should_stop=stop.is_set):
         arrived.extend(event.rows)
         if event.done == 1:
-            asked = time.monotonic()
             stop.set()
-    answered = time.monotonic() - asked
+    assert not ended.is_set()
     release.set()
-    assert answered < 2
     assert numbers(arrived) == numbers(run(replace(SPEC, repetitions=1)))
 
 
