@@ -106,3 +106,11 @@ def test_no_sentence_continues_at_a_deeper_indentation():
     """Wrapping a paragraph as if it described a parameter damaged six docstrings."""
     files = [path for room in ("dpcore", "pages") for path in (REPOSITORY / room).rglob("*.py")]
     assert [line for path in files for line in indented_prose(path)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if re.fullmatch(r"pca\.\w+PCA", name)])
+def test_shared_descriptions_of_an_estimator_are_inserted(name):
+    """The names in braces that stand for shared descriptions do not reach `help`."""
+    text = inspect.cleandoc(PUBLIC[name].__doc__)
+    assert not re.search(r"^\s*\{\w+\}$", text, re.MULTILINE)
+    assert re.search(r"^random_state : .*\n +None uses fresh entropy", text, re.MULTILINE)

@@ -15,6 +15,7 @@ from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA
 from dpcore.pca.estimators.rows import bounded_rows
+from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.holder import noisy_pool
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
@@ -22,6 +23,7 @@ from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import RunningMoments
 
 
+@insert_shared_descriptions
 class AnalyzeGaussPCA(PrivatePCA):
     """Leading eigenvectors of a second moment with Gaussian noise.
 
@@ -33,68 +35,37 @@ class AnalyzeGaussPCA(PrivatePCA):
 
     Parameters
     ----------
-    n_components : int
-        K.
-    epsilon, delta : float
-        Requested guarantee of the release. ``epsilon=inf`` adds no noise.
-    calibration : {"analytic", "classic", "published"}
-    noise : {"isometric", "triangle"}
-    truncation : {"psd", "svd"}
-        Rank eigenvalues of the noisy matrix by value, or by magnitude.
-    denoise : {"auto", "columns", "cosines", "none"}, PublicBasis or sequence of PublicBasis
-        Basis choice as in `DistributedPCA`.
-    image_shape : (height, width) or None
-        Shape of pictures whose pixels are the columns, row by row.
-    picture : {"full", "centred"}
-        Whether pictures fill the frame or show an object in its middle.
-    preparation : {"sphere", "bounded", "none"}
-        "sphere": a private mean is released first, and every row is scaled to length 1 around it,
-        so that only its direction counts; if `mean_share` is None and rows are no pictures, noisy
-        votes of pairs of rows, which the guarantee includes, choose that mean, no centre, or
-        differences of pairs in place of rows (`dpcore.pca.centre_rule`). "bounded": rows keep their
-        length, up to the bound, and the outer product of a private mean is subtracted. "none": the
-        same for rows that are already centred.
-    mean_share : float or None
-        Share of the budget, in mu squared, for that mean. None computes it from public numbers
-        (`dpcore.pca.settings`); with 0, rows are taken as centred.
-    row_norm_bound : float
-        c, public; see `on_long_rows`.
-    on_long_rows : {"clip", "refuse"}
-        Treatment of rows longer than the bound. The error of "refuse" depends on the rows, and no
-        guarantee covers it: use it only to check a table before anything is released.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        None uses fresh entropy of the operating system; see the warning.
+    {n_components}
+    {epsilon_delta}
+    {calibration}
+    {noise}
+    {truncation}
+    {denoise}
+    {image_shape}
+    {picture}
+    {preparation}
+    {mean_share}
+    {row_norm_bound}
+    {on_long_rows}
+    {random_state}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features), orthonormal rows
-    eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues in units of the second moment; on the sphere, of rows of length 1.
-    mean_ : ndarray of shape (n_features,)
-        Released mean, which `transform` subtracts; zero if none was released.
-    centre_choice_ : {"mean", "differences", "none"}
-        Centre of the rows; without a mean it is zero.
-    noise_scale_ : ndarray of shape (1,)
-        Noise standard deviation in one second-moment entry.
-    guarantee_ : Guarantee
-    assessment_ : Assessment
-        Assessment from the noisy matrix, at no cost in budget (`dpcore.pca.assessment`). The
-        following attributes are taken from it.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Energy of each component without the noise, and its share of the total; ends of 90 %
-        intervals are in `explained_variance_interval_` and `explained_variance_ratio_interval_`,
-        shape (2, n_components).
-    suggested_n_components_ : int
-        Number of components that exceed the noise, too large in at most 1 % of releases.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names of X, if it has names.
+    {components_}
+    {eigenvalues_}
+    {mean_}
+    {centre_choice_}
+    {noise_scale_}
+    {guarantee_}
+    {assessment_}
+    {explained_variance_}
+    {suggested_n_components_}
+    {n_features_in_}
+    {feature_names_in_}
 
     Warnings
     --------
-    Anyone who has `random_state` can remove the noise. Leave it None for every release of real
-    rows. Do not use an int for two data sets: with the same settings both get the same noise, and
-    their difference has none. It is never saved: copies made by pickle, joblib or copy have None.
+    {warning}
 
     References
     ----------

@@ -12,11 +12,13 @@ from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA
 from dpcore.pca.estimators.rows import features_and_sites, rows_of_sites
+from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings, check_count
 from dpcore.privacy import PrivacyBudget
 
 
+@insert_shared_descriptions
 class DistributedPCA(PrivatePCA):
     """Differentially private PCA of rows that are spread over sites.
 
@@ -27,75 +29,48 @@ class DistributedPCA(PrivatePCA):
 
     Parameters
     ----------
-    n_components : int
-        K.
-    epsilon, delta : float
-        Requested guarantee of the release. ``epsilon=inf`` adds no noise.
+    {n_components}
+    {epsilon_delta}
     intermediate_dim : int or None
         R, the number of directions that a site sends under "dpdis"; None is min(2 K, n_features).
     protocol : str
         Key of a registered protocol that starts from sites (`dpcore.pca.protocols`);
         `python -m dpcore run --help` lists them.
-    calibration : {"analytic", "classic", "published"}
-    noise : {"isometric", "triangle"}
-    truncation : {"psd", "svd"}
-        Rank eigenvalues of noisy matrices by value, or by magnitude as published.
-    denoise : {"auto", "columns", "cosines", "none"}, PublicBasis or sequence of PublicBasis
-        Public bases in which a noisy matrix is denoised before it is decomposed
-        (`dpcore.spectra.denoise`). "auto" fits a prior mean if `image_shape` is given, and
-        otherwise denoises columns if they differ in variance. It is "none" with published
-        calibration, triangle noise or svd.
-    image_shape : (height, width) or None
-        Shape of pictures whose pixels are the columns, row by row.
-    picture : {"full", "centred"}
-        Whether pictures fill the frame or show an object in its middle.
-    preparation : {"sphere", "bounded", "none"}
-        "sphere": a private mean is released first, and every row is scaled to length 1 around it,
-        so that only its direction counts; if `mean_share` is None and rows are no pictures, noisy
-        votes of pairs of rows, which the guarantee includes, choose that mean, no centre, or
-        differences of pairs in place of rows (`dpcore.pca.centre_rule`). "bounded": rows keep their
-        length, up to the bound, and the outer product of a private mean is subtracted. "none": the
-        same for rows that are already centred. Sites use the average of their noisy means; "local"
-        uses its own.
-    mean_share : float or None
-        Share of the budget, in mu squared, for that mean. None computes it from public numbers
-        (`dpcore.pca.settings`); with 0, rows are taken as centred.
-    row_norm_bound : float
-        c, public; see `on_long_rows`.
-    on_long_rows : {"clip", "refuse"}
-        Treatment of rows longer than the bound. The error of "refuse" depends on the rows, and no
-        guarantee covers it: use it only to check a table before anything is released.
+    {calibration}
+    {noise}
+    {truncation}
+    {denoise}
+    {image_shape}
+    {picture}
+    {preparation}
+        Sites use the average of their noisy means; "local" uses its own.
+    {mean_share}
+    {row_norm_bound}
+    {on_long_rows}
     masks : {"published", "wide"}
         Scale of the masks of "cape".
     honest_sites : int or None
         Number of sites that the guarantee of "cape" assumes to keep their masks and noise secret;
         None is all but one.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
-        None uses fresh entropy of the operating system; see the warning.
+    {random_state}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features), orthonormal rows
-    eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues in units of the second moment; on the sphere, of rows of length 1.
-    mean_ : ndarray of shape (n_features,)
-        Released mean, which `transform` subtracts; zero if none was released.
-    centre_choice_ : {"mean", "differences", "none"}
-        Centre of the rows; without a mean it is zero.
+    {components_}
+    {eigenvalues_}
+    {mean_}
+    {centre_choice_}
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry, for each site that adds noise: only
         the first under "local", the aggregator under "pooled". The masks of "cape" cancel and are
         not included.
-    guarantee_ : Guarantee
+    {guarantee_}
     assessment_ : Assessment or None
         Assessment from the noisy matrices, at no cost in budget (`dpcore.pca.assessment`). None
         under "sequential", with noise that is not Gaussian, and under "dpdis" unless the noise is
         isometric, components are ranked by value and no mean was subtracted. The following
         attributes are taken from it; their error gives the reason if it is None.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (n_components,)
-        Energy of each component without the noise, and its share of the total; ends of 90 %
-        intervals are in `explained_variance_interval_` and `explained_variance_ratio_interval_`,
-        shape (2, n_components).
+    {explained_variance_}
     suggested_n_components_ : int
         Number of components that exceed the noise, too large in at most 1 % of releases. Not
         available under "dpdis".
@@ -103,9 +78,8 @@ class DistributedPCA(PrivatePCA):
         Bytes sent by all sites together.
     sites_ : ndarray of shape (n_sites,)
         Labels of the sites, sorted.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names of X, if it has names.
+    {n_features_in_}
+    {feature_names_in_}
 
     Warnings
     --------

@@ -11,12 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
+from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.ppca import ppca
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
 
 
+@insert_shared_descriptions
 class ExponentialPCA(PrivatePCA):
     """PPCA: random subspace with a probability that is exponential in its captured energy.
 
@@ -34,28 +36,29 @@ class ExponentialPCA(PrivatePCA):
 
     Parameters
     ----------
-    n_components : int
-        K.
+    {n_components}
     epsilon : float
         Requested epsilon, positive and finite. There is no delta.
-    preparation : {"sphere", "bounded", "none"}
-        Same as in `SulqPCA`.
-    row_norm_bound, on_long_rows, random_state
-        As in `AnalyzeGaussPCA`.
+    {preparation_at_zero}
+    {row_norm_bound}
+    {on_long_rows}
+    {random_state}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features), orthonormal rows
-    guarantee_ : Guarantee
+    {components_}
+    {guarantee_}
     noise_scale_ : ndarray of shape (1,)
         Scale of the captured energy, 2 c^2 / (n epsilon), with c = 1 on the sphere: a subspace that
         captures less by this amount is e times less likely.
-    mean_, centre_choice_, n_features_in_, feature_names_in_
-        As in `AnalyzeGaussPCA`.
+    {mean_}
+    {centre_choice_}
+    {n_features_in_}
+    {feature_names_in_}
 
     Warnings
     --------
-    Anyone who has `random_state` can remove the noise. It is not saved. See `AnalyzeGaussPCA`.
+    {warning}
 
     References
     ----------

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import PrivatePCA
+from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.central import modsulq_average, sulq_average
 from dpcore.pca.settings import ReleaseSettings
 from dpcore.privacy import PrivacyBudget
@@ -45,24 +46,41 @@ class _SulqFamily(PrivatePCA):
         return self
 
 
+@insert_shared_descriptions
 class SulqPCA(_SulqFamily):
     """SuLQ: noise on all D^2 entries of the second moment, then its symmetric part.
 
     The published scale comes from a bound that grows with the dimension, so the exact
     `guarantee_.epsilon` is far below the requested one. Use this class to compare with the 2012
-    paper, and `AnalyzeGaussPCA` to make the most of a budget. Attributes as in `AnalyzeGaussPCA`.
+    paper, and `AnalyzeGaussPCA` to make the most of a budget.
 
     Parameters
     ----------
-    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
-        As in `AnalyzeGaussPCA`.
-    preparation : {"sphere", "bounded", "none"}
-        Preparation as in `AnalyzeGaussPCA`, but around zero without a mean or votes; "bounded" and
-        "none" are the same.
+    {n_components}
+    {epsilon_delta}
+    {truncation}
+    {preparation_at_zero}
+    {row_norm_bound}
+    {on_long_rows}
+    {random_state}
+
+    Attributes
+    ----------
+    {components_}
+    {eigenvalues_}
+    {mean_}
+    {centre_choice_}
+    {noise_scale_}
+    {guarantee_}
+    {assessment_}
+    {explained_variance_}
+    {suggested_n_components_}
+    {n_features_in_}
+    {feature_names_in_}
 
     Warnings
     --------
-    Anyone who has `random_state` can remove the noise. It is not saved. See `AnalyzeGaussPCA`.
+    {warning}
 
     References
     ----------
@@ -73,22 +91,39 @@ class SulqPCA(_SulqFamily):
     _noise, _average = "sulq", staticmethod(sulq_average)
 
 
+@insert_shared_descriptions
 class ModSulqPCA(_SulqFamily):
     """MOD-SuLQ: symmetric noise of scale beta on the second moment.
 
-    The exact `guarantee_.epsilon` is far below the requested one, as in `SulqPCA`. Attributes as in
-    `AnalyzeGaussPCA`.
+    The exact `guarantee_.epsilon` is far below the requested one, as in `SulqPCA`.
 
     Parameters
     ----------
-    n_components, epsilon, delta, truncation, row_norm_bound, on_long_rows, random_state
-        As in `AnalyzeGaussPCA`.
-    preparation : {"sphere", "bounded", "none"}
-        Same as in `SulqPCA`.
+    {n_components}
+    {epsilon_delta}
+    {truncation}
+    {preparation_at_zero}
+    {row_norm_bound}
+    {on_long_rows}
+    {random_state}
+
+    Attributes
+    ----------
+    {components_}
+    {eigenvalues_}
+    {mean_}
+    {centre_choice_}
+    {noise_scale_}
+    {guarantee_}
+    {assessment_}
+    {explained_variance_}
+    {suggested_n_components_}
+    {n_features_in_}
+    {feature_names_in_}
 
     Warnings
     --------
-    Anyone who has `random_state` can remove the noise. It is not saved. See `AnalyzeGaussPCA`.
+    {warning}
 
     References
     ----------
