@@ -199,7 +199,8 @@ def _draw_claim(attack: CaseAttack) -> None:
         if st.button("Attack", type="primary", key="audit_attack"):
             st.session_state[_PAUSED] = False
             st.rerun()
-    view, rows = st.columns([2, 3], gap="large")
+    # Low enough that the choice of the mechanism is on the first screen.
+    view, rows = st.columns([1, 2], gap="large")
     with view:
         _draw_view(case)
     rows.markdown(f"**The two data sets.** {case.neighbours}")

@@ -44,6 +44,9 @@ _FILM = ("rows", "moment", "noise", "denoising", "truncation", "components")
 # Number of the row at the top: among the numerals it is the three.
 _ROW = 3
 _MOST_BARS, _N_NUMBERS = 300, 12
+# Place of the numbers at the step that was drawn last, and positions on the way to the aggregator.
+_PLACE = "_step_place"
+_POSITIONS = {AT_SITE: 0, ON_THE_WIRE: 0.5, AT_AGGREGATOR: 1}
 _PLACES = {AT_SITE: "at the site", ON_THE_WIRE: "on its way", AT_AGGREGATOR: "at the aggregator"}
 
 
@@ -174,6 +177,15 @@ _STYLE = """<style>
 .film figure + figure::before { content: "→"; position: absolute; left: -1.1rem; top: 35%; }
 .film img { width: 100%; aspect-ratio: 1; object-fit: contain; image-rendering: pixelated; }
 .film figcaption { font-size: .9rem; }
+.route { position: relative; display: flex; justify-content: space-between; align-items: center;
+  gap: .6rem; max-width: 40rem; height: 2.4rem; font-size: .9rem; }
+.route > i { position: relative; flex: 1; border-top: 2px dashed currentColor; }
+.route img { position: absolute; top: -1.1rem; left: calc(var(--to) * (100% - 2.2rem));
+  width: 2.2rem; height: 2.2rem; image-rendering: pixelated; border-radius: 4px; }
+@media (prefers-reduced-motion: no-preference) {
+  .route img { animation: travel .9s ease-in-out; }
+  @keyframes travel { from { left: calc(var(--from) * (100% - 2.2rem)); } }
+}
 .bars { display: flex; gap: .6rem; height: 4rem; width: 100%; }
 .bars > i { flex: 1; display: flex; align-items: flex-end; gap: 1px;
   border-bottom: 1px solid currentColor; }
@@ -355,6 +367,19 @@ def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> 
 # ---- one step
 
 
+def _draw_route(place: str, picture: str, site: int) -> None:
+    """Draw where the numbers are, as a picture that moves from the place of the step before."""
+    before = st.session_state.get(_PLACE, place)
+    st.session_state[_PLACE] = place
+    dark = "filter:invert(1) hue-rotate(180deg)" if is_dark() else ""
+    st.html(
+        f'<div class="route"><span>Site {site + 1}</span><i><img '
+        f'src="data:image/png;base64,{picture}" alt="The numbers are {_PLACES[place]}." '
+        f'style="--from:{_POSITIONS[before]};--to:{_POSITIONS[place]};{dark}"></i>'
+        "<span>Aggregator</span></div>"
+    )
+
+
 def _show_step(
     key: str,
     dataset: DatasetStatus,
@@ -374,9 +399,10 @@ def _show_step(
         "captured": step.energy_ratio,
         "public": "variances of columns" if dataset.image_shape is None else "pictures are smooth",
     }
+    place = AT_SITE if key == "rows" else step.where
+    _draw_route(place, pictures["moment" if key == "rows" else key].matrices[-1], site)
     words, figure = st.columns([2, 3], gap="large")
     with words:
-        place = AT_SITE if key == "rows" else step.where
         st.subheader(f"{STEP_TITLES[key]} {_PLACES[place]}")
         st.markdown(_unbroken(texts.text.format(**_in_words(facts))))
         st.latex(texts.formula)

@@ -29,6 +29,16 @@ def test_a_link_opens_its_step_with_numbers_and_pictures(open_page, title):
     assert "<img" in bodies(at) and 'alt=""' not in bodies(at)
 
 
+def test_the_message_moves_from_the_site_to_the_aggregator(open_page):
+    at = open_page("how_it_works", step="Noise", dataset="digits", components="5")
+    assert "--from:0;--to:0;" in bodies(at)
+    at.select_slider(key="step").set_value(STEP_TITLES["message"]).run()
+    assert "--from:0;--to:0.5;" in bodies(at)
+    at.select_slider(key="step").set_value(STEP_TITLES["average"]).run()
+    assert "--from:0.5;--to:1;" in bodies(at)
+    assert "prefers-reduced-motion: no-preference" in bodies(at)
+
+
 def test_every_step_has_its_words():
     assert set(STEPS) - {"decomposition"} == set(STEP_TITLES) - {"rows"}
     assert set(STEP_TITLES) <= set(WORDS)
