@@ -72,9 +72,13 @@ class Utility:
 
     @property
     def sentence(self) -> str:
+        """The numbers in words, with those without privacy, without a full stop."""
+        return f"{self.finding} (without privacy {self.exact})"
+
+    @property
+    def finding(self) -> str:
         """The numbers in words, without a full stop."""
-        words = self.template.format(count=self.count, total=self.total)
-        return f"{words} (without privacy {self.exact})"
+        return self.template.format(count=self.count, total=self.total)
 
 
 def utility(option: Option) -> Utility:
@@ -93,7 +97,7 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
         counts = [
             count_kept_factors(subspace.components, exact, n_factors) for subspace in released
         ]
-        words = "Of the {total} main factors {count} are found again"
+        words = "{count} of {total} main factors are found again"
         return Utility(
             "Main factors found again", words, round(fmean(counts)), n_factors, n_factors
         )
@@ -109,7 +113,7 @@ def _utility(spec: RunSpec, runs: tuple[int, ...]) -> Utility:
             (exact[: len(components)], problem.centre),
         )
     )
-    words = "Of {total} hard cases {count} are recognised"
+    words = "{count} of {total} hard cases are recognised"
     return Utility(
         "Hard cases recognised", words, math.floor(100 * private), 100, math.floor(100 * without)
     )

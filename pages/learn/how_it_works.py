@@ -403,7 +403,7 @@ def _show_step(
     _draw_route(place, pictures["moment" if key == "rows" else key].matrices[-1], site)
     words, figure = st.columns([2, 3], gap="large")
     with words:
-        st.subheader(f"{STEP_TITLES[key]} {_PLACES[place]}")
+        st.subheader(STEP_TITLES[key])
         st.markdown(_unbroken(texts.text.format(**_in_words(facts))))
         st.latex(texts.formula)
         if lines := _lines_of(key):

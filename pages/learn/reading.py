@@ -61,8 +61,8 @@ class Game:
         return n == len(EPSILONS) or self.answers != self.numerals()[:n]
 
 
-def show_reading() -> None:
-    """Draw the picture of the present ε, or the result of the game."""
+def show_reading() -> bool:
+    """Draw the picture of the present ε, or the result of the game; return whether it is over."""
     if _GAME not in st.session_state:
         rng = np.random.default_rng(secrets.randbits(128))
         st.session_state[_GAME] = Game(choose_pictures(_labels(_data()), rng))
@@ -71,6 +71,7 @@ def show_reading() -> None:
         _show_result(game)
     else:
         _show_picture(game, len(game.answers))
+    return game.is_over
 
 
 def _show_picture(game: Game, number: int) -> None:

@@ -46,8 +46,8 @@ def show(selection: Selection) -> None:
     name = st.query_params.get(_STORY, "")
     if name == _CHALLENGE:
         st.query_params[_STORY] = name
-        show_reading()
-        st.button("All stories", on_click=_leave_story)
+        if show_reading():
+            st.button("All stories", on_click=_leave_story)
         return
     if name in STORIES:
         # Streamlit leaves parameters out of the address after a link from this page to itself.

@@ -46,7 +46,7 @@ def show(selection: Selection) -> None:  # noqa: ARG001  every page has this sig
         on_click="ignore",
     )
     tutorial = TUTORIALS[key]
-    title.title(tutorial.about.rstrip("."))
+    title.title(tutorial.title)
     if key == "pca":
         ledger.record_uncovered("digits", "The PCA tutorial", "examples are not charged")
     outputs = _outputs(key, epsilon)

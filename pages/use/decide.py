@@ -206,9 +206,11 @@ def reason_of(answer: Answer) -> str:
 def _draw_answer(
     question: Question, options: Sequence[Option], answer: Answer, decision: Decision
 ) -> None:
-    # The first sentence; the second is in the memo and in the details.
-    use = "" if answer.chosen is None else f" {utility(answer.chosen).sentence}."
-    st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.{use}")
+    # Where both meet, the title says the reason; its two sentences are in the memo and the details.
+    if answer.do_meet and answer.chosen is not None:
+        st.markdown(f"{utility(answer.chosen).finding}.")
+    else:
+        st.markdown(f"{decision.reason.partition('. ')[0].removesuffix('.')}.")
     if not answer.do_meet:
         _draw_remedies(question, answer)
     curve, table = st.columns([5, 6], gap="large")

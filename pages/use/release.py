@@ -462,7 +462,7 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
         exact = scales_of(dictionary, settings).epsilon(delta, settings.epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
-            "Nothing is released yet. The plan uses made-up rows, pooled at one holder. "
+            "Nothing is released yet. The plan uses made-up rows, one holder. "
             f"δ = {say_delta(delta)}."
         )
         return

@@ -60,7 +60,7 @@ def test_your_table_gives_the_first_run_of_explore_and_names_its_setting(open_pa
 
 def test_release_and_its_plan_say_that_one_holder_has_the_rows(open_page):
     at = open_page("release")
-    assert "made-up rows, pooled at one holder" in texts(at)
+    assert "made-up rows, one holder" in texts(at)
     at.button(key="release_now").click().run()
     assert not at.exception
     assert "Explained variance" in texts(at) and "one holder" in texts(at)
