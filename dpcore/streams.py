@@ -15,9 +15,6 @@ Martinez & Sauvage 2020), and an adversary who knows most rows knows some of the
 seed, the root is secret and its streams are cryptographic: their words are SHAKE-256 (FIPS 202) of
 the key, the identity and a counter. Distinguishing them from uniform words breaks the hash. One
 identity under one key gives the same numbers, as with a seed.
-
-Secret streams convert words by inverse distribution functions where these exist, so the number of
-words per draw does not depend on the drawn value.
 """
 
 from __future__ import annotations
@@ -62,8 +59,9 @@ def secret_root() -> SecretRoot:
 class SecretStream:
     """Cryptographic generator with the methods of `numpy.random.Generator` that draw noise.
 
-    The distributions are those of NumPy, the numbers are not. A stream cannot be pickled or
-    printed.
+    The distributions are those of NumPy, the numbers are not. Words are converted by inverse
+    distribution functions where these exist, so that the number of words per draw does not depend
+    on the drawn value. A stream cannot be pickled or printed.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@
                                               [--whole-page] [--servers 1] [--rounds 3]
 
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
-start page, then lets go of the slider at one epsilon after the other, all at the same time; parts
+start page, then releases the slider at one epsilon after another, all at the same time; parts
 of the page that ask to be drawn again are. A session waits a second after each answer, or moves
 `every` so many seconds whether it was answered or not in between. With `--unseen` each session has
 a seed that nobody has asked for, and comes to an epsilon once. With `--whole-page` epsilon, K, R

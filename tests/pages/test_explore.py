@@ -254,7 +254,7 @@ def test_runs_of_two_protocols_do_not_depend_on_each_other():
 
 
 def test_the_score_plot_is_charged_in_addition_to_the_components(open_page):
-    """The private picture stands next to the exact one, which is marked as not private."""
+    """The page shows the private picture next to the exact one, marked as not private."""
     at = open_page("", dataset="breast-cancer", version="improved", algorithm="pooled")
     at.session_state["explore_tab"] = "People"
     at.run()

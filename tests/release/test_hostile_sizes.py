@@ -147,7 +147,7 @@ def test_the_command_line_refuses_a_file_that_grows(what, command, tmp_path, cap
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_AS"), reason="the system limits no memory")
 def test_memory_is_limited_where_no_count_warns(monkeypatch):
-    """Whatever a file declares, the process that reads it ends before memory does."""
+    """The process that reads a file ends at its memory limit, whatever the file declares."""
     # An XML parser accepts other spellings of a cell's place than the count of cells looks for.
     cell = "<c r='XFD1048576'><v>7</v></c>"
     rows = ["<row r='1'><c r='A1'><v>1</v></c></row>", f"<row r='1048576'>{cell}</row>"]
