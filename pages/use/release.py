@@ -114,7 +114,8 @@ def show(_: Selection) -> None:
             _draw_choice(request.existing)
             _draw_details(released, own)
     if released is None:
-        notices.explain_computation("release")
+        with notices.errors_as_messages():
+            _draw_plan_details(dictionary)
 
 
 # ---- the request: settings, charge, question
@@ -349,12 +350,13 @@ class _SessionFolder:
 
 def _draw_plan(dictionary: Dictionary) -> None:
     n_rows = st.number_input(
-        "Rows, as far as their number is public",
+        "Rows",
         10,
         _MOST_ROWS,
         1_000,
         key="release_rows",
-        help="The rows of the plan are made up from the limits; nothing private is read.",
+        help="As far as it is public, or an assumption. The rows of the plan are made up from the "
+        "limits; nothing private is read.",
     )
     settings = _settings_in_session(dictionary)
     # The dictionary is public; its text is the key of the cache.
@@ -367,10 +369,21 @@ def _draw_plan(dictionary: Dictionary) -> None:
         key="release_plan",
         alt="Captured energy of a release of made-up rows against ε.",
     )
-    offer_annex(
-        partial(label_of_plan, dictionary, settings),
-        purpose_of(dictionary.title or "the table", settings.n_components),
+
+
+def _draw_plan_details(dictionary: Dictionary) -> None:
+    """Draw the annex of the plan and the formulas, closed, so that the first screen is short."""
+    settings = _settings_in_session(dictionary)
+    annex, computation = st.expander("Annex and computation").tabs(
+        ["Annex", "How this is computed"]
     )
+    with annex:
+        offer_annex(
+            partial(label_of_plan, dictionary, settings),
+            purpose_of(dictionary.title or "the table", settings.n_components),
+        )
+    with computation:
+        notices.show_formulas("release")
 
 
 def _settings_in_session(dictionary: Dictionary) -> PublicationSettings:
@@ -462,8 +475,7 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
         exact = scales_of(dictionary, settings).epsilon(delta, settings.epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
-            "Nothing is released yet. The plan uses made-up rows, one holder. "
-            f"δ = {say_delta(delta)}."
+            f"Nothing is released yet. Plan: made-up rows, one holder. δ = {say_delta(delta)}."
         )
         return
     certificate, verdict = released.certificate_, verify(released.folder)
