@@ -19,7 +19,8 @@ from dpcore.figures.style import (
     base_figure,
     ink,
     legend_above,
-    log_ticks,
+    log_axis,
+    log_axis_at,
     look_of,
     mark_setting,
     plain_text,
@@ -132,16 +133,7 @@ def correlation_curves(
                 _add_curve(figure, mine, field, protocol, name, number, dark)
     add_exact_and_floor(figure, floor, dark=dark, exact="exact", xshift=-8)
     mark_setting(figure, marker, dark=dark)
-    ticks, labels = _ticks(axis_range)
-    low, high = np.log10(axis_range)
-    margin = 0.03 * (high - low)
-    figure.update_xaxes(
-        type="log",
-        tickvals=ticks,
-        ticktext=labels,
-        title=axis_title,
-        range=[low - margin, high + margin],
-    )
+    figure.update_xaxes(title=axis_title, **_axis_along(axis_range))
     figure.update_yaxes(
         range=PERCENT_RANGE, tickformat=".0%", title="total correlation, share of exact"
     )
@@ -156,12 +148,16 @@ def correlation_curves(
     return figure
 
 
-def _ticks(axis_range: tuple[float, float]) -> tuple[list[float], list[str]]:
-    """Return plain labels, or every other power of ten if plain labels have too many zeros."""
-    if axis_range[0] > 1e-4:
-        return log_ticks(list(axis_range))
-    exponents = range(round(np.log10(axis_range[1])), round(np.log10(axis_range[0])) - 1, -2)
-    return [10.0**k for k in exponents], [f"10<sup>{k}</sup>".replace("-", "−") for k in exponents]
+def _axis_along(ends: tuple[float, float]) -> dict[str, object]:
+    """Return an axis with plain labels, or powers of ten if plain labels have too many zeros."""
+    if ends[0] > 1e-4:
+        return log_axis(ends, ends=ends, margin=0.03)
+    exponents = range(round(np.log10(ends[1])), round(np.log10(ends[0])) - 1, -2)
+    return log_axis_at([10.0**k for k in exponents], _power_of_ten, ends=ends, margin=0.03)
+
+
+def _power_of_ten(value: float) -> str:
+    return f"10<sup>{round(np.log10(value))}</sup>".replace("-", "−")
 
 
 def _add_curve(

@@ -20,6 +20,7 @@ from dpcore.figures.style import (
     base_figure,
     ink,
     legend_above,
+    log_axis_at,
     look_of,
     mark_setting,
     with_opacity,
@@ -207,9 +208,7 @@ def people_needed(
         )
     low, high = dimensions
     ticks = [low * 2**step for step in range(20) if low * 2**step <= high]
-    figure.update_xaxes(
-        type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks], title="dimension d"
-    )
+    figure.update_xaxes(title="dimension d", **log_axis_at(ticks, "{:g}".format))
     figure.update_yaxes(
         type="log", tickvals=_PEOPLE, tickformat=",", title="rows needed, n", automargin=True
     )
@@ -278,18 +277,10 @@ def running_diagnostic(
         showarrow=False, font={"size": 12},
     )  # fmt: skip
     figure.update_xaxes(title="sweeps", **_log_axis(rows[-1]["sweeps"] + 1))
-    figure.update_yaxes(
-        type="log", title=title, tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
-    )
+    figure.update_yaxes(title=title, **log_axis_at(ticks, "{:,g}".format))
     return figure
 
 
 def _log_axis(last: int) -> dict[str, object]:
-    end = np.log10(max(last, 10))
     ticks = [10**power for power in range(6) if 10**power <= last]
-    return {
-        "type": "log",
-        "range": [-0.03 * end, 1.03 * end],
-        "tickvals": ticks,
-        "ticktext": [f"{tick:,}" for tick in ticks],
-    }
+    return log_axis_at(ticks, "{:,}".format, ends=(1, max(last, 10)), margin=0.03)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -175,22 +175,6 @@ def horizontal_line(
     return {"type": "line", "y0": y, "y1": y, "x0": 0, "x1": 1, "xref": "x domain", "line": line}
 
 
-def log_ticks(values: list[float]) -> tuple[list[float], list[str]]:
-    """Return tick positions at the powers of ten in the range and at its ends, with plain labels.
-
-    An end is omitted if its label would touch the label of a power of ten.
-    """
-    powers = [10.0**exponent for exponent in range(-6, 10)]
-    low, high = min(values), max(values)
-    inside = [power for power in powers if low / 1.01 <= power <= high * 1.01]
-    spacing = (high / low) ** _BETWEEN_LABELS
-    ends = {
-        end for end in (low, high) if all(not 1 / spacing <= end / p <= spacing for p in inside)
-    }
-    ticks = sorted({*inside, *ends})
-    return ticks, [_format_tick(tick) for tick in ticks]
-
-
 def sparse_ticks(values: Sequence[float]) -> dict[str, Any]:
     """Return the properties of a logarithmic axis with ticks at given values.
 
@@ -203,18 +187,49 @@ def sparse_ticks(values: Sequence[float]) -> dict[str, Any]:
     for value in sorted(values, key=lambda tick: (tick not in ends, not _is_power(tick), tick)):
         if all(not 1 / spacing < value / tick < spacing for tick in ticks):
             ticks.append(value)
-    ticks.sort()
-    return {"type": "log", "tickvals": ticks, "ticktext": [_format_tick(tick) for tick in ticks]}
+    return log_axis_at(sorted(ticks))
 
 
 def _is_power(value: float) -> bool:
     return math.log10(value).is_integer()
 
 
-def log_axis(values: list[float]) -> dict[str, Any]:
-    """Return the properties of a logarithmic axis with the ticks of `log_ticks`."""
-    ticks, labels = log_ticks(values)
-    return {"type": "log", "tickvals": ticks, "ticktext": labels}
+def log_axis(values: Sequence[float], **options: Any) -> dict[str, Any]:
+    """Return a logarithmic axis with ticks at the powers of ten among the values and at the ends.
+
+    An end is omitted if its label would touch the label of a power of ten.
+
+    **options: Options of `log_axis_at`.
+    """
+    powers = [10.0**exponent for exponent in range(-6, 10)]
+    low, high = min(values), max(values)
+    inside = [power for power in powers if low / 1.01 <= power <= high * 1.01]
+    spacing = (high / low) ** _BETWEEN_LABELS
+    ends = {
+        end for end in (low, high) if all(not 1 / spacing <= end / p <= spacing for p in inside)
+    }
+    return log_axis_at(sorted({*inside, *ends}), **options)
+
+
+def log_axis_at(
+    ticks: Sequence[float],
+    label: Callable[[float], str] | None = None,
+    ends: tuple[float, float] | None = None,
+    margin: float = 0.0,
+) -> dict[str, Any]:
+    """Return the properties of a logarithmic axis with given ticks.
+
+    label: Function that formats a tick; by default three digits without exponents.
+    ends: First and last value of the axis; by default Plotly chooses them.
+    margin: Space beyond each end as a share of the axis.
+    """
+    labels = [(label or _format_tick)(tick) for tick in ticks]
+    axis: dict[str, Any] = {"type": "log", "tickvals": list(ticks), "ticktext": labels}
+    if ends is not None:
+        low, high = map(math.log10, ends)
+        space = margin * (high - low)
+        axis["range"] = [low - space, high + space]
+    return axis
 
 
 def _format_tick(tick: float) -> str:

@@ -19,6 +19,7 @@ from dpcore.figures.style import (
     ink,
     legend_above,
     log_axis,
+    log_axis_at,
     look_of,
     with_opacity,
 )
@@ -69,10 +70,7 @@ def energy_frontier(
     low, high = (math.log10(end) for end in byte_range)
     ticks = [10.0**power for power in range(math.floor(low), math.ceil(high) + 1)]
     figure.update_xaxes(
-        type="log",
-        range=[low, high],
-        tickvals=ticks,
-        ticktext=[_bytes(tick) for tick in ticks],
+        **log_axis_at(ticks, _bytes, ends=byte_range),
         title="← cheaper     bytes per site     more expensive →",
     )
     add_exact_and_floor(figure, floor, dark=dark)

@@ -208,6 +208,11 @@ _BARS_HTML = """
 <i>{% for height in heights %}<i style="height:{{ height }}"></i>{% endfor %}</i>
 {%- endfor -%}
 </div>"""
+_ROUTE_HTML = """
+<div class="route"><span>Site {{ site }}</span><i><img src="{{ picture | data_uri }}"
+alt="The numbers are {{ place }}." style="--from:{{ start }};--to:{{ end }};
+{%- if is_dark %}filter:invert(1) hue-rotate(180deg){% endif %}"></i>
+{#- #}<span>Aggregator</span></div>"""
 _MATRICES_HTML = """
 <div class="walk">
 {%- for sign, png, name, alt, is_wide in figures -%}
@@ -367,16 +372,20 @@ def _matrices_html(step: Step, pictures: StepPictures, *, is_denoised: bool) -> 
 # ---- one step
 
 
-def _draw_route(place: str, picture: str, site: int) -> None:
+def _draw_route(place: str, picture: bytes, site: int) -> None:
     """Draw where the numbers are, as a picture that moves from the place of the step before."""
     before = st.session_state.get(_PLACE, place)
     st.session_state[_PLACE] = place
-    dark = "filter:invert(1) hue-rotate(180deg)" if is_dark() else ""
     st.html(
-        f'<div class="route"><span>Site {site + 1}</span><i><img '
-        f'src="data:image/png;base64,{picture}" alt="The numbers are {_PLACES[place]}." '
-        f'style="--from:{_POSITIONS[before]};--to:{_POSITIONS[place]};{dark}"></i>'
-        "<span>Aggregator</span></div>"
+        fill(
+            _ROUTE_HTML,
+            site=site + 1,
+            picture=picture,
+            place=_PLACES[place],
+            start=_POSITIONS[before],
+            end=_POSITIONS[place],
+            is_dark=is_dark(),
+        )
     )
 
 

@@ -16,7 +16,7 @@ from dpcore.figures.style import (
     FREE_LOOKS,
     PERCENT_RANGE,
     error_range,
-    log_ticks,
+    log_axis,
     look_of,
     sparse_ticks,
     with_opacity,
@@ -132,11 +132,11 @@ def test_faded_is_the_same_colour():
 
 
 def test_ticks_are_powers_of_ten_with_plain_labels():
-    ticks, labels = log_ticks([0.001, 1000.0])
-    assert ticks == pytest.approx([10.0**e for e in range(-3, 4)])
-    assert labels == ["0.001", "0.01", "0.1", "1", "10", "100", "1,000"]
-    assert log_ticks([2.0, 5.0]) == ([2.0, 5.0], ["2", "5"])
-    assert log_ticks([1e-6, 1e-4])[1] == ["0.000001", "0.00001", "0.0001"]
+    axis = log_axis([0.001, 1000.0])
+    assert axis["tickvals"] == pytest.approx([10.0**e for e in range(-3, 4)])
+    assert axis["ticktext"] == ["0.001", "0.01", "0.1", "1", "10", "100", "1,000"]
+    assert log_axis([2.0, 5.0]) == {"type": "log", "tickvals": [2, 5], "ticktext": ["2", "5"]}
+    assert log_axis([1e-6, 1e-4])["ticktext"] == ["0.000001", "0.00001", "0.0001"]
 
 
 def test_no_draw_leaves_an_axis_of_errors():
@@ -148,10 +148,10 @@ def test_no_draw_leaves_an_axis_of_errors():
 
 def test_an_axis_says_where_it_ends():
     """Ends between powers of ten have a label, unless it would touch the label of a power."""
-    assert log_ticks([0.05, 2.0])[1] == ["0.05", "0.1", "1", "2"]
-    assert log_ticks([1_000.0, 9_822.0])[1] == ["1,000", "9,822"]
-    assert log_ticks([0.002518354702, 20.0])[1] == ["0.00252", "0.01", "0.1", "1", "10"]
-    assert log_ticks([0.09, 100.0])[1] == ["0.1", "1", "10", "100"]
+    assert log_axis([0.05, 2.0])["ticktext"] == ["0.05", "0.1", "1", "2"]
+    assert log_axis([1_000.0, 9_822.0])["ticktext"] == ["1,000", "9,822"]
+    assert log_axis([0.002518354702, 20.0])["ticktext"] == ["0.00252", "0.01", "0.1", "1", "10"]
+    assert log_axis([0.09, 100.0])["ticktext"] == ["0.1", "1", "10", "100"]
 
 
 def test_ticks_are_at_the_values_of_a_sweep_as_far_as_their_labels_have_space():
