@@ -29,6 +29,7 @@ from dpcore.privacy import (
     published_sigma,
 )
 from dpcore.privacy.audit import AuditCase
+from dpcore.statistics import private_scores
 
 FAMILY = "Flawed"
 _N_SAMPLES = 20
@@ -49,6 +50,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
         one_budget_for_two_releases(),
         bingham_by_wrong_acceptance(),
         solver_that_stops_early(),
+        limits_read_from_the_rows(),
     )
     return tuple(replace(case, family=FAMILY) for case in cases)
 
@@ -328,6 +330,36 @@ def solver_that_stops_early(epsilon: float = 1.0) -> AuditCase:
         statistic=lambda weights: weights,
         neighbours="One person's row turns around, and the gradient falls below the tolerance.",
         flaw="One person decides whether the solver stops at once, and no noise is made for that.",
+    )
+
+
+def limits_read_from_the_rows() -> AuditCase:
+    """Return a case of a score plot whose limits are the largest scores of the rows."""
+    rng = np.random.default_rng(0)
+    all_near = rng.uniform(0.3, 0.5, (_N_SAMPLES, 2))
+    one_far = np.concatenate([[[7.0, 7.0]], all_near[1:]])
+    # Both histograms with these limits, before the noise.
+    exact, exact_prime = (
+        private_scores(
+            points, limits=(points.max(), points.max()), bins=4, epsilon=math.inf, rng=rng
+        ).counts
+        for points in (one_far, all_near)
+    )
+    # One person leaves a cell and enters another.
+    sigma = gaussian_sigma(BUDGET, math.sqrt(2))
+
+    def draws(counts: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        return counts + sigma * rng.standard_normal((n, *counts.shape))
+
+    difference = exact - exact_prime
+    return AuditCase(
+        name="limits read from the rows",
+        **asdict(BUDGET),
+        **make_samplers(draws, exact, exact_prime),
+        statistic=lambda counts: np.einsum("ngij,gij->n", counts, difference),
+        is_gaussian=True,
+        neighbours="One person's scores become the largest of all.",
+        flaw="The limits follow one person, so that the cells of all other people change.",
     )
 
 

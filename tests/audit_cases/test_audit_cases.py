@@ -39,6 +39,7 @@ from dpcore.pca.site import NoiseScales, NoisySite, noise_scales
 from dpcore.privacy import Adversary, Guarantee, PrivacyBudget
 from dpcore.privacy.audit import AuditCase, audit
 from dpcore.spectra import SiteRows, Spectrum, denoise, eigen, site_moments
+from dpcore.statistics import scores
 from dpcore.streams import Repetition, root_of_release
 
 SOUND = tuple(case for case in audit_cases() if case.is_sound)
@@ -293,6 +294,21 @@ def test_half_the_noise_in_coded_matrices_is_caught(case, monkeypatch):
     monkeypatch.setattr(Draw, "noisy_site", planted)
     n_trials = 1_500 if case.centring == "sphere" else 1_000
     result = audit(case, n_trials=n_trials, confidence=1 - FALSE_ALARM, rng=np.random.default_rng())
+    assert result.breaks_claim, result.row()
+
+
+def test_half_the_noise_in_a_score_plot_is_caught(monkeypatch):
+    """The true epsilon is above twice the claim, and the bound is about 0.7 of it."""
+    (case,) = (each for each in SOUND if each.name == "score plot, Gaussian noise")
+    release = scores.release
+    monkeypatch.setattr(
+        scores,
+        "release",
+        lambda name, exact, unit, *others, **named: release(
+            name, exact, unit / 2, *others, **named
+        ),
+    )
+    result = audit(case, n_trials=2_000, confidence=1 - FALSE_ALARM, rng=np.random.default_rng())
     assert result.breaks_claim, result.row()
 
 
