@@ -30,6 +30,7 @@ from dpcore.pca.centre_rule import (
     n_above_mean_error,
 )
 from dpcore.pca.settings import bases_to_denoise_in
+from dpcore.privacy import PrivacyBudget
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import Reading
@@ -44,7 +45,7 @@ from dpcore.release.exact_pairs import (
 from dpcore.release.exact_sums import Watch, ignore_progress, moment_of_rows, sum_rows
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
 from dpcore.release.integer_rows import GRID, LENGTH
-from dpcore.release.scales import VOTE, Scales, calibrated, shares_of
+from dpcore.release.scales import VOTE, Scales, calibrated, shares_of, split_budget
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.tables import Table
 from dpcore.spectra import PublicBasis, Spectrum, denoise_mean, few_of_many
@@ -179,13 +180,16 @@ def scales_of(
 ) -> Scales:
     """Return the calibrated scales of a release, which plans, releases and ledgers share.
 
+    A score plot has its own share of the budget (`dpcore.release.score_release.planned_costs`).
+
     scheduler: See `sum_and_count`.
     Raises `ParameterError` if `calibrated` refuses a value.
     """
+    budget = budget_of_components(settings)
     return calibrated(
         dictionary,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
         mean_share=settings.mean_share,
         vote_share=vote_share(
             dictionary.n_features,
@@ -195,6 +199,12 @@ def scales_of(
             scheduler=scheduler,
         ),
     )
+
+
+def budget_of_components(settings: PublicationSettings) -> PrivacyBudget:
+    """Return the budget without the share of a score plot."""
+    budget = PrivacyBudget(settings.epsilon, settings.delta)
+    return split_budget(budget, settings.scores_share)[0] if settings.scores_share else budget
 
 
 def vote_share(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -16,6 +17,7 @@ from dpcore.release.dictionary import Dictionary, dictionary_from, read_dictiona
 from dpcore.release.encoding import Reading
 from dpcore.release.measurement import (
     bases_of,
+    budget_of_components,
     is_held_once,
     measure,
     scales_of,
@@ -23,6 +25,7 @@ from dpcore.release.measurement import (
 )
 from dpcore.release.project import (
     LEDGER,
+    Costs,
     Project,
     folder_name,
     require_ledger_of_releases,
@@ -52,6 +55,7 @@ def release(
     preparation: str = "sphere",
     mean_share: float = 0.1,
     denoise: str = "auto",
+    scores_share: float = 0.0,
     cap: tuple[float, float] | None = None,
     reading: Reading | None = None,
     confirm: Callable[[Reading], None] = lambda _: None,
@@ -89,6 +93,9 @@ def release(
         pictures if the dictionary has an `image`, else in the basis of the columns, unless the
         noisy matrix shows that this captures less. A matrix so large that only one copy of it is
         held is not denoised. This is post-processing, and is named in the certificate.
+    scores_share : float
+        Part of mu^2 for a score plot on the first two components, which is released next to them
+        as `NAME-people` (`dpcore.release.score_release`). Both together keep epsilon and delta.
     cap : (epsilon, delta), optional
         Cap of a new project.
     reading : Reading, optional
@@ -121,7 +128,9 @@ def release(
     """
     from dpcore.release.released_pca import load_release
 
-    settings = PublicationSettings(epsilon, delta, n_components, preparation, mean_share, denoise)
+    settings = PublicationSettings(
+        epsilon, delta, n_components, preparation, mean_share, denoise, scores_share
+    )
     folder = write_release(
         data,
         dictionary,
@@ -158,6 +167,8 @@ def write_release(
     _check(dictionary, settings)
     _require_memory(dictionary.n_features, int(settings.n_components))
     scales = scales_of(dictionary, settings, scheduler)
+    costs = scales if settings.scores_share == 0 else _costs_with_scores(dictionary, settings, name)
+    all_settings, settings = settings, _of_components(settings)
     exact = scales.epsilon(settings.delta, settings.epsilon)
     table = Table(data, dictionary.keys, dictionary.n_features)
     folder_name("name", name)
@@ -165,10 +176,10 @@ def write_release(
     # made only with its first charge, since its cap cannot be changed.
     if isinstance(project, Project) or cap is None or (Path(project) / LEDGER).exists():
         project = project if isinstance(project, Project) else Project(project, cap)
-        project.require_room(name, scales, settings.delta)
+        project.require_room(name, costs, settings.delta)
     else:
         require_ledger_of_releases(Path(project))
-        require_room_to_begin(cap, scales, settings.delta)
+        require_room_to_begin(cap, costs, settings.delta)
     reading = Reading() if reading is None else reading
     total = sum_and_count(
         table, dictionary, scales, reading, partial(watch, "centre"), scheduler=scheduler
@@ -198,7 +209,37 @@ def write_release(
         epsilon=exact,
         total=spent,
     )
-    return project.publish(name, files_of(certificate, dictionary, measured))
+    folder = project.publish(name, files_of(certificate, dictionary, measured))
+    if all_settings.scores_share > 0:
+        _release_scores(data, project, name, all_settings)
+    return folder
+
+
+def _of_components(settings: PublicationSettings) -> PublicationSettings:
+    """Return the settings of the components, without the score plot and its share."""
+    return replace(settings, epsilon=budget_of_components(settings).epsilon, scores_share=0.0)
+
+
+def _costs_with_scores(dictionary: Dictionary, settings: PublicationSettings, name: str) -> Costs:
+    """Return the costs of components and score plot, and check the plot's name."""
+    from dpcore.release.score_release import name_of_scores, planned_costs
+
+    folder_name("name", name_of_scores(name))
+    return planned_costs(dictionary, settings)
+
+
+def _release_scores(data: Any, project: Project, name: str, settings: PublicationSettings) -> None:
+    from dpcore.release.score_release import budget_of_scores, name_of_scores, release_scores
+
+    budget = budget_of_scores(settings)
+    release_scores(
+        data,
+        project,
+        of=name,
+        name=name_of_scores(name),
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+    )
 
 
 def _check(dictionary: Dictionary, settings: PublicationSettings) -> None:

@@ -139,6 +139,27 @@ def for_gaussian(budget: PrivacyBudget) -> PrivacyBudget:
     return PrivacyBudget(budget.epsilon, (1 - SAMPLER_SHARE) * budget.delta)
 
 
+def split_budget(budget: PrivacyBudget, share: float) -> tuple[PrivacyBudget, PrivacyBudget]:
+    """Return two budgets at the same delta whose releases together keep the budget.
+
+    share: Part of mu^2 for the second one, in (0, 1).
+    Raises `ParameterError` if the share or the budget is out of range.
+    """
+    if not 0 < share < 1:
+        raise ParameterError("scores_share", "at least 0 and below 1", share)
+    if budget.is_noiseless or not budget.delta > 0:
+        raise ParameterError(
+            "epsilon and delta", "finite and above 0", (budget.epsilon, budget.delta)
+        )
+    ideal = for_gaussian(budget)
+    mu = gaussian_mu(ideal)
+    parts = (math.sqrt(1 - share) * mu, math.sqrt(share) * mu)
+    first, second = (
+        PrivacyBudget(gaussian_epsilon(ideal.delta, 1.0, part), budget.delta) for part in parts
+    )
+    return first, second
+
+
 def calibrated(
     dictionary: Dictionary,
     *,

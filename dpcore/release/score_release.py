@@ -26,15 +26,20 @@ from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_moments import noisy_sum
 from dpcore.release.integer_rows import GRID
+from dpcore.release.measurement import scales_of
 from dpcore.release.normal_sampler import DISTANCE
 from dpcore.release.project import Project
 from dpcore.release.released_pca import ReleasedPCA, load_release
-from dpcore.release.scales import for_gaussian, squared_norm_bound
+from dpcore.release.scales import for_gaussian, split_budget, squared_norm_bound
+from dpcore.release.settings import PublicationSettings
 from dpcore.release.software import software
 from dpcore.release.tables import Table
 from dpcore.statistics import bins_of, score_limits, shrink_counts
+from dpcore.statistics.scores import MOST_BINS
 
 SCORES = "scores.json"
+# Ending of the name of a score plot that a release has shared its budget with.
+_ENDING = "-people"
 _FORM = "dp-pca-lab/scores/1"
 
 
@@ -66,6 +71,45 @@ class ScoreScales:
         """Return the epsilon that holds at this delta, including the sampler's distance."""
         ideal_delta = delta - delta_of_distance(self.distance, at_most)
         return gaussian_epsilon(ideal_delta, 1.0, self.mu) if ideal_delta > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class PlannedCosts:
+    """Cost of the components of a release, and of their score plot if the settings share it.
+
+    mu: Of both together.
+    distance: Upper bound of the samplers' total variation.
+    """
+
+    mu: float
+    distance: float
+
+    def epsilon(self, delta: float, at_most: float) -> float:
+        """Return the epsilon that holds at this delta, including the samplers' distance."""
+        ideal_delta = delta - delta_of_distance(self.distance, at_most)
+        return gaussian_epsilon(ideal_delta, 1.0, self.mu) if ideal_delta > 0 else math.inf
+
+
+def planned_costs(dictionary: Dictionary, settings: PublicationSettings) -> PlannedCosts:
+    """Return what a release with these settings will charge to its project.
+
+    Raises `ParameterError` if a value is out of range, or there is one component to plot on.
+    """
+    scales = scales_of(dictionary, settings)
+    if settings.scores_share == 0:
+        return PlannedCosts(scales.mu, scales.distance)
+    if settings.n_components < 2:
+        raise ParameterError("n_components", "at least 2 for a score plot", settings.n_components)
+    budget = budget_of_scores(settings)
+    m = dictionary.at_most
+    plot = ScoreScales(_sigma(budget.epsilon, budget.delta, m), m, MOST_BINS**2)
+    return PlannedCosts(math.hypot(scales.mu, plot.mu), scales.distance + plot.distance)
+
+
+def budget_of_scores(settings: PublicationSettings) -> PrivacyBudget:
+    """Return the budget of the score plot of a release."""
+    budget = PrivacyBudget(settings.epsilon, settings.delta)
+    return split_budget(budget, settings.scores_share)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +205,11 @@ def release_scores(
     }
     content = json.dumps(certificate, indent=1, ensure_ascii=False).encode()
     return read_scores(project.publish(name, {SCORES: content}))
+
+
+def name_of_scores(name: str) -> str:
+    """Return the name of the score plot that a release makes with a share of its budget."""
+    return f"{name}{_ENDING}"
 
 
 def read_scores(folder: Path | str) -> ReleasedScores:

@@ -28,6 +28,11 @@ class PublicationSettings:
         choices=("auto", "none"),
     )
 
+    scores_share: float = param(
+        0.0,
+        "Part of the budget for a score plot of the people on the first two components",
+    )
+
     @property
     def on_sphere(self) -> bool:
         """Whether rows are scaled to one length around the private centre."""

@@ -33,13 +33,12 @@ from dpcore.release.certificate_label import (
     share_in_words,
 )
 from dpcore.release.dictionary import Dictionary, dictionary_from
-from dpcore.release.measurement import scales_of
 from dpcore.release.planning import Plan, plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release
 from dpcore.release.release_files import CERTIFICATE
 from dpcore.release.released_pca import ReleasedPCA, load_release
-from dpcore.release.scales import Scales
+from dpcore.release.score_release import planned_costs
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.verification import verify
 from pages.cached import cached
@@ -61,6 +60,7 @@ DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 _REFUSED = ":red-badge[beyond the cap] This release would be refused."
 _PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length (bounded)"}
 _USUAL = (("epsilon", 1.0), ("delta", 1e-6))
+_SCORES_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 _FOLDER = "_own_projects"
 _MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
 _FIGURE_HEIGHT = 440
@@ -142,17 +142,17 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
     button_place = st.container()
     with st.expander("Project, cap and name"):
         request = _draw_project(own, epsilon, delta, n_components)
-        scales = scales_of(dictionary, request.settings)
-        is_refused = _draw_charge(own, request, scales)
+        costs = planned_costs(dictionary, request.settings)
+        is_refused = _draw_charge(own, request, costs.mu)
     # The popover closes after a release, because the next one has another name.
     popover_key = f"release_popover_{request.name}"
     with button_place, st.popover("Release …", type="primary", key=popover_key):
-        exact = scales.epsilon(delta, epsilon)
+        exact = costs.epsilon(delta, epsilon)
         question = (
             f"**ε = {say_number(exact)}** at δ = {say_delta(delta)} ({one_in(delta)}) is charged "
             f"to the project “{escape_markdown(request.project)}”. This cannot be undone. "
             f"It hides everything that one person contributed: "
-            f"{counted(scales.rows_per_person, 'row')} at most. Limits, ε, δ and K must be chosen "
+            f"{counted(dictionary.at_most, 'row')} at most. Limits, ε, δ and K must be chosen "
             "without the data; otherwise the certificate does not apply."
         )
         st.markdown(_REFUSED if is_refused else question)
@@ -194,6 +194,17 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
         required=True,
         key="release_preparation",
     )
+    share = 0.0
+    if n_components > 1:
+        share = st.select_slider(
+            "Share of the budget for a score plot",
+            _SCORES_SHARES,
+            0.0,
+            format_func=percent,
+            key="release_scores_share",
+            help="People on the first two components, as noisy counts: a second query, charged "
+            "together with the components.",
+        )
     cap = epsilon
     if existing is None:
         caps = [each for each in CAPS if each >= epsilon]
@@ -207,13 +218,14 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
             key=f"release_cap_{epsilon}",
             help="Fixed with the first release of a project.",
         )
-    settings = PublicationSettings(epsilon, delta, n_components, preparation)
+    settings = PublicationSettings(epsilon, delta, n_components, preparation, scores_share=share)
     return Request(name, settings, project, existing, (cap, delta))
 
 
-def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> bool:
+def _draw_charge(own: OwnTable, request: Request, mu: float) -> bool:
     """Write what the project has used and what remains after this release.
 
+    mu: Cost of the release.
     Returns whether the cap refuses the release.
     """
     project, is_refused = request.existing, False
@@ -229,12 +241,12 @@ def _draw_charge(own: OwnTable, request: Request, scales: Scales) -> bool:
             f"δ = {say_delta(cap.delta)}.",
             help=ledger.SHARES,
         )
-        after = (composed_mu(total.mu, scales.mu) / cap.mu) ** 2
+        after = (composed_mu(total.mu, mu) / cap.mu) ** 2
         is_refused = after > 1 + 1e-9
         if is_refused:
             st.markdown(_REFUSED)
         else:
-            remaining = max(0.0, cap.mu**2 - total.mu**2 - scales.mu**2) ** 0.5
+            remaining = max(0.0, cap.mu**2 - total.mu**2 - mu**2) ** 0.5
             st.markdown(
                 f"With this release: **{share_in_words(after)}**. The next one could then have "
                 f"ε = {say_rounded_down(cap.epsilon_of(remaining))} at most."
@@ -388,9 +400,17 @@ def _draw_plan_details(dictionary: Dictionary) -> None:
 
 def _settings_in_session(dictionary: Dictionary) -> PublicationSettings:
     """Return the settings that the controls of the request have, drawn or not."""
-    usual = {"components": _usual_components(dictionary), "preparation": "sphere", **dict(_USUAL)}
+    usual = {
+        "components": _usual_components(dictionary),
+        "preparation": "sphere",
+        "scores_share": 0.0,
+        **dict(_USUAL),
+    }
     values = {name: st.session_state.get(f"release_{name}", usual[name]) for name in usual}
-    return PublicationSettings(n_components=values.pop("components"), **values)
+    n_components = values.pop("components")
+    if n_components == 1:
+        values["scores_share"] = 0.0
+    return PublicationSettings(n_components=n_components, **values)
 
 
 @cached(32, message="Planning with made-up rows")
@@ -472,7 +492,7 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
     if released is None:
         settings = _settings_in_session(dictionary)
         delta = settings.delta
-        exact = scales_of(dictionary, settings).epsilon(delta, settings.epsilon)
+        exact = planned_costs(dictionary, settings).epsilon(delta, settings.epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
             f"Nothing is released yet. Plan: made-up rows, one holder. δ = {say_delta(delta)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from dpcore.privacy import BeyondCap, gaussian_epsilon
 from dpcore.release import score_release
 from dpcore.release.examples import example, write_example
 from dpcore.release.project import Project
-from dpcore.release.publication import release
+from dpcore.release.publication import release, write_release
 from dpcore.release.released_pca import load_release
-from dpcore.release.score_release import read_scores, release_scores
+from dpcore.release.score_release import planned_costs, read_scores, release_scores
+from dpcore.release.settings import PublicationSettings
+from dpcore.release.verification import verify
 
 BUDGET = dict(epsilon=1.0, delta=1e-6)
 
@@ -97,3 +100,40 @@ def test_groups_are_levels_of_the_dictionary_and_the_command_charges_them(tmp_pa
     assert found.groups == column.levels and len(found.counts) == len(column.levels)
     with pytest.raises(ParameterError, match="groups"):
         release_scores(data, project, of="first", name="other", groups="unknown", **BUDGET)
+
+
+def test_a_plot_with_a_share_of_the_budget_keeps_epsilon_together_with_the_components(tmp_path):
+    """A score plot always cost a budget in addition to that of the components."""
+    data, dictionary = example("breast-cancer")
+    settings = PublicationSettings(1.0, 1e-6, 3, scores_share=0.2)
+    planned = planned_costs(dictionary, settings)
+    # The noise of a count is a whole number.
+    assert 0.98 < planned.epsilon(1e-6, 1.0) <= 1.0
+    write_release(
+        data, dictionary, settings, project=tmp_path / "project", name="first", cap=(1.0, 1e-6)
+    )
+    project = Project(tmp_path / "project")
+    first, people = project.releases()
+    assert (first.name, people.name) == ("first", "first-people")
+    assert math.hypot(first.mu, people.mu) == pytest.approx(planned.mu, rel=1e-9)
+    assert people.mu**2 == pytest.approx(0.2 * planned.mu**2, rel=0.1)
+    assert verify(project.path_of("first")).holds
+    assert read_scores(project.path_of("first-people")).certificate["of"] == "first"
+    # Both together are refused before anything is charged.
+    with pytest.raises(BeyondCap):
+        write_release(data, dictionary, settings, project=project, name="second")
+    assert len(project.releases()) == 2
+
+
+@pytest.mark.parametrize(("changes", "named"), [
+    ({"scores_share": 1.0}, "scores_share"), ({"scores_share": -0.1}, "scores_share"),
+    ({"scores_share": 0.1, "n_components": 1}, "n_components"),
+])  # fmt: skip
+def test_a_share_that_gives_no_plot_is_refused(tmp_path, changes, named):
+    data, dictionary = example("breast-cancer")
+    settings = replace(PublicationSettings(1.0, 1e-6, 3), **changes)
+    with pytest.raises(ParameterError, match=named):
+        write_release(
+            data, dictionary, settings, project=tmp_path / "project", name="first", cap=(1.0, 1e-6)
+        )
+    assert not (tmp_path / "project").exists()

@@ -136,6 +136,19 @@ def test_a_score_plot_is_a_query_of_its_own_in_the_ledger(open_page, without_pla
     assert at.button(key="release_now") and "release-1" in at.title[0].value.lower() + texts(at)
 
 
+def test_a_share_of_the_budget_gives_a_score_plot_with_the_components(open_page, without_plan):
+    at = visit(brought(open_page), PAGE)
+    at.select_slider(key="release_scores_share").set_value(0.2).run()
+    assert re.search(r"A release would have ε = (1|0\.99)", at.title[0].value)
+    at = release_now(at)
+    assert not at.exception and not at.error
+    assert re.search(r"release-1-people.*noisy counts", texts(at))
+    # The components have less than the ε of both, and the ledger has two charges.
+    assert re.search(r"is released: ε = 0\.[89]", at.title[0].value)
+    charged = [each.name for each in Project(folder_of(at)).releases()]
+    assert charged == ["release-1", "release-1-people"]
+
+
 @pytest.mark.parametrize(
     ("n_above", "n_components", "words"),
     [
