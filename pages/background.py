@@ -36,6 +36,10 @@ _SLICE_SECONDS = 0.3
 # while a class moves its sliders.
 _PAUSE_SECONDS = 1.0
 _SHORT_SLICE_SECONDS = 0.1
+# Rest after a slice during page runs, in units of its duration, and the longest rest. One result
+# may take longer than a slice.
+_REST_PER_WORK = 9
+_MAX_REST_SECONDS = 5.0
 _SWITCH_SECONDS = 0.001
 
 
@@ -64,6 +68,7 @@ class Job:
         self.last_look = time.monotonic()
         self.seconds_unseen = seconds_unseen
         self._n_waiting = 0
+        self._rest_until = 0.0
         self._make = make
         self._iterator: Iterator[Any] | None = None
         self._future = _executor.submit(self._advance)
@@ -108,7 +113,11 @@ class Job:
         if self._iterator is None:
             self._iterator = iter(self._make())
         may_pause = self._pause()
-        until = time.monotonic() + (_SLICE_SECONDS if may_pause else _SHORT_SLICE_SECONDS)
+        started = time.monotonic()
+        if not may_pause and started < self._rest_until:
+            self._future = _executor.submit(self._advance)
+            return
+        until = started + (_SLICE_SECONDS if may_pause else _SHORT_SLICE_SECONDS)
         for result in self._iterator:
             self.results.append(result)
             now = time.monotonic()
@@ -117,6 +126,8 @@ class Job:
                 self._iterator = None
                 return
             if now > until or (may_pause and self._has_to_pause):
+                rest = min(_REST_PER_WORK * (now - started), _MAX_REST_SECONDS)
+                self._rest_until = now + rest
                 self._future = _executor.submit(self._advance)
                 return
         self._iterator = None
@@ -176,7 +187,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def page_run() -> Iterator[None]:
-    """Draw a page; jobs pause between two results meanwhile.
+    """Draw a page or a part of it; jobs pause between two results meanwhile.
 
     A job holds Python's lock for up to 5 ms each time that a page run needs it, which takes as long
     as the page run itself.
@@ -278,7 +289,8 @@ def poll(job: Job, draw: Callable[[], None]) -> None:
 
     def draw_and_stop() -> None:
         is_running = job.is_running
-        draw()
+        with page_run():
+            draw()
         if not is_running:
             st.rerun()
 

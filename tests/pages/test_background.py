@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import time
 import weakref
@@ -142,6 +143,44 @@ def test_a_job_continues_in_a_page_run_that_does_not_end(sessions, monkeypatch):
     with background.page_run():
         job = background.start("slow page", endless)
         wait_for(lambda: len(job.results) > 20)
+    job.cancelled.set()
+
+
+def test_long_results_take_a_tenth_of_the_time_of_page_runs(sessions, monkeypatch):
+    """A job paused for a second at most, however long it had worked."""
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(background, "_SHORT_SLICE_SECONDS", 0.0)
+    work = []
+
+    def slow() -> Iterator[int]:
+        while True:
+            started = time.monotonic()
+            time.sleep(0.02)
+            work.append((started, time.monotonic()))
+            yield len(work)
+
+    with background.page_run():
+        job = background.start("slow results", slow)
+        wait_for(lambda: len(work) > 4)
+    job.cancelled.set()
+    for (started, ended), (following, _) in itertools.pairwise(work[:5]):
+        assert following - ended >= 9 * (ended - started)
+
+
+def test_a_job_pauses_while_its_results_are_drawn(sessions, monkeypatch):
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(background.st, "fragment", lambda part, **_: part)
+    job = background.start("drawn", endless)
+    wait_for(lambda: job.results)
+    n_results = []
+
+    def draw() -> None:
+        for _ in range(2):
+            time.sleep(0.1)
+            n_results.append(len(job.results))
+
+    background.poll(job, draw)
+    assert n_results[1] <= n_results[0] + 1
     job.cancelled.set()
 
 
