@@ -17,21 +17,15 @@ FALSE_ALARM = 1e-9
 settings.register_profile("dpcore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dpcore")
 
-# Folders and files of tests that start servers, pages or other programs, or simulate for long.
-# `pytest -m "not slow"` leaves them out.
-SLOW = {
-    "audit_cases", "browser", "federated", "fuzz", "pages", "papers", "release", "server",
-    "test_command_line", "test_command_line_abuse", "test_command_line_cca",
-    "test_command_line_sweeps", "test_docs", "test_every_family_resumes", "test_first_start",
-    "test_package", "test_planted_bugs", "test_register", "test_sweep_on_dask", "test_tutorials",
-}  # fmt: skip
+# Functions of slow tests, measured by `python -m tests.benchmarks.slow_tests`.
+SLOW = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").splitlines())
 
 _BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if SLOW & {*item.path.parent.parts, item.path.stem}:
+        if item.nodeid.partition("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
 
 
