@@ -37,6 +37,8 @@ def test_the_message_moves_from_the_site_to_the_aggregator(open_page):
     at.select_slider(key="step").set_value(STEP_TITLES["average"]).run()
     assert "--from:0.5;--to:1;" in bodies(at)
     assert "prefers-reduced-motion: no-preference" in bodies(at)
+    sources = re.findall(r'src="data:image/png;base64,([^"]*)"', bodies(at))
+    assert sources and all(each.startswith("iVBOR") for each in sources), "not a PNG file"
 
 
 def test_every_step_has_its_words():
