@@ -220,8 +220,8 @@ def numeric_datasets() -> tuple[DatasetStatus, ...]:
     statuses = tuple(
         status for status in cached.dataset_statuses() if status.default_components is not None
     )
-    own = st.session_state.get("_own_status")
-    return statuses if own is None else (*statuses, own)
+    own_status = st.session_state.get("_own_status")
+    return statuses if own_status is None else (*statuses, own_status)
 
 
 def require_offered(name: str, value: str, offered: Collection[str]) -> str:

@@ -207,7 +207,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
     """
     neighbours, by_aggregator = _neighbours_by_turn(2), adversary is Adversary.AGGREGATOR
     score = _score_of_turn(entry, settings_of(entry), neighbours)
-    share, own = neighbours[0].weights
+    share, weight = neighbours[0].weights
 
     def view(draw: Draw) -> FloatArray:
         first = (
@@ -219,7 +219,7 @@ def two_sites_case(entry: Protocol, adversary: Adversary) -> AuditCase:
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
         first, second = views[:, 0], views[:, 1]
-        return score(first if by_aggregator else (first - own * second) / share)
+        return score(first if by_aggregator else (first - weight * second) / share)
 
     return protocol_case(
         entry,
@@ -405,13 +405,13 @@ def second_site_case(entry: Protocol) -> AuditCase:
 
     def view(draw: Draw) -> FloatArray:
         means = all_noisy_means(draw)
-        own = compute_message(entry, draw, 1, means=(means[1], weights @ means))
-        return np.vstack([rebuild_matrix(entry.release(draw)), own, means])
+        own_message = compute_message(entry, draw, 1, means=(means[1], weights @ means))
+        return np.vstack([rebuild_matrix(entry.release(draw)), own_message, means])
 
     moment_score, mean_score = _scores(entry, pair)
 
     def likelihood_ratio(views: FloatArray) -> FloatArray:
-        result, own, means = (
+        result, own_message, means = (
             views[:, :_D_WITH_MEAN],
             views[:, _D_WITH_MEAN : 2 * _D_WITH_MEAN],
             views[:, 2 * _D_WITH_MEAN :],
@@ -419,7 +419,7 @@ def second_site_case(entry: Protocol) -> AuditCase:
         first, together = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
         cross = together[:, :, None] * first[:, None, :]
         outer = together[:, :, None] * together[:, None, :]
-        around_zero = (result - weights[1] * own) / weights[0]
+        around_zero = (result - weights[1] * own_message) / weights[0]
         around_zero = around_zero + cross + cross.swapaxes(1, 2) - outer
         return moment_score(around_zero) + mean_score(first)
 
@@ -621,7 +621,7 @@ def second_site_case_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> AuditCa
         )
 
     def of_the_first_site(views: FloatArray) -> FloatArray:
-        result, own, means = (
+        result, own_message, means = (
             views[:, :_D_WITH_MEAN],
             views[:, _D_WITH_MEAN : 2 * _D_WITH_MEAN],
             views[:, 2 * _D_WITH_MEAN :],
@@ -631,7 +631,9 @@ def second_site_case_on_sphere(entry: Protocol, parts: Parts = WHOLE) -> AuditCa
             centre_of_sphere(weights @ both, sigma=mean_sigma, image_shape=picture)
             for both in means
         ]
-        return score((result - weights[1] * own) / weights[0], np.array(centres), means[:, 0])
+        return score(
+            (result - weights[1] * own_message) / weights[0], np.array(centres), means[:, 0]
+        )
 
     return protocol_case(
         entry,

@@ -247,10 +247,10 @@ def _write_figure(folder: Path, figure: Figure, rows: Sequence[Row]) -> None:
         logarithmic = figure.field != "intermediate_ratio"
         chart = energy_curves(drawn, figure.field, axis_title=figure.axis, logarithmic=logarithmic)
         for protocol in dict.fromkeys(protocol for protocol, _, _ in points):
-            own = [(value, mean) for key, value, mean in points if key == protocol]
+            means = [(value, mean) for key, value, mean in points if key == protocol]
             chart.add_scatter(
-                x=[value for value, _ in own],
-                y=[mean for _, mean in own],
+                x=[value for value, _ in means],
+                y=[mean for _, mean in means],
                 mode="markers",
                 name=f"{look_of(protocol).label}, published",
                 marker={"symbol": "circle-open", "size": 11, "color": look_of(protocol).colour},

@@ -188,8 +188,8 @@ def _skewed_by_label(
         sites[site] = np.sort(
             np.concatenate(
                 [
-                    own[stop - n : stop]
-                    for own, stop, n in zip(people, remaining, drawn, strict=True)
+                    n_people[stop - n : stop]
+                    for n_people, stop, n in zip(people, remaining, drawn, strict=True)
                 ]
             )
         )

@@ -172,7 +172,9 @@ def adversary_view_svg(
     sees, trusted_holder: Parameters of `adversary_view_words`.
     """
     by_site, by_aggregator = adversary == "site", adversary == "aggregator"
-    own, holder = ("your row", trusted_holder) if trusted_holder else ("your site", "aggregator")
+    first_box, holder = (
+        ("your row", trusted_holder) if trusted_holder else ("your site", "aggregator")
+    )
     other = "another site" if by_site or not trusted_holder else "other rows"
     words = adversary_view_words(adversary, sees, trusted_holder=trusted_holder)
     drawing = _Drawing(ink(dark))
@@ -181,7 +183,7 @@ def adversary_view_svg(
         _LEFT + _BOX_WIDTH, _BOTTOM + 21, _MIDDLE, _CENTRE + 30, is_visible=by_aggregator or by_site
     )
     drawing.arrow(_MIDDLE + _BOX_WIDTH, _CENTRE + 21, _RIGHT, _CENTRE + 21, is_visible=True)
-    drawing.box(_LEFT, _TOP, own, "trusted")
+    drawing.box(_LEFT, _TOP, first_box, "trusted")
     drawing.box(_LEFT, _BOTTOM, other, "visible" if by_site else "hidden", is_adversary=by_site)
     holder_state = "trusted" if trusted_holder else "visible" if by_aggregator else "hidden"
     drawing.box(_MIDDLE, _CENTRE, holder, holder_state, is_adversary=by_aggregator)

@@ -108,8 +108,16 @@ def _lines_of_dots(
     order = _in_order(rows, group)[::-1]
     figure = base_figure(90 + 44 * len(order))
     for place, name in enumerate(order):
-        own = [row for row in rows if row[group] == name]
-        _add_dots(figure, place, name, own, value, look_of(own[0]["protocol"], dark=dark), digits)
+        rows_of_group = [row for row in rows if row[group] == name]
+        _add_dots(
+            figure,
+            place,
+            name,
+            rows_of_group,
+            value,
+            look_of(rows_of_group[0]["protocol"], dark=dark),
+            digits,
+        )
     figure.update_yaxes(
         tickvals=list(range(len(order))),
         # Two lines, because long names leave no space for the dots on a phone.

@@ -74,12 +74,12 @@ def error_curves(
     figure = base_figure(430)
     low, high = axis_range
     for pipeline in _PIPELINES:
-        own = [row for row in rows if row["pipeline"] == pipeline]
-        if not own:
+        rows_of_pipeline = [row for row in rows if row["pipeline"] == pipeline]
+        if not rows_of_pipeline:
             continue
         line = _line_of(pipeline, protocol, dark)
         level = pipeline in ("exact", "random")
-        errors = values_by(own, "epsilon", "test_error")
+        errors = values_by(rows_of_pipeline, "epsilon", "test_error")
         if level:
             errors = dict.fromkeys((low, high), next(iter(errors.values())))
         with_spread = pipeline in ("subspace", "private")

@@ -241,8 +241,8 @@ def energy_panel(
     others = others or {}
     for rank, (name, other_rows) in enumerate(others.items(), start=1):
         for key in dict.fromkeys(row["protocol"] for row in other_rows):
-            own = [row for row in other_rows if row["protocol"] == key]
-            _add_other(figure, own, field, key, name, rank)
+            rows_of_protocol = [row for row in other_rows if row["protocol"] == key]
+            _add_other(figure, rows_of_protocol, field, key, name, rank)
     for key in dict.fromkeys(point[0] for point in published):
         points = [point for point in published if point[0] == key]
         _add_published(figure, points, key, is_named=not rows)

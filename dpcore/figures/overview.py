@@ -48,11 +48,11 @@ def panel_overview(panels: Sequence[SmallPanel], *, dark: bool = False) -> go.Fi
         row, column = divmod(number, _COLUMNS)
         for points, is_own in ((panel.published, False), (panel.means, True)):
             for key in dict.fromkeys(point[0] for point in points):
-                own = sorted((value, mean) for protocol, value, mean in points if protocol == key)
+                line = sorted((value, mean) for protocol, value, mean in points if protocol == key)
                 look = look_of(key, dark=dark)
                 figure.add_scatter(
-                    x=[value for value, _ in own],
-                    y=[mean for _, mean in own],
+                    x=[value for value, _ in line],
+                    y=[mean for _, mean in line],
                     mode="lines" if is_own else "markers",
                     name=look.label,
                     legendgroup=key,

@@ -97,18 +97,18 @@ def scatter_figure(
     within = np.clip(points[::step], edges[:, 0], edges[:, -1])
     group_of = np.zeros(len(within), dtype=int) if groups is None else groups[::step]
     for number, name in enumerate(names):
-        own = within[group_of == number]
+        of_group = within[group_of == number]
         colour = ink(dark) if len(names) == 1 else GROUP_COLOURS[number % MOST_GROUPS]
         figure.add_scatter(
-            x=own[:, 0],
-            y=own[:, 1],
+            x=of_group[:, 0],
+            y=of_group[:, 1],
             mode="markers",
             marker={"size": 4, "color": colour, "opacity": 0.6},
             name=name,
             hoverinfo="skip",
         )
-        if name and len(own):
-            x, y = np.median(own, axis=0)
+        if name and len(of_group):
+            x, y = np.median(of_group, axis=0)
             text = f"<b>{name}</b>"
             figure.add_annotation(
                 x=x, y=y, text=text, showarrow=False, font={"color": ink(dark), "size": 18}

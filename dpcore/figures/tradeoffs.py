@@ -59,9 +59,9 @@ def energy_frontier(
         hoverinfo="skip",
     )
     for encoding, (symbol, dash) in _PRECISIONS.items():
-        own = [p for p in points if p["family"] == "proxy" and p["encoding"] == encoding]
+        with_encoding = [p for p in points if p["family"] == "proxy" and p["encoding"] == encoding]
         name = "8 bits" if encoding == "int8" else encoding
-        _add_line(figure, own, f"DPdisPCA, {name}", look_of("dpdis").colour, symbol, dash)
+        _add_line(figure, with_encoding, f"DPdisPCA, {name}", look_of("dpdis").colour, symbol, dash)
     whole = [point for point in points if point["family"] == "whole matrix"]
     look = look_of("full")
     _add_line(

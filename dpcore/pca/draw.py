@@ -266,8 +266,10 @@ class Draw:
             middle = np.zeros(self.moments.n_features) if centre is None else centre
             ask = self._checkpoint if site is None else lambda: None
             return self.moments.moment_around(middle, site, threads=threads, checkpoint=ask)
-        own: FloatArray = self.moments.second_moments
-        return np.tensordot(self.moments.weights, own, axes=1) if site is None else own[site]
+        moments: FloatArray = self.moments.second_moments
+        return (
+            np.tensordot(self.moments.weights, moments, axes=1) if site is None else moments[site]
+        )
 
     def exact_moment(
         self,
@@ -379,8 +381,8 @@ class Draw:
     ) -> tuple[list[Spectrum], ReceivedMessages]:
         alone, centred = drawn, self.centred_site(site, drawn)
         if self.noisy_means is not None and self.centre is None and site == 0:
-            own = self.noisy_means[site]
-            alone = drawn.centred(own, own)
+            mean = self.noisy_means[site]
+            alone = drawn.centred(mean, mean)
         received = {kind: self._send(centred, kind, site) for kind in self._needed_kinds}
         self._watch(SiteAtWork(site, drawn, centred, received))
         return [alone.spectrum] if site == 0 else [], received
@@ -426,9 +428,11 @@ class Draw:
         return np.stack(
             [
                 noisy_votes(
-                    rows.votes(before.vote_rule.votes, site), own.votes, rng=rng(self.sites[site])
+                    rows.votes(before.vote_rule.votes, site),
+                    site_scales.votes,
+                    rng=rng(self.sites[site]),
                 )
-                for site, own in enumerate(scales)
+                for site, site_scales in enumerate(scales)
             ]
         )
 
@@ -465,8 +469,8 @@ class Draw:
         for site, drawn in enumerate(self.for_each_site(lambda _, noisy: noisy)):
             centred = self.centred_site(site, drawn)
             total += weights[site] * np.diagonal(centred.noisy).astype(np.float64)
-            own = off_diagonal_energy(centred.noisy, centred.sigma, noise=noise)
-            off_diagonal += weights[site] * own
+            energy = off_diagonal_energy(centred.noisy, centred.sigma, noise=noise)
+            off_diagonal += weights[site] * energy
             # Stored for the messages, so that noise is not drawn twice.
             n_bytes += drawn.noisy.nbytes
             if n_bytes <= _MOST_BYTES_STORED:
@@ -478,7 +482,9 @@ class Draw:
             return None
         sites = zip(self.sites, self.moments.means, self.scales, strict=True)
         rng = partial(self.repetition.rng, Purpose.PREPARATION)
-        return np.stack([noisy_mean(mean, own.mean, rng=rng(site)) for site, mean, own in sites])
+        return np.stack(
+            [noisy_mean(mean, site_scales.mean, rng=rng(site)) for site, mean, site_scales in sites]
+        )
 
     def _receive_messages(self) -> tuple[Spectrum, dict[MessageKind, Inbox]]:
         """Return the first site's spectrum and the received messages of every required kind."""

@@ -51,9 +51,9 @@ def encode_integers(values: IntArray, side: FloatArray) -> bytes:
         low = offsets & ((1 << low_bits) - 1)
         coder.encode_reverse(low.astype(np.int32), stream.model.Uniform(1 << low_bits))
     for context in reversed(range(len(weights))):
-        own = symbols[contexts == context]
-        if len(own):
-            coder.encode_reverse(own, _model(weights[context]))
+        of_context = symbols[contexts == context]
+        if len(of_context):
+            coder.encode_reverse(of_context, _model(weights[context]))
     shape = (len(values), least, weights.shape[1], low_bits, len(weights), len(table))
     words: IntArray = coder.get_compressed()
     return _CODER_HEADER.pack(*shape) + table + words.astype("<u4").tobytes()
@@ -85,9 +85,11 @@ def _decode_integers(data: bytes, side: FloatArray) -> IntArray:
     contexts = _context_of(side, n_contexts)
     symbols: IntArray = np.zeros(count, dtype=np.int64)
     for context in range(n_contexts):
-        own = contexts == context
-        if own.any():
-            symbols[own] = coder.decode(_model(weights[context]), np.count_nonzero(own))
+        is_context = contexts == context
+        if is_context.any():
+            symbols[is_context] = coder.decode(
+                _model(weights[context]), np.count_nonzero(is_context)
+            )
     if low_bits:
         symbols <<= low_bits
         symbols |= coder.decode(stream.model.Uniform(1 << low_bits), count)

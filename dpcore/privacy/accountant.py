@@ -151,8 +151,8 @@ class Accountant:
         releases = releases_of(self.charges.values())
         split = self.latest_partition if partition is None else partition
         others = [release for release in releases if release.partition != split]
-        own = compose(r for r in releases if r.partition == split and pays(r, site))
-        return compose_for_everyone(others).and_then(own)
+        of_site = compose(r for r in releases if r.partition == split and pays(r, site))
+        return compose_for_everyone(others).and_then(of_site)
 
     def total(self, delta: float, *, site: int | None = None, stopping: bool = False) -> float:
         """Return epsilon of all charges at this delta.

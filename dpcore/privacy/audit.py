@@ -139,9 +139,9 @@ def areas_across_batches(d: FloatArray, d_prime: FloatArray) -> FloatArray:
     exceeded = ranks[:n] - _ranks(d)
     not_reached = n - (ranks[n:] - _ranks(d_prime))
     d, d_prime = d.reshape(n_batches, BATCH), d_prime.reshape(n_batches, BATCH)
-    own = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
+    within_batch = (np.sign(d[:, :, None] - d_prime[:, None, :]).mean(axis=(1, 2)) + 1) / 2
     both = (exceeded + not_reached).reshape(n_batches, BATCH).mean(axis=1) / BATCH
-    shares: FloatArray = (both - 2 * own) / (2 * (n_batches - 1))
+    shares: FloatArray = (both - 2 * within_batch) / (2 * (n_batches - 1))
     return shares
 
 

@@ -290,8 +290,8 @@ def _sights(guarantee: Guarantee) -> list[Sight]:
         return [holder, reader]
     order = (Adversary.SITE, Adversary.AGGREGATOR, Adversary.OUTSIDER)
     by_adversary = {entry.adversary: entry for entry in guarantee.against}
-    own = Sight("A person's own site", "sites", "its people's raw rows", None, is_trusted=True)
-    return [own, *(_sight(by_adversary[who]) for who in order if who in by_adversary)]
+    own_site = Sight("A person's own site", "sites", "its people's raw rows", None, is_trusted=True)
+    return [own_site, *(_sight(by_adversary[who]) for who in order if who in by_adversary)]
 
 
 def _sight(entry: Against) -> Sight:

@@ -194,28 +194,30 @@ class QuizAnswers:
             check_answer(name, choice)
         except ParameterError:
             raise Refused("That is none of the answers.") from None
-        own = self._by_seat.setdefault(seat, {})
-        if (name, phase) in own:
+        answers = self._by_seat.setdefault(seat, {})
+        if (name, phase) in answers:
             raise Refused("You have answered this question already.")
-        if phase is Phase.BEFORE and any(when is Phase.AFTER for _, when in own):
+        if phase is Phase.BEFORE and any(when is Phase.AFTER for _, when in answers):
             raise Refused("You have begun the second time: the first one is over.")
-        own[name, phase] = choice
+        answers[name, phase] = choice
 
     def free_seat(self, seat: int) -> None:
         """Separate the answers of a phone that lost its seat from those of the next phone."""
-        if (own := self._by_seat.pop(seat, None)) is not None:
-            self._former.append(own)
+        if (answers := self._by_seat.pop(seat, None)) is not None:
+            self._former.append(answers)
 
     def n_answered(self, phase: Phase) -> list[int]:
         """Return the number of answers of each phone that gave any in this phase."""
-        made = [sum(when is phase for _, when in own) for own in self.phones()]
+        made = [sum(when is phase for _, when in phone) for phone in self.phones()]
         return [count for count in made if count]
 
     def phones(self) -> list[dict[tuple[str, Phase], str]]:
         """Return the answers of all phones in random order, so that no row identifies a seat."""
-        own = [*map(dict, list(self._by_seat.values())), *self._former]
-        order = stream(self._seed, Purpose.QUIZ, len(Phase), len(own)).permutation(len(own))
-        return [own[k] for k in order]
+        by_phone = [*map(dict, list(self._by_seat.values())), *self._former]
+        order = stream(self._seed, Purpose.QUIZ, len(Phase), len(by_phone)).permutation(
+            len(by_phone)
+        )
+        return [by_phone[k] for k in order]
 
 
 class Quiz:
@@ -229,10 +231,11 @@ class Quiz:
 
     def next_question(self, seat: int) -> tuple[Question, list[str]] | None:
         """Return the next question of a seat with the order of its answers; None after the last."""
-        own = self.answers.of(seat)
+        answers = self.answers.of(seat)
         questions = self.answers.order(seat, self.phase)
         return next(
-            (question for question in questions if (question[0].name, self.phase) not in own), None
+            (question for question in questions if (question[0].name, self.phase) not in answers),
+            None,
         )
 
     def take(self, seat: int, sent: tuple[str, str]) -> None:

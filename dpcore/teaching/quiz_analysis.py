@@ -88,8 +88,12 @@ def analyse_quiz(phones: Sequence[Answers]) -> QuizAnalysis:
         ]
         for name in BY_NAME
     }
-    n_gained = {name: sum(after > before for before, after in own) for name, own in pairs.items()}
-    n_lost = {name: sum(after < before for before, after in own) for name, own in pairs.items()}
+    n_gained = {
+        name: sum(after > before for before, after in answers) for name, answers in pairs.items()
+    }
+    n_lost = {
+        name: sum(after < before for before, after in answers) for name, answers in pairs.items()
+    }
     p_values = [mcnemar_p(n_gained[name], n_lost[name]) for name in BY_NAME]
     questions = tuple(
         PairedAnswers(

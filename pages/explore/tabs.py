@@ -142,10 +142,12 @@ def _draw_own_estimate(spec: RunSpec) -> None:
     assessment = cached.self_assessed(spec)
     rows = []
     for key in spec.protocols:
-        own = assessment[key].own if key in assessment else None
+        own_estimate = assessment[key].own if key in assessment else None
         true = percent(assessment[key].energy / assessment[key].total) if key in assessment else "–"
-        estimate = "no estimate" if own is None else _with_interval(own.captured_share)
-        above = None if own is None else own.n_above_noise
+        estimate = (
+            "no estimate" if own_estimate is None else _with_interval(own_estimate.captured_share)
+        )
+        above = None if own_estimate is None else own_estimate.n_above_noise
         rows.append(
             {
                 "Protocol": PROTOCOLS[key].title,
@@ -160,9 +162,9 @@ def _draw_own_estimate(spec: RunSpec) -> None:
     )
     st.dataframe(rows, hide_index=True)
     lead = spec.protocols[0]
-    own = assessment[lead].own if lead in assessment else None
-    if own is not None and np.isfinite(own.captured_share.value):
-        variance, total = own.explained_variance, assessment[lead].total
+    own_estimate = assessment[lead].own if lead in assessment else None
+    if own_estimate is not None and np.isfinite(own_estimate.captured_share.value):
+        variance, total = own_estimate.explained_variance, assessment[lead].total
         figure = released_variances(
             variance.value / total, variance.interval / total, dark=charts.is_dark()
         )

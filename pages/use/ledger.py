@@ -80,8 +80,12 @@ def show(selection: Selection) -> None:
 
 def _titles() -> dict[str, str]:
     """Return the titles of all data sets, including the visitor's own table."""
-    own = st.session_state.get("_own_status")
-    statuses = cached.dataset_statuses() if own is None else (*cached.dataset_statuses(), own)
+    own_status = st.session_state.get("_own_status")
+    statuses = (
+        cached.dataset_statuses()
+        if own_status is None
+        else (*cached.dataset_statuses(), own_status)
+    )
     return {status.name: status.title for status in statuses}
 
 

@@ -33,41 +33,41 @@ _FIGURE_HEIGHT = 460
 
 def show(_: Selection) -> None:
     """Draw the table's first private component, the ways to bring a table, and its public facts."""
-    own = current()
-    if own.dictionary is None:
+    table = current()
+    if table.dictionary is None:
         st.title("Give the public limits of your columns", anchor=False)
         link_to_parts("own_table")
-        st.markdown(_read_sentence(own))
-        draw_sources(own)
+        st.markdown(_read_sentence(table))
+        draw_sources(table)
     else:
         with notices.errors_as_messages():
-            _draw_result(own)
-        _draw_unreadable(own)
-    details = st.expander("Columns, limits and details", expanded=own.dictionary is None)
+            _draw_result(table)
+        _draw_unreadable(table)
+    details = st.expander("Columns, limits and details", expanded=table.dictionary is None)
     facts, computation = details.tabs(["Columns and limits", "How this is computed"])
     with facts:
-        draw_facts(own)
-        draw_dictionary_file(own)
+        draw_facts(table)
+        draw_dictionary_file(table)
     with computation:
         notices.show_formulas("own_table")
 
 
-def _draw_result(own: OwnTable) -> None:
-    status = own.status
+def _draw_result(table: OwnTable) -> None:
+    status = table.status
     if status is None:
         return
     spec = _spec(status)
     ledger.charge_run(spec)
     (row,) = cached.rows(spec)
     energy = f"{percent(row['energy_ratio'])} captured energy at ε = {spec.epsilon:g}"
-    st.title(f"{escape_markdown(own.title)}: {energy}", anchor=False)
+    st.title(f"{escape_markdown(table.title)}: {energy}", anchor=False)
     link_to_parts("own_table")
     wide, narrow = st.columns([3, 2], gap="large")
     with wide:
-        _draw_component(own, spec)
+        _draw_component(table, spec)
     with narrow:
-        st.markdown(_read_sentence(own))
-        draw_sources(own)
+        st.markdown(_read_sentence(table))
+        draw_sources(table)
         with st.container(horizontal=True):
             st.button("Use on all pages", type="primary", on_click=_use_everywhere, args=(status,))
     notices.mark_not_private(
@@ -90,7 +90,7 @@ def _spec(status: DatasetStatus) -> RunSpec:
     )
 
 
-def _draw_component(own: OwnTable, spec: RunSpec) -> None:
+def _draw_component(table: OwnTable, spec: RunSpec) -> None:
     exact = cached.problem_of(spec.problem_key()).exact_components[:1]
     released = cached.subspaces(spec)[_PROTOCOL].components[:1]
     strongest = largest_entries(exact[0], _MOST_BARS)
@@ -111,13 +111,13 @@ def _draw_component(own: OwnTable, spec: RunSpec) -> None:
     show_figure(
         figure,
         key="own_component",
-        alt=f"Strongest loadings of the first component of {own.title}, exact and private.",
+        alt=f"Strongest loadings of the first component of {table.title}, exact and private.",
     )
 
 
-def _read_sentence(own: OwnTable) -> str:
-    rows, columns = own.upload.n_rows, len(own.upload.columns)
-    name = "" if own.dictionary is not None else f"**{escape_markdown(own.title)}**: "
+def _read_sentence(table: OwnTable) -> str:
+    rows, columns = table.upload.n_rows, len(table.upload.columns)
+    name = "" if table.dictionary is not None else f"**{escape_markdown(table.title)}**: "
     read = f"{name}{counted(rows, 'row')}, {counted(columns, 'column')}."
     return f"{read} Only you see this."
 
@@ -130,13 +130,13 @@ def _use_everywhere(status: DatasetStatus) -> None:
     sidebar.set_controls(dataset=status.name, decide_data=status.name, **values)
 
 
-def _draw_unreadable(own: OwnTable) -> None:
+def _draw_unreadable(table: OwnTable) -> None:
     """Warn the holder about cells that were not read, with their forms."""
-    if not own.unreadable:
+    if not table.unreadable:
         return
     examples = "; ".join(
         f"{escape_markdown(name)}: " + ", ".join(f"“{escape_markdown(cell)}”" for cell in cells)
-        for name, cells in list(own.unreadable.items())[:_MOST_BARS]
+        for name, cells in list(table.unreadable.items())[:_MOST_BARS]
     )
     st.warning(
         f"Some cells cannot be read, for example {examples}. Choose below how cells are written. "

@@ -74,40 +74,40 @@ def current() -> OwnTable:
 def take_example(name: str) -> OwnTable:
     """Use an example, with the dictionary that comes with it, as the table of this session."""
     columns, dictionary = example(name)
-    own = OwnTable(make_upload(f"{name}.csv", columns), EXAMPLE_TITLES[name], is_example=True)
-    replace_table(own)
-    apply_dictionary(own, dictionary)
-    return own
+    table = OwnTable(make_upload(f"{name}.csv", columns), EXAMPLE_TITLES[name], is_example=True)
+    replace_table(table)
+    apply_dictionary(table, dictionary)
+    return table
 
 
-def apply_dictionary(own: OwnTable, dictionary: Dictionary) -> None:
+def apply_dictionary(table: OwnTable, dictionary: Dictionary) -> None:
     """Read the table by a dictionary.
 
     Raises `ParameterError` if the table does not fit; the former reading stays then.
     """
     reading = Reading()
-    data = simulation_data(own.upload.columns, dictionary, reading)
-    if own.is_example:
-        data = replace(data, title=own.title)
-    inspection = inspect_table(own.upload.columns, dictionary)
-    former = own.rows
-    own.dictionary, own.rows = dictionary, HeldTable(data)
-    own.reading = reading
-    own.unreadable = {
+    data = simulation_data(table.upload.columns, dictionary, reading)
+    if table.is_example:
+        data = replace(data, title=table.title)
+    inspection = inspect_table(table.upload.columns, dictionary)
+    former = table.rows
+    table.dictionary, table.rows = dictionary, HeldTable(data)
+    table.reading = reading
+    table.unreadable = {
         name: tuple(counts.examples)
         for name, counts in inspection.columns.items()
         if counts.examples
     }
-    own.content, own.version = dictionary.as_dict(), own.version + 1
+    table.content, table.version = dictionary.as_dict(), table.version + 1
     # The digest names the file; the charges of its people stay when it is read in another way.
     names: dict[str, str] = st.session_state.setdefault(_NAMES, {})
-    before = names.get(own.upload.digest)
-    names[own.upload.digest] = own.rows.name
+    before = names.get(table.upload.digest)
+    names[table.upload.digest] = table.rows.name
     if before is not None:
-        ledger.rename(before, own.rows.name)
+        ledger.rename(before, table.rows.name)
     if former is not None and st.session_state.get("dataset") == former.name:
-        st.session_state["dataset"] = own.rows.name
-    st.session_state["_own_status"] = own.status
+        st.session_state["dataset"] = table.rows.name
+    st.session_state["_own_status"] = table.status
 
 
 def folder() -> Path | None:
@@ -116,10 +116,10 @@ def folder() -> Path | None:
     return Path(path) if path else None
 
 
-def replace_table(own: OwnTable) -> None:
+def replace_table(table: OwnTable) -> None:
     """Make this the table of the session."""
     former: OwnTable | None = st.session_state.get(_OWN)
     if former is not None:
-        own.version = former.version + 1
-    st.session_state[_OWN] = own
-    st.session_state["_own_status"] = own.status
+        table.version = former.version + 1
+    st.session_state[_OWN] = table
+    st.session_state["_own_status"] = table.status

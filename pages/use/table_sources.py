@@ -31,14 +31,14 @@ _LAYOUT = ("sheet", "separator", "text_encoding", "header_line", "footer_lines")
 _PENDING = "_own_pending"
 
 
-def draw_sources(own: OwnTable) -> None:
+def draw_sources(table: OwnTable) -> None:
     """Draw the ways to bring a table, and the form of a refused file."""
     if trouble := st.session_state.pop(TROUBLE, None):
         st.error(escape_markdown(trouble, 1000), icon="⚠️")
     if notices.is_public_demo():
         st.caption("This is a public demo: it takes no tables.")
     else:
-        key = own.key("file")
+        key = table.key("file")
         st.file_uploader(
             "Your table (CSV, Excel)",
             key=key,
@@ -47,14 +47,14 @@ def draw_sources(own: OwnTable) -> None:
             args=(key,),
         )
         if pending := st.session_state.get(_PENDING):
-            draw_layout_form(own, *pending, place="pending")
+            draw_layout_form(table, *pending, place="pending")
         if (place := folder()) is not None:
             _draw_folder(place)
-    key = own.key("example")
+    key = table.key("example")
     st.selectbox(
         "Or an example",
         EXAMPLES,
-        index=_index_of_example(own),
+        index=_index_of_example(table),
         format_func=EXAMPLE_TITLES.__getitem__,
         key=key,
         on_change=_choose_example,
@@ -62,9 +62,9 @@ def draw_sources(own: OwnTable) -> None:
     )
 
 
-def _index_of_example(own: OwnTable) -> int | None:
+def _index_of_example(table: OwnTable) -> int | None:
     names = [f"{name}.csv" for name in EXAMPLES]
-    return names.index(own.upload.name) if own.is_example else None
+    return names.index(table.upload.name) if table.is_example else None
 
 
 def _choose_example(key: str) -> None:
@@ -113,13 +113,13 @@ def _read(name: str, content: bytes, **layout: Any) -> None:
         replace_table(OwnTable(upload, name))
 
 
-def draw_layout_form(own: OwnTable, name: str, content: bytes, *, place: str) -> None:
+def draw_layout_form(table: OwnTable, name: str, content: bytes, *, place: str) -> None:
     """Ask for the layout of a file whose header does not tell it.
 
     place: Distinguishes the form of a refused file from that of the table in use.
     """
-    keys = {option: own.key("layout", place, option) for option in _LAYOUT}
-    with st.form(own.key("layout", place), border=True):
+    keys = {option: table.key("layout", place, option) for option in _LAYOUT}
+    with st.form(table.key("layout", place), border=True):
         st.markdown(f"**How is {escape_markdown(name)} laid out?** It is never guessed from rows.")
         if name.lower().endswith(WORKBOOK):
             st.text_input("Sheet", key=keys["sheet"], placeholder=_AS_IN_FILE)

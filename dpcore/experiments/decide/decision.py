@@ -283,9 +283,9 @@ def _find_hard_cases(
     squared = np.square(tests).sum(axis=1)[:, None] - 2 * tests @ means.T
     squared = squared + np.square(means).sum(axis=1)
     is_own = test_labels[:, None] == classes
-    own = np.where(is_own, squared, np.inf).min(axis=1)
+    distance = np.where(is_own, squared, np.inf).min(axis=1)
     other = np.where(is_own, np.inf, squared).min(axis=1)
-    margin = other - own
+    margin = other - distance
     hard: BoolArray = margin <= np.quantile(margin, _HARD_SHARE)
     return hard
 

@@ -192,8 +192,8 @@ def rank_configurations(rows: Iterable[Row]) -> tuple[Ranked, ...]:
         configuration = Configuration(row["protocol"], row["preparation"], row["knowledge"])
         draws.setdefault(configuration, {})[row["repetition"]] = row
     ranked = [
-        Ranked(configuration, tuple(own[n] for n in sorted(own)))
-        for configuration, own in draws.items()
+        Ranked(configuration, tuple(rows_by_draw[n] for n in sorted(rows_by_draw)))
+        for configuration, rows_by_draw in draws.items()
     ]
     return tuple(sorted(ranked, key=lambda option: (-option.mean, *cost_key(option))))
 

@@ -223,13 +223,13 @@ class _Search:
         for candidate in candidates:
             if candidate is not None and candidate.ranked.trusted is Trusted.NOBODY:
                 return candidate
-        own = [
+        without_trust = [
             configuration
             for configuration in configurations
             if Ranked(configuration, ()).trusted is Trusted.NOBODY
         ]
         start = next(candidate.value for candidate in candidates if candidate is not None)
-        return (yield from self.confirm(own, start))
+        return (yield from self.confirm(without_trust, start))
 
     def confirm(
         self, configurations: Sequence[Configuration], lowest: float

@@ -102,8 +102,8 @@ class OnceCache(Generic[T]):
         Raises `Exception`: the error of the computation, for all waiting callers. Errors are not
             cached.
         """
-        if (own := self._cache_of_table(key)) is not None:
-            return own(*key, make=make)
+        if (table_cache := self._cache_of_table(key)) is not None:
+            return table_cache(*key, make=make)
         entry, is_mine = self._claim(key)
         while not is_mine:
             while not _is_abandoned(entry):
@@ -183,15 +183,15 @@ class OnceCache(Generic[T]):
 
     def __contains__(self, key: tuple[Hashable, ...]) -> bool:
         """Return whether the result of a key is cached or being computed."""
-        if (own := self._cache_of_table(key)) is not None:
-            return key in own
+        if (table_cache := self._cache_of_table(key)) is not None:
+            return key in table_cache
         with self._lock:
             return key in self._results
 
     def peek(self, *key: Hashable) -> T | None:
         """Return the result if it is finished, else None."""
-        if (own := self._cache_of_table(key)) is not None:
-            return own.peek(*key)
+        if (table_cache := self._cache_of_table(key)) is not None:
+            return table_cache.peek(*key)
         with self._lock:
             entry = self._results.get(key)
         if entry is None or not entry.future.done() or entry.future.cancelled():

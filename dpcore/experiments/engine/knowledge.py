@@ -72,14 +72,16 @@ class Knowledge:
         Raises `ParameterError` if the rows are not images, have another shape, or are those of the
         source.
         """
-        shape, own = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
+        shape, specification = entry_of(dataset).image_shape, f"{self.source}:{self.percent}"
         if shape is None:
-            raise ParameterError("knowledge", f"none, since {dataset} has no images", own)
+            raise ParameterError("knowledge", f"none, since {dataset} has no images", specification)
         if self.source == dataset:
-            raise ParameterError("knowledge", f"from another data set than {dataset}", own)
+            raise ParameterError(
+                "knowledge", f"from another data set than {dataset}", specification
+            )
         if self.source != FREQUENCIES and CATALOG[self.source].image_shape != shape:
             size = f"{shape[0]} × {shape[1]}"
-            raise ParameterError("knowledge", f"of images of {size}, like {dataset}", own)
+            raise ParameterError("knowledge", f"of images of {size}, like {dataset}", specification)
         return shape
 
 

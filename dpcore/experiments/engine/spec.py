@@ -170,8 +170,8 @@ class Spec(ABC):
     def variable_fields(self) -> tuple[str, ...]:
         """Return the names that a sweep may vary."""
         fixed = ("protocols", self.counted)
-        own = (name for name in self.__dataclass_fields__ if name not in fixed)
-        return (*own, *self.derived_fields)
+        names = (name for name in self.__dataclass_fields__ if name not in fixed)
+        return (*names, *self.derived_fields)
 
     def are_rows(self, rows: object) -> bool:
         """Return whether an object has the form of this spec's rows of one repetition.

@@ -111,7 +111,7 @@ def _pack(data: SiteData) -> dict[str, AnyArray] | None:
         if moments.half_widths is not None:
             arrays["half_widths"] = moments.half_widths
         moments = whole
-    triangles = [_triangle(own) for own in moments.second_moments]
+    triangles = [_triangle(moment) for moment in moments.second_moments]
     complete = [triangle for triangle in triangles if triangle is not None]
     if len(complete) < len(triangles):
         return None
@@ -131,7 +131,9 @@ def _unpack(content: bytes, read: Callable[[], FloatArray]) -> SiteData:
     fields = json.loads(str(arrays["about"]))
     about = DataDescription(**fields | {"feature_names": tuple(fields["feature_names"])})
     means, n_samples = arrays["means"], arrays["n_samples"]
-    second_moments = np.stack([_square_matrix(own, means.shape[1]) for own in arrays["triangles"]])
+    second_moments = np.stack(
+        [_square_matrix(triangle, means.shape[1]) for triangle in arrays["triangles"]]
+    )
     precision = np.dtype(str(arrays["precision"]))
     if "members" not in arrays:
         moments = SiteMoments(second_moments, means, n_samples, precision)

@@ -32,8 +32,8 @@ protocol_dots(rows)"""
 
 def imports_of(standard: str, *things: Callable[..., object]) -> str:
     """Return import lines for classes and functions of this package."""
-    own = sorted(f"from {thing.__module__} import {thing.__name__}" for thing in things)
-    return "\n".join([standard, "", *own])
+    imports = sorted(f"from {thing.__module__} import {thing.__name__}" for thing in things)
+    return "\n".join([standard, "", *imports])
 
 
 _IMPORTS = imports_of("from statistics import fmean", run, RunSpec)

@@ -185,9 +185,9 @@ def settings_of(
             for repetition in range(grid.repetitions)
         ]
         for number, (setting, spec) in enumerate(zip(settings, specs, strict=True)):
-            own = [of_repetition[number] for of_repetition in rows]
+            rows_of_setting = [of_repetition[number] for of_repetition in rows]
             subspaces = [of_repetition[number] for of_repetition in drawn]
-            floor = own[0][0]["floor"]
+            floor = rows_of_setting[0][0]["floor"]
             setting |= {"floor": floor, "floor_text": percent(floor)}
             for name in grid.protocols:
                 pictures = [
@@ -197,7 +197,10 @@ def settings_of(
                     for by_protocol in subspaces[: grid.pictured]
                 ]
                 of_protocol = [
-                    row for of_repetition in own for row in of_repetition if row["protocol"] == name
+                    row
+                    for of_repetition in rows_of_setting
+                    for row in of_repetition
+                    if row["protocol"] == name
                 ]
                 guarantee = subspaces[0][name].guarantee
                 if guarantee.assumptions not in setting["assumptions"]:

@@ -378,8 +378,10 @@ class ErrorsSpec(Spec):
         return [row]
 
     def with_values(self, values: dict[str, Any]) -> Self:
-        own = {name: values.pop(name) for name in self.__dataclass_fields__ if name in values}
-        base = replace(self, **own)
+        own_values = {
+            name: values.pop(name) for name in self.__dataclass_fields__ if name in values
+        }
+        base = replace(self, **own_values)
         return replace(base, statistic=replace(base.statistic, **values))
 
 

@@ -110,7 +110,7 @@ def _with_whole_matrix(
     """
     n_components = query.n_components
     leading = slice(n_components)
-    eigenvalues, own = Spectrum(part.noisy).leading(query.n_features)
+    eigenvalues, vectors = Spectrum(part.noisy).leading(query.n_features)
     # One may be the noise of the mean, as in `assess`.
     has_mean = part.mean is not None
     n_above = n_above_noise(eigenvalues, part.sigma, noise=query.noise) - has_mean
@@ -121,7 +121,7 @@ def _with_whole_matrix(
     bias = part.sigma**2 * float(inverse.sum())
     optimum = float(eigenvalues[leading].sum(dtype=np.float64)) - bias / 2
     loss = optimum - float(groups.energies[leading].sum())
-    overlap = float(((own[leading] @ query.vectors[leading].T) ** 2).sum())
+    overlap = float(((vectors[leading] @ query.vectors[leading].T) ** 2).sum())
     variance = 2 * part.sigma**2 * max(n_components - overlap, 0)
     variance += float(groups.choice[leading, leading].sum())
     variance += part.sigma**4 * float((inverse**2).sum()) / 4

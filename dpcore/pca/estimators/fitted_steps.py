@@ -55,9 +55,9 @@ def _fitted_before(estimator: BaseEstimator) -> list[str]:
 def _steps_before(pipeline: Pipeline, inside: list[object]) -> list[tuple[str, object]]:
     # A pipeline with a memory fits clones of its steps, which are recognised by their type.
     steps: list[tuple[str, object]] = pipeline.steps
-    for same in (operator.is_, lambda step, own: type(step) is type(own)):
+    for same in (operator.is_, lambda step, other: type(step) is type(other)):
         for position, (_, step) in enumerate(steps):
-            if any(same(step, own) for own in inside):
+            if any(same(step, other) for other in inside):
                 return steps[:position]
     return steps[:-1]
 

@@ -361,8 +361,8 @@ class Protocol:
 
 def _part_and_rng(draw: Draw, site: int) -> tuple[NoisyPart, np.random.Generator]:
     """Return the part of a site that cut its message, and the generator of its probes."""
-    own = draw.noisy_site(site)
-    part = NoisyPart(own.noisy, own.sigma, float(draw.moments.weights[site]))
+    noisy = draw.noisy_site(site)
+    part = NoisyPart(noisy.noisy, noisy.sigma, float(draw.moments.weights[site]))
     return part, draw.repetition.rng(Purpose.ASSESSMENT, draw.sites[site])
 
 

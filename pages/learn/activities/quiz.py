@@ -57,16 +57,16 @@ def _quiz_headline(room: Room, activity: Quiz) -> str:
 
 def _quiz_on_phone(visitor: Visitor, student: Student, activity: Quiz) -> None:
     room = visitor.room
-    own = activity.answers.of(student.seat)
+    answers = activity.answers.of(student.seat)
     if room.is_revealed:
-        _show_quiz_result(own, activity)
+        _show_quiz_result(answers, activity)
         return
     following = activity.next_question(student.seat)
     if following is None:
         st.info("You have answered all six questions. Thank you.")
         return
     question, letters = following
-    number = 1 + sum(phase is activity.phase for _, phase in own)
+    number = 1 + sum(phase is activity.phase for _, phase in answers)
     st.markdown(f"**Question {number} of {len(QUESTIONS)}.** {question.text}")
     for place, letter in enumerate(letters):
         st.button(
@@ -80,17 +80,19 @@ def _quiz_on_phone(visitor: Visitor, student: Student, activity: Quiz) -> None:
         st.caption("The teacher can save all answers, without names and in random order.")
 
 
-def _show_quiz_result(own: Mapping[tuple[str, Phase], str], activity: Quiz) -> None:
+def _show_quiz_result(answers: Mapping[tuple[str, Phase], str], activity: Quiz) -> None:
     if activity.phase is Phase.BEFORE:
         st.info("Thank you. The same six questions come after the lesson, with the answers.")
         return
     right = {
-        phase: sum(is_right(name, choice) for (name, when), choice in own.items() if when is phase)
+        phase: sum(
+            is_right(name, choice) for (name, when), choice in answers.items() if when is phase
+        )
         for phase in Phase
     }
     st.markdown(f"### You: {right[Phase.BEFORE]} of 6 right before, {right[Phase.AFTER]} after")
     for question in QUESTIONS:
-        own_answer = own.get((question.name, Phase.AFTER), UNKNOWN)
+        own_answer = answers.get((question.name, Phase.AFTER), UNKNOWN)
         mark = "✓" if is_right(question.name, own_answer) else "✗"
         answer = question.choices[question.right]
         st.markdown(f"{mark} **{question.topic}.** {answer}. {question.reason}")
