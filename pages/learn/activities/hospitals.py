@@ -168,10 +168,11 @@ def _describe_round(activity: Hospitals) -> None:
         )
         return
     floor = percent(activity.hospitals.prior_energy)
+    equal = f", as on Explore with {n_sites} sites" if sent == n_sites else ""
     st.caption(
         f"{dealt} Improved ran with new noise at ε = {plain(improved.epsilon)}, the smallest "
-        f"chosen, as on Explore with {n_sites} sites. Guessing that pictures are smooth gives "
-        f"{floor}. It is a second release: every patient pays for both."
+        f"chosen{equal}. Guessing that pictures are smooth gives {floor}. It is a "
+        "second release: every patient pays for both."
     )
 
 
