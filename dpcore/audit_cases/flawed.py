@@ -41,7 +41,7 @@ _score = projection_on(_MOMENT - _MOMENT_PRIME)
 def flawed_cases() -> tuple[AuditCase, ...]:
     """Return all flawed cases in the order of the page."""
     cases = (
-        published_noise_at_its_asked_epsilon(),
+        published_noise_at_its_requested_epsilon(),
         wishart_noise(),
         one_seed_for_all_sites(),
         masks_that_forget_the_sites(),
@@ -55,7 +55,7 @@ def flawed_cases() -> tuple[AuditCase, ...]:
     return tuple(replace(case, family=FAMILY) for case in cases)
 
 
-def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
+def published_noise_at_its_requested_epsilon(epsilon: float = 10.0) -> AuditCase:
     """Return a case of the published sigma, with the requested epsilon as the claim.
 
     The sigma is that of Algorithm 1 in Imtiaz & Sarwate (2018).
@@ -64,7 +64,7 @@ def published_noise_at_its_asked_epsilon(epsilon: float = 10.0) -> AuditCase:
     moment, moment_prime = worst_second_moments(4, _N_SAMPLES)
     noisy = partial(_add_noise, published_sigma(budget, _N_SAMPLES))
     return AuditCase(
-        name=f"published noise, asked ε = {epsilon:g}",
+        name=f"published noise, requested ε = {epsilon:g}",
         **asdict(budget),
         **make_samplers(noisy, moment, moment_prime),
         statistic=projection_on(moment - moment_prime),

@@ -17,10 +17,10 @@ from dpcore.experiments.decide.decision import (
     Option,
     Remedy,
     answer,
-    asked_spec,
     decide,
     people_factor,
     remedies,
+    spec_of_trust,
 )
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.engine.fields import GIVEN
@@ -135,7 +135,7 @@ def choose(selection: Selection) -> Question:
         split=GIVEN if sizes else RunSpec.split,
         seed=selection.spec.seed,
     )
-    return Question(asked_spec(base, trusted, dataset.n_samples), trusted, dataset)
+    return Question(spec_of_trust(base, trusted, dataset.n_samples), trusted, dataset)
 
 
 def _choose_limits() -> tuple[int, float]:

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from dpcore.data import dataset_status
-from dpcore.experiments.decide.decision import answer, asked_spec, decide
+from dpcore.experiments.decide.decision import answer, decide, spec_of_trust
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.engine.fields import version_fields
 from dpcore.experiments.engine.summaries import percent
@@ -34,7 +34,7 @@ def test_pages_give_one_number_for_one_question(open_page, data, trusted, protoc
     explored = fmean(row["energy_ratio"] for row in rows)
 
     status = dataset_status(data)
-    spec = asked_spec(RunSpec(dataset=data), trusted, status.n_samples)
+    spec = spec_of_trust(RunSpec(dataset=data), trusted, status.n_samples)
     (option,) = decide(spec, epsilons=(1.0,))
     assert option.mean == pytest.approx(explored, abs=1e-9)
 

@@ -184,7 +184,7 @@ def people_factor(guarantee: Guarantee, needed: Guarantee) -> float:
     return max(1.0, guarantee.sigma / needed.sigma)
 
 
-def asked_spec(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
+def spec_of_trust(base: RunSpec, trusted: Trusted, n_people: int) -> RunSpec:
     """Return the spec of the options: the base, improved, with the most captured energy."""
     return replace(
         base,
@@ -205,7 +205,7 @@ def decide(
 ) -> Iterator[Option]:
     """Run every epsilon, first to choose from and then to confirm the choice.
 
-    spec: Result of `asked_spec`.
+    spec: Result of `spec_of_trust`.
     epsilons: Epsilons to try.
     Yields an `Option` for each epsilon, the smallest first.
     Raises `ParameterError` if the spec cannot run.
@@ -339,7 +339,7 @@ def remedies(
     Only the first change of each kind is searched: the least additional trust, the largest number
     of components, and the smallest multiple of the sites.
 
-    spec: Result of `asked_spec` for this trust.
+    spec: Result of `spec_of_trust` for this trust.
     found: Answer whose harm and use do not meet.
     **options: Passed on to `run_sweep`.
     """

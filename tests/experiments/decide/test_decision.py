@@ -16,7 +16,6 @@ from dpcore.experiments.decide.decision import (
     PROTOCOL_FOR,
     Option,
     answer,
-    asked_spec,
     count_kept_factors,
     count_strong_factors,
     decide,
@@ -24,6 +23,7 @@ from dpcore.experiments.decide.decision import (
     people_factor,
     remedies,
     share_recognised,
+    spec_of_trust,
     with_more_sites,
 )
 from dpcore.experiments.decide.ranking import Trusted, trusted_by
@@ -35,7 +35,7 @@ from dpcore.privacy import PrivacyBudget, guarantee_mu, icon_counts
 from dpcore.privacy.gaussian import gaussian_mu
 
 N = 1797
-SPEC = asked_spec(RunSpec(dataset="digits", components=5), Trusted.HOLDER, N)
+SPEC = spec_of_trust(RunSpec(dataset="digits", components=5), Trusted.HOLDER, N)
 
 
 def _option(epsilon, most_right, searched, fresh=None):
@@ -97,7 +97,7 @@ def test_the_most_private_option_that_does_both_is_chosen_else_the_most_use():
 
 def test_where_harm_and_use_do_not_meet_more_trust_or_fewer_components_are_tried():
     """On 569 patients at five sites, trust in masks reaches 85 % where no trust does not."""
-    spec = asked_spec(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
+    spec = spec_of_trust(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
     result = answer(list(decide(spec, epsilons=(2.0, 10.0))), most_right=60, target=0.85)
     assert not result.do_meet and result.tolerated.epsilon == 2.0
     (more_trust, *_) = remedies(spec, Trusted.NOBODY, result)
@@ -118,7 +118,7 @@ def test_the_usual_delta_is_a_step_below_a_tenth_of_one_in_n():
 
 @pytest.mark.parametrize("trusted", Trusted)
 def test_a_breach_of_trust_leaves_the_noise_of_ones_own_site_or_nothing(trusted):
-    spec = asked_spec(RunSpec(dataset="digits"), trusted, N)
+    spec = spec_of_trust(RunSpec(dataset="digits"), trusted, N)
     key = PROTOCOL_FOR[trusted]
     assert trusted_by(PROTOCOLS[key]) is trusted
     guarantee = spec.guarantee(key, dataset_status("digits"))
@@ -195,7 +195,7 @@ def test_targets_out_of_range_are_refused(target):
 
 
 def test_more_sites_reach_the_target_at_the_same_guarantee():
-    spec = asked_spec(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
+    spec = spec_of_trust(RunSpec(dataset="breast-cancer"), Trusted.NOBODY, 569)
     (tolerated,) = decide(spec, epsilons=(2.0,))
     assert not tolerated.has_reached(0.9)
     more = with_more_sites(spec, tolerated, 0.9)

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 import dpcore
 from dpcore.data import dataset_status
-from dpcore.experiments.decide.decision import Option, answer, asked_spec, decide
+from dpcore.experiments.decide.decision import Option, answer, decide, spec_of_trust
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
@@ -76,7 +76,7 @@ def test_details_offer_the_annex_for_the_officer(open_page):
 
 # ---- memo and slides
 
-SPEC = asked_spec(RunSpec(dataset=TABLE), Trusted.HOLDER, 569)
+SPEC = spec_of_trust(RunSpec(dataset=TABLE), Trusted.HOLDER, 569)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,5 @@
 // The explorer of a folder without a server. Every number and picture is in RUNS, of runs made
-// beforehand; nothing is interpolated and nothing is asked of anybody.
+// beforehand; nothing is interpolated, and no server is asked.
 const BOIL_MS = 125;
 const PLAY_MS = 500;
 const COLOURS = ["#D55E00", "#009E73", "#E69F00", "#0072B2", "#CC79A7", "#56B4E9"];
