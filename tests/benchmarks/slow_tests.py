@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-LIMIT = 0.2  # seconds
+LIMIT = 0.1  # seconds
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests" / "slow_tests.txt"
 _TICK = os.sysconf("SC_CLK_TCK")
