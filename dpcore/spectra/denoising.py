@@ -33,7 +33,7 @@ from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import posterior_at_least_zero
-from dpcore.spectra.prior_mean import PriorMean
+from dpcore.spectra.prior_mean import PriorMean, with_public_tail
 from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
 
 _NOISE_SHAPES = ("triangle", "isometric")
@@ -53,8 +53,8 @@ _MEAN_NOISE = 3 * math.sqrt(2)
 _SCATTER_SCALE = 0.1
 # Half of the step to the estimate without a prior mean is taken at this weight of an entry of the
 # residual, and for a cosine with this share of the trace.
-_HALF_STEP = 0.3
-_LEADING = 1 / 64
+_HALF_STEP = 0.2
+_LEADING = 1 / 100
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -335,7 +335,7 @@ def _about_prior_mean(
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     of_average = (sigma_of_average / sigma) ** 2
     mean_variance = (_MEAN_NOISE * sigma_of_average) ** 2 if first.is_centred else math.inf
-    prior = PriorMean.fit(noisy, noise_variance, sigma**2, first, mean_variance)
+    prior = PriorMean.fit(noisy, noise_variance, first, mean_variance, of_average)
     mean = prior.matrix(noisy.dtype)
     residual = noisy - mean
     expected = prior.variances(mean, first)
@@ -375,7 +375,7 @@ def _about_prior_mean(
         estimate = np.divide(turned, inverse_weights, out=inverse_weights)
         np.fill_diagonal(estimate, variances - prior_diagonal)
         estimate = following.from_basis(estimate)
-    return mean + estimate
+    return with_public_tail(mean + estimate, prior.trace, first, sigma_of_average)
 
 
 def _step_to_no_prior_mean(

@@ -84,6 +84,7 @@ def shrink_in_cosines(
     totals: FloatArray,
     *,
     probability_of_none: float = 0.0,
+    shrunk_by: float = 1.0,
 ) -> FloatArray:
     """Return the posterior mean of smooth values, given them with noise of variance 1 each.
 
@@ -93,6 +94,8 @@ def shrink_in_cosines(
     values: shape (n_features,)
     totals: Sums of squares of the signal, equally likely.
     probability_of_none: Prior probability that there is no signal.
+    shrunk_by: Variance of the noise that determines the shrinkage. Less than 1 if the result is
+        averaged with results of independent noise.
     """
     entries: FloatArray = values
     for factor in reversed(basis.factors):
@@ -100,9 +103,8 @@ def shrink_in_cosines(
     grouping, sizes, shapes, _ = basis.curves
     squares = grouping @ entries**2
     heights = totals[:, None] / (shapes @ sizes)[None, :]
-    variances = 1 + heights[:, :, None] * shapes
-    noise_shares = 1 / variances
-    log_likelihood = -(np.log(variances) @ sizes + noise_shares @ squares) / 2
+    signal = heights[:, :, None] * shapes
+    log_likelihood = -(np.log(1 + signal) @ sizes + 1 / (1 + signal) @ squares) / 2
     log_none = -float(squares.sum()) / 2
     if probability_of_none > 0:
         odds = probability_of_none / (1 - probability_of_none)
@@ -112,7 +114,7 @@ def shrink_in_cosines(
     largest = max(float(log_likelihood.max()), log_none)
     weights = np.exp(log_likelihood - largest)
     weights /= weights.sum() + math.exp(log_none - largest)
-    shares = weights.sum() - weights.ravel() @ noise_shares.reshape(-1, len(sizes))
+    shares = weights.ravel() @ (signal / (shrunk_by + signal)).reshape(-1, len(sizes))
     entries = entries * (shares @ grouping)
     for factor in reversed(basis.factors):
         entries = (factor.T @ entries.reshape(-1, len(factor)).T).ravel()

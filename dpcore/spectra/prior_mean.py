@@ -6,7 +6,7 @@ Model of the second moment A of pictures with pixels x:
 
 p is the standard deviation of each pixel and rho the correlation of two pixels at a displacement.
 Both start from the public kernel (`dpcore.spectra.public_kernel`) and are fitted to M = A + E,
-where E is Gaussian noise of public variance: s^2 off the diagonal and v on it. No exact quantity
+where E is Gaussian noise of public variance. No exact quantity
 enters, so the fit is post-processing of M. Without signal the result is the public kernel.
 """
 
@@ -40,13 +40,16 @@ _DIE_OUT_OVER = 10.0
 _ANISOTROPY = 0.1
 # Deviations of the pixels from the public window: their mean squares, in units of the mean square
 # of a pixel, and prior probability that there are none.
-_CHANGES = np.geomspace(0.01, 4.0, 24)
-_NO_CHANGE = 0.98
-_LARGEST_STEP = 0.5
+_CHANGES = np.geomspace(0.003, 1.0, 16)
+_NO_CHANGE = 0.9
+# Fits of p and rho in turn. Each is shrunk to the public kernel, so more of them do not drift.
+_ROUNDS = 4
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
 _HALF_REPLACED = 0.05
 _LEAST_ESTIMATE = 3.0
+# Noise of the fits in an entry in cosines, in units of sigma / side.
+_TAIL = 4.0
 _TINY = 1e-12
 
 
@@ -67,77 +70,49 @@ class PriorMean(NamedTuple):
         cls,
         noisy: FloatArray,
         variance: float,
-        diagonal_variance: float,
         basis: PublicBasis,
         mean_variance: float = 0.0,
+        of_average: float = 1.0,
     ) -> PriorMean:
         """Fit a prior mean to a noisy second moment, starting from the public kernel.
 
         1. The trace is fitted by least squares to the public kernel.
-        2. Error of the mean that rows are centred by adds its outer product, which is no
-           stationary correlation. Most of it is in the span of the mean's public prior
-           (`MeanError.directions`), so that block of M is replaced by that of the public kernel,
-           in part if the error is small.
-        3. p^2 is the public window plus the deviations of the noisy diagonal from it, smoothed in
-           cosines.
-        4. rho is fitted by weighted means per displacement, y_d = sum M p p' / sum (p p')^2, with
-           noise of variance s^2 / sum (p p')^2. They are shrunk twice. Means over rings of equal
-           distance are shrunk to a curve: Gaussian processes about e^-(r/l)^nu for several l and
-           nu, averaged by prior weight times likelihood. Displacements are then shrunk to the
-           curve, with a variance about it that is the posterior mean given their scatter.
-        5. p is corrected once by least squares given the curve,
-           p'(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2, and step 4 is repeated. The same
-           noise is in rho and in p', so at most half of the correction is applied, and less
-           if it is larger than noise explains: the model is then wrong, and the diagonal, which
-           assumes no rho, is more reliable.
+        2. The block of M with most of the error of the mean is replaced (`_without_mean_error`).
+        3. p is fitted by least squares given rho (`_fit_deviations`), then rho given p
+           (`_fit_correlations`), in turn.
 
-        All steps shrink to the public kernel, which is the result if there is no signal.
+        All steps shrink to the public kernel, which is the result if there is no signal. Models are
+        weighed by the noise of M. They are shrunk by less, the geometric mean of this noise and
+        that of the average of all sites' matrices, in which errors of the sites' fits cancel in
+        part.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_features, n_features), symmetric
-        variance, diagonal_variance : float
-            Variance of the noise off and on the diagonal, greater than 0.
+        variance : float
+            Variance of the noise off the diagonal, greater than 0.
         basis : PublicBasis
             Cosines of the pictures, with `image_shape` and `picture`.
         mean_variance : float
             Variance of the noise in an entry of the mean, in units in which the trace is that of
             `noisy`; infinite without a released mean.
+        of_average : float
+            Variance of the noise in the average of all sites' matrices, in units of `variance`.
         """
         shape = basis.image_shape or (1, len(noisy))
         public = _public_parts(shape, basis.picture)
-        n_pixels, window = len(noisy), public.window
+        shrunk_by = math.sqrt(of_average)
         trace = _fit_trace(noisy, variance, public)
-        level = trace / n_pixels
-        error = MeanError.of(basis, mean_variance / trace**2)
-        directions = error.directions.astype(noisy.dtype)
-        block = directions @ noisy @ directions.T - trace * public.block
-        excess = error.in_directions / (float(np.trace(public.block)) / len(directions))
-        share = excess / (excess + _HALF_REPLACED)
-        noisy = noisy - (share * (directions.T @ block @ directions)).astype(noisy.dtype)
-        diagonal = np.diagonal(noisy).astype(np.float64)
-        spread = math.sqrt(diagonal_variance)
-        change = _smooth_change((diagonal - level * window**2) / spread, basis, level / spread)
-        squares = np.maximum(level * window**2 + spread * change, 0)
-        if not squares.any():
-            squares = level * window**2
-        deviations = np.sqrt(squares)
-        correlations, curve = _fit_correlations(noisy, deviations, variance, shape, basis.picture)
-        weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
-        p = deviations.astype(noisy.dtype)
-        explained = (weighted.reshape(noisy.shape) @ p).astype(np.float64) - diagonal * deviations
-        weights = _convolve(curve**2, squares.reshape(shape)).ravel() - squares
-        weights = np.maximum(weights, _TINY)
-        change, errors = explained / weights - deviations, np.sqrt(variance / weights)
-        excess = 4 * float(np.mean(squares * (change**2 - errors**2)))
-        step = _LARGEST_STEP * diagonal_variance / (diagonal_variance + max(excess, 0.0))
-        scale = math.sqrt(level / float(np.mean(errors**2)))
-        deviations = deviations + step * errors * _smooth_change(change / errors, basis, scale)
-        deviations = np.maximum(deviations, 0)
-        if not deviations.any():
-            return cls(np.sqrt(squares).reshape(shape), correlations, trace)
-        deviations *= math.sqrt(float(squares.sum() / (deviations @ deviations)))
-        correlations, _ = _fit_correlations(noisy, deviations, variance, shape, basis.picture)
+        noisy = _without_mean_error(noisy, trace, basis, mean_variance, public)
+        window = math.sqrt(trace / len(noisy)) * public.window
+        deviations, curve = window, KERNELS[basis.picture].correlations(shape)
+        for _ in range(_ROUNDS):
+            deviations = _fit_deviations(
+                noisy, deviations, curve, window, variance, shrunk_by, basis
+            )
+            correlations, curve = _fit_correlations(
+                noisy, deviations, variance, shrunk_by, shape, basis.picture
+            )
         return cls(deviations.reshape(shape), correlations, trace)
 
     def matrix(self, dtype: DTypeLike) -> FloatArray:
@@ -185,6 +160,33 @@ def _public_parts(shape: tuple[int, int], picture: str) -> _PublicParts:
     return _PublicParts(KERNELS[picture].pixel_deviations(shape).ravel(), matrix, block)
 
 
+def with_public_tail(
+    estimate: FloatArray, trace: float, basis: PublicBasis, sigma: float
+) -> FloatArray:
+    """Return an estimate of a second moment that is the public kernel where no data support it.
+
+    Noise of the fits is spread over all cosines, and is far above the public variance b_i of most.
+    An entry in cosines takes the share g_i g_j of the step to the public kernel, where
+    g_i = z / (b_i + z) and z = 4 sigma / side. This keeps the public order of the last directions.
+
+    trace: Fitted trace of the second moment.
+    sigma: Standard deviation of the noise in the average of all sites' matrices.
+    """
+    public = _public_in_cosines(basis)
+    noise = _TAIL * sigma / math.sqrt(len(estimate)) / max(trace, _TINY)
+    tail = (noise / (np.maximum(np.diagonal(public), 0) + noise)).astype(estimate.dtype)
+    step = (trace * public).astype(estimate.dtype) - basis.to_basis(estimate)
+    step *= tail
+    step *= tail[:, None]
+    return estimate + basis.from_basis(step)
+
+
+@lru_cache(maxsize=8)
+def _public_in_cosines(basis: PublicBasis) -> FloatArray:
+    """Return the public kernel of trace 1 in cosines, shape (n_features, n_features)."""
+    return basis.to_basis(public_kernel(basis.image_shape or (1, basis.n_features), basis.picture))
+
+
 def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> float:
     """Return the posterior mean of the trace, at least 0, from the entries off the diagonal."""
     squared = float(np.vdot(public.matrix, public.matrix))
@@ -197,16 +199,57 @@ def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> floa
     return mean_above_zero(np.array([estimate]), np.array([spread])).item()
 
 
-def _smooth_change(values: FloatArray, basis: PublicBasis, scale: float) -> FloatArray:
-    """Return the posterior mean of smooth values, given them with noise of variance 1 each.
+def _without_mean_error(
+    noisy: FloatArray,
+    trace: float,
+    basis: PublicBasis,
+    mean_variance: float,
+    public: _PublicParts,
+) -> FloatArray:
+    """Return the matrix with the block of the mean's public directions replaced in part.
 
-    The entries in cosines are N(0, alpha g_i) with the curves g of the basis, averaged over the
-    curves and over mean squares of the values, with a prior probability that all are 0.
-
-    scale: Unit of the values: their mean squares are multiples of its square.
+    Error of the mean that rows are centred by adds its outer product, which is no stationary
+    correlation. Most of it is in these directions. The larger it is expected to be, the more of
+    the block is that of the public kernel.
     """
-    totals = len(values) * scale**2 * _CHANGES
-    return shrink_in_cosines(values, basis, totals, probability_of_none=_NO_CHANGE)
+    error = MeanError.of(basis, mean_variance / trace**2)
+    directions = error.directions.astype(noisy.dtype)
+    block = directions @ noisy @ directions.T - trace * public.block
+    excess = error.in_directions / (float(np.trace(public.block)) / len(directions))
+    share = excess / (excess + _HALF_REPLACED)
+    return noisy - (share * (directions.T @ block @ directions)).astype(noisy.dtype)
+
+
+def _fit_deviations(
+    noisy: FloatArray,
+    deviations: FloatArray,
+    curve: FloatArray,
+    window: FloatArray,
+    variance: float,
+    shrunk_by: float,
+    basis: PublicBasis,
+) -> FloatArray:
+    """Return p, shape (n_pixels,): a step of least squares, shrunk smoothly to the public window.
+
+    Given rho and p, each row of M has the least-squares factor
+    q(x) = sum_x' M rho p(x') / sum_x' rho^2 p(x')^2. If p and q are smooth, p rho p' is as close as
+    possible to M about p + (q - p) / 2, because both factors change.
+    The difference from the window, in units of its noise, is N(0, alpha g_i) in cosines, averaged
+    over the curves g of the basis and over alpha (`shrink_in_cosines`).
+    """
+    shape = basis.image_shape or (1, len(noisy))
+    weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
+    explained = weighted.reshape(noisy.shape) @ deviations.astype(noisy.dtype)
+    weights = _convolve(curve**2, (deviations**2).reshape(shape)).ravel()
+    weights = np.maximum(weights, _TINY * weights.max())
+    factors, errors = explained.astype(np.float64) / weights, np.sqrt(variance / (2 * weights))
+    change = ((deviations + factors) / 2 - window) / errors
+    totals = _CHANGES * float((window**2).sum() / np.mean(errors**2))
+    change = shrink_in_cosines(
+        change, basis, totals, probability_of_none=_NO_CHANGE, shrunk_by=shrunk_by
+    )
+    fitted = np.maximum(window + errors * change, 0)
+    return fitted if fitted.any() else window
 
 
 class _Displacements(NamedTuple):
@@ -246,10 +289,15 @@ def _fit_correlations(
     noisy: FloatArray,
     deviations: FloatArray,
     variance: float,
+    shrunk_by: float,
     shape: tuple[int, int],
     picture: str,
 ) -> tuple[FloatArray, FloatArray]:
     """Return rho and the curve of distances that it is shrunk to.
+
+    Each displacement d has the weighted mean y_d = sum M p p' / sum (p p')^2, with noise of
+    variance s^2 / sum (p p')^2. Means over rings of equal distance are shrunk to a curve, and
+    displacements to the curve, with a variance about it that follows from their scatter.
 
     Both have the shape (2 height - 1, 2 width - 1), with displacement 0 in the middle.
     """
@@ -267,7 +315,7 @@ def _fit_correlations(
     of_rings = of_rings[present]
     means = np.bincount(rings, sums.ravel() * counted)[1:][present] / of_rings
     radii = np.bincount(rings, (weights * half.distances).ravel() * counted)[1:][present] / of_rings
-    smooth = _smooth_curve(means, variance / of_rings, radii, max(shape), picture)
+    smooth = _smooth_curve(means, variance / of_rings, shrunk_by, radii, max(shape), picture)
     curve = np.interp(half.distances, np.append(0, radii), np.append(1, smooth))
     deviation = estimates - curve
     precision = half.is_counted / (errors + _ANISOTROPY**2) ** 2
@@ -280,36 +328,42 @@ def _fit_correlations(
         0.0,
         _ANISOTROPY**2,
     ).item()
-    correlations = np.clip(curve + scatter / (scatter + errors) * deviation, -1, 1)
+    correlations = np.clip(curve + scatter / (scatter + shrunk_by * errors) * deviation, -1, 1)
     return _all_displacements(correlations), _all_displacements(np.clip(curve, -1, 1))
 
 
 def _smooth_curve(
-    means: FloatArray, variances: FloatArray, radii: FloatArray, side: int, picture: str
+    means: FloatArray,
+    variances: FloatArray,
+    shrunk_by: float,
+    radii: FloatArray,
+    side: int,
+    picture: str,
 ) -> FloatArray:
-    """Return the posterior mean of a correlation at some distances, averaged over all models."""
+    """Return the posterior mean of a correlation at some distances.
+
+    Gaussian processes about e^-(r/l)^nu for several l, nu and sizes of the deviations, averaged by
+    prior weight times likelihood.
+    """
     public = KERNELS[picture]
     models = [(length, power) for length in _LENGTHS for power in _POWERS]
     lengths, powers = np.array([(public.length, public.power), *models]).T
     curves = np.exp(-((radii[:, None] / (side * lengths)) ** powers))
-    weights = [_PUBLIC_WEIGHT, *[(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)]
-    log_prior = np.log(weights)
+    log_prior = np.log([_PUBLIC_WEIGHT, *[(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)])
     misfit = means[:, None] - curves
     distances = np.abs(np.subtract.outer(radii, radii)) / _CORRELATED_OVER
     fading = 1 / (1 + radii / _DIE_OUT_OVER)
     alike = (1 + distances) * np.exp(-distances) * np.outer(fading, fading)
     priors = np.square(_DEVIATIONS)[:, None, None] * alike
     roots = np.linalg.cholesky(priors + np.diag(variances))
-    given = np.broadcast_to(misfit, (len(priors), *misfit.shape))
-    solved = np.linalg.solve(roots, np.concatenate([given, priors], axis=2))
-    innovations, gains = np.split(solved, [curves.shape[1]], axis=2)
+    innovations = np.linalg.solve(roots, np.broadcast_to(misfit, (len(priors), *misfit.shape)))
     log_determinants = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     evidence = log_prior - (innovations**2).sum(axis=1) / 2 - log_determinants[:, None]
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
-    posterior: FloatArray = curves @ weights.sum(axis=0)
-    for gain, innovation, weight in zip(gains, innovations, weights, strict=True):
-        posterior += gain.T @ (innovation @ weight)
+    averaged = (weights @ misfit.T)[:, :, None]
+    gains = priors @ np.linalg.solve(priors + shrunk_by * np.diag(variances), averaged)
+    posterior: FloatArray = curves @ weights.sum(axis=0) + gains.sum(axis=0)[:, 0]
     return posterior
 
 

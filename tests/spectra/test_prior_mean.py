@@ -28,7 +28,7 @@ def of_pictures(shape=SHAPE, length=1.5):
 
 
 def fitted(noisy, sigma, shape=SHAPE):
-    return PriorMean.fit(noisy, sigma**2 / 2, sigma**2, picture_basis(shape))
+    return PriorMean.fit(noisy, sigma**2 / 2, picture_basis(shape))
 
 
 def test_a_moment_of_the_model_is_found():
