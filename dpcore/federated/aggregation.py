@@ -13,13 +13,16 @@ from dpcore.cca.canonical import canonical_pairs, noise_floor
 from dpcore.federated.masks import sum_of_masked
 from dpcore.federated.messages import (
     MOMENT,
+    PLOT_UNIT,
+    SCORES,
     SUM,
     VOTES,
     MessageError,
+    edges_of,
     most_possible,
     noise_reach,
 )
-from dpcore.federated.plan import FederatedPlan
+from dpcore.federated.plan import SCORE_CELLS, FederatedPlan
 from dpcore.pca.aggregator import Inbox, add_up
 from dpcore.pca.centre_rule import DIFFERENCES, MEAN, NO_CENTRE
 from dpcore.pca.messages import symmetric_from
@@ -38,13 +41,14 @@ from dpcore.release.measurement import (
 )
 from dpcore.release.scales import VOTE
 from dpcore.spectra import PublicBasis, Spectrum, leading_eigenpairs
+from dpcore.statistics import score_limits, shrink_counts
 
 
 class Centre(NamedTuple):
     """Centre of the rows of all sites.
 
     choice: Item of `dpcore.pca.centre_rule.CENTRES`.
-    place: Centre on the grid; zeros unless it is a mean.
+    place: Centre on the grid. Zeros without a centre; differences do not use it.
     limit: Result of `choose_by_votes`; None without votes.
     """
 
@@ -104,7 +108,7 @@ def centre_by_votes(
             "wrong message"
         )
     choice, limit = choose_by_votes(noisy, plan.scales_of_sum(n_sites), max(n_rows, 1.0))
-    return Centre(choice, place if choice == MEAN else (0,) * plan.n_features, limit)
+    return Centre(choice, (0,) * plan.n_features if choice == NO_CENTRE else place, limit)
 
 
 def require_possible_sum(plan: FederatedPlan, sums: Mapping[str, IntArray]) -> None:
@@ -313,3 +317,41 @@ def arrays_of_result(
         names = "x_rotations", "y_rotations", "correlations"
         arrays |= dict(zip(names, views(plan, moments), strict=True))
     return arrays
+
+
+def plot_of(result: Mapping[str, AnyArray]) -> tuple[int, ...]:
+    """Return the components and limits of a score plot as a request states them.
+
+    result: Result of `arrays_of_result`, at least two components.
+    """
+    limits = score_limits(result["eigenvalues"] / max(1.0, float(result["n_rows"])))
+    numbers = np.concatenate([result["components"][:2].ravel(), limits])
+    return tuple(np.rint(np.clip(numbers, -1, 1) * PLOT_UNIT).astype(int).tolist())
+
+
+def arrays_of_scores(
+    plan: FederatedPlan,
+    scores: Mapping[str, IntArray],
+    sums: Mapping[str, IntArray],
+    plot: tuple[int, ...],
+) -> dict[str, AnyArray]:
+    """Return the arrays of a score plot in `result.npz`.
+
+    scores: Noisy counts of each site.
+    sums: See `centre_and_count`.
+    plot: Result of `plot_of`.
+    Raises `MessageError` if no rows can have these counts, with or without masks.
+    """
+    counts = sum_of_masked(list(scores.values())).reshape(SCORE_CELLS, SCORE_CELLS) / VOTE
+    _, n_rows = centre_and_count(plan, {site: sums[site] for site in scores})
+    reach = len(scores) * noise_reach(plan, SCORES) / VOTE
+    most = max(n_rows, 0) + len(scores) * noise_reach(plan, SUM) / plan.scales.count_weight
+    if counts.min() < -reach or counts.max() > most + reach:
+        raise MessageError(
+            f"about {n_rows:,.0f} rows cannot have the sites' scores: at least one site sent a "
+            "wrong message"
+        )
+    deviation = math.sqrt(len(scores)) * plan.score_sigma / VOTE
+    density = shrink_counts(counts[None], deviation, max(1.0, n_rows))
+    edges = edges_of(np.array(plot[-2:]) / PLOT_UNIT)
+    return {"score_counts": counts, "score_density": density[0], "score_edges": edges}

@@ -21,11 +21,13 @@ from dpcore.arrays import AnyArray
 from dpcore.federated.aggregation import (
     Centre,
     arrays_of_result,
+    arrays_of_scores,
     centre_and_count,
     centre_by_votes,
     centre_without_votes,
     count_in_words,
     do_sites_vote,
+    plot_of,
     require_possible_moment,
     require_possible_sum,
 )
@@ -34,6 +36,7 @@ from dpcore.federated.guard_socket import ANSWERED, CONFLICT, Reply
 from dpcore.federated.messages import (
     MOMENT,
     MOST_ATTEMPTS,
+    SCORES,
     SUM,
     VOTES,
     Greeting,
@@ -152,7 +155,14 @@ class Aggregator:
                 of_differences=is_of_differences,
             )
         )
-        return self._finish(moments, centre, n_rows, request.attempt)
+        result = self._result_of(moments, centre, n_rows)
+        if self.plan.scores_share:
+            plot = plot_of(result)
+            scores = self._answers(
+                _for_sites(request, list(moments), round=SCORES, centre=centre.place, plot=plot)
+            )
+            result |= self._check(arrays_of_scores, scores, sums, plot)
+        return self._finish(result, list(moments), n_rows, request.attempt)
 
     def _answers(self, request: Request) -> dict[str, AnyArray]:
         """Return the numbers of the sites that answered a request.
@@ -213,18 +223,18 @@ class Aggregator:
                 self._sent_bytes[site] = n_bytes
         return values, failed, in_conflict
 
-    def _finish(
-        self,
-        moments: Mapping[str, AnyArray],
-        centre: Centre,
-        n_rows: float,
-        attempt: int,
-    ) -> dict[str, Any]:
+    def _result_of(
+        self, moments: Mapping[str, AnyArray], centre: Centre, n_rows: float
+    ) -> dict[str, AnyArray]:
         try:
             require_possible_moment(self.plan, moments, n_rows)
-            arrays = arrays_of_result(self.plan, moments, centre, n_rows)
+            return arrays_of_result(self.plan, moments, centre, n_rows)
         except (MessageError, np.linalg.LinAlgError) as error:
             raise RunFailed(sentence_of(error)) from error
+
+    def _finish(
+        self, arrays: dict[str, AnyArray], sites: list[str], n_rows: float, attempt: int
+    ) -> dict[str, Any]:
         file = BytesIO()
         np.savez(file, allow_pickle=False, **arrays)
         certificate = certificate_of(self.plan, attempt, arrays)
@@ -235,8 +245,8 @@ class Aggregator:
         self._write(f"{LABEL}.html", label_page(label).encode())
         return {
             "attempts": attempt,
-            "sites": list(moments),
-            "rows": count_in_words(self.plan, n_rows, len(moments)),
+            "sites": sites,
+            "rows": count_in_words(self.plan, n_rows, len(sites)),
             "bytes": self._sent_bytes,
             "result": str(self.folder / RESULT),
         }

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.federated.aggregation import count_sigma
-from dpcore.federated.plan import FederatedPlan
+from dpcore.federated.plan import SCORE_CELLS, FederatedPlan
 from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.privacy import Adversary, Against, Guarantee, PrivacyBudget
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
@@ -27,6 +27,7 @@ from dpcore.release.certificate import (
     relation,
 )
 from dpcore.release.certificate_label import NOT_ATTACKED
+from dpcore.release.scales import VOTE
 from dpcore.release.software import software
 
 FORM = "dp-pca-lab/federated-certificate/1"
@@ -85,6 +86,13 @@ def certificate_of(
             "honest": plan.honest,
         },
         "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
+        "scores": {
+            "share": plan.scores_share,
+            "cells": SCORE_CELLS,
+            "noise_of_a_site": plan.score_sigma / VOTE,
+        }
+        if plan.scores_share
+        else None,
         "distance": plan.distance,
         **preparation_entry(plan, choice),
         "post_processing": {
@@ -170,4 +178,4 @@ def epsilon_of_attempts(plan: FederatedPlan, number: int) -> float:
     The number depends on the messages seen, so it is an odometer's epsilon. The value is infinite
     if the samplers' distance uses up delta.
     """
-    return counted_epsilon(plan.worst_scales.mu, number, plan.delta, distance=plan.distance)
+    return counted_epsilon(plan.worst_mu, number, plan.delta, distance=plan.distance)

@@ -25,27 +25,31 @@ from dpcore.arrays import AnyArray, IntArray
 from dpcore.errors import ParameterError
 from dpcore.federated.masks import add_masks, is_public_key, public_key_of
 from dpcore.federated.messages import (
+    PLOT_UNIT,
+    SCORES,
     SUM,
     VOTES,
     Greeting,
     MessageError,
     Request,
+    edges_of,
     message_of,
     request_from,
     rounds_of,
     sentence_of,
 )
-from dpcore.federated.plan import AttemptCost, FederatedPlan
+from dpcore.federated.plan import SCORE_CELLS, AttemptCost, FederatedPlan
 from dpcore.pca.assessment import choose_bases
 from dpcore.pca.site import NoisySite
 from dpcore.privacy import BeyondCap
-from dpcore.release.encoding import Reading
+from dpcore.release.encoding import Reading, grid_blocks
 from dpcore.release.exact_pairs import count_votes, moment_of_differences, read_ring
 from dpcore.release.integer_moments import noisy_second_moment, noisy_sum
-from dpcore.release.integer_rows import LENGTH
+from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import moment_around, sum_and_count, vote_rule_of
 from dpcore.release.project import Project, sync_folder
 from dpcore.release.scales import VOTE
+from dpcore.release.score_counts import count_scores, shortest_of
 from dpcore.release.tables import Table
 from dpcore.spectra import Spectrum
 
@@ -169,7 +173,7 @@ class Guard:
                 raise MessageError(f"a public key for {other} that differs from the known one")
         if (message := self._stored_answer(request)) is not None:
             return message
-        answers = {SUM: self._sum, VOTES: self._votes}
+        answers = {SUM: self._sum, VOTES: self._votes, SCORES: self._scores}
         values = answers.get(request.round, self._moment)(request)
         if self.plan.is_masked:
             values = self._add_masks(values, request)
@@ -227,7 +231,7 @@ class Guard:
         # The hash of an answer enters the ledger before the answer leaves. An attempt without one
         # was interrupted before that, so its noise can be drawn again.
         if charge not in {each.name for each in self.project.releases()}:
-            cost = AttemptCost(plan.worst_scales.mu, plan.distance)
+            cost = AttemptCost(plan.worst_mu, plan.distance)
             answers = [self._name(f"{request.attempt}-{round_}") for round_ in rounds_of(plan)]
             self.project.charge(charge, cost, plan.epsilon, plan.delta, answers=answers)
         return noisy_sum(total, plan.scales.sum_sigma)
@@ -240,6 +244,18 @@ class Guard:
         rule = vote_rule_of(pooled, request.n_rows)
         ring = read_ring(self._table, plan.dictionary, plan.scales)
         return noisy_sum(VOTE * count_votes(ring, plan.scales, rule), plan.scales.vote_sigma)
+
+    def _scores(self, request: Request) -> IntArray:
+        """Draw the noisy counts of a score plot, which the attempt's charge includes."""
+        self._require_sum(request)
+        plan, plot = self.plan, np.array(request.plot) / PLOT_UNIT
+        components, mean = plot[:-2].reshape(2, -1), np.array(request.centre) / GRID
+        edges = edges_of(plot[-2:])
+        shortest = shortest_of(plan.dictionary, on_sphere=plan.on_sphere)
+        exact = np.zeros((SCORE_CELLS, SCORE_CELLS), dtype=np.int64)
+        for rows in grid_blocks(self._table, plan.dictionary):
+            exact += count_scores(rows, components, mean, edges, shortest)
+        return noisy_sum(VOTE * exact.ravel(), plan.score_sigma)
 
     def _require_sum(self, request: Request) -> None:
         """Raise `MessageError` unless the sum of this attempt was answered for the same roster."""

@@ -19,14 +19,16 @@ import numpy as np
 
 from dpcore.arrays import AnyArray
 from dpcore.federated.masks import is_public_key
-from dpcore.federated.plan import FederatedPlan
+from dpcore.federated.plan import SCORE_CELLS, FederatedPlan
 from dpcore.release.integer_moments import MOST_ROWS
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.normal_sampler import REACH
 from dpcore.release.scales import VOTE
 
 FORM = "dp-pca-lab/federated/1"
-SUM, VOTES, MOMENT = "sum", "votes", "moment"
+SUM, VOTES, MOMENT, SCORES = "sum", "votes", "moment", "scores"
+# Unit of the components and limits of a score plot in a request.
+PLOT_UNIT = 1 << 24
 MOST_ATTEMPTS = 99
 _MARK = b"DPFL\x01"
 _LENGTH = struct.Struct("<I")
@@ -82,12 +84,13 @@ class Request:
 
     plan: Digest of the plan.
     attempt: Number from 1. Each attempt draws new noise and is charged.
-    round: {"sum", "votes", "moment"}
+    round: {"sum", "votes", "moment", "scores"}
     roster: Sites of this attempt, among which the masks cancel.
     public_keys: Public keys of the roster.
-    centre: Integers on the grid for a moment of rows, empty otherwise.
+    centre: Integers on the grid for a moment of rows and for scores, empty otherwise.
     n_rows: Noisy number of rows at the roster for the votes; 0 otherwise.
     of_differences: Whether the moment is that of differences of pairs of rows.
+    plot: Two components and both limits of a score plot, in units of 1 / PLOT_UNIT; else empty.
     """
 
     plan: str
@@ -98,6 +101,7 @@ class Request:
     centre: tuple[int, ...] = ()
     n_rows: int = 0
     of_differences: bool = False
+    plot: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -135,14 +139,34 @@ def request_from(raw: bytes, plan: FederatedPlan) -> Request:
     is_allowed = not of_differences or (is_moment and plan.has_votes)
     if type(of_differences) is not bool or not is_allowed:
         raise MessageError("differences that this round or plan does not have")
-    _check_centre(centre, plan.n_features if is_moment and not of_differences else 0)
+    is_scores = content["round"] == SCORES
+    has_centre = is_scores or (is_moment and not of_differences)
+    _check_centre(centre, plan.n_features if has_centre else 0)
+    _check_plot(content["plot"], 2 * plan.n_features + 2 if is_scores else 0)
     _check_number_of_rows(content["n_rows"], plan, is_needed=content["round"] == VOTES)
-    return Request(**content | {"roster": tuple(roster), "centre": tuple(centre)})
+    return Request(
+        **content
+        | {"roster": tuple(roster), "centre": tuple(centre), "plot": tuple(content["plot"])}
+    )
 
 
 def rounds_of(plan: FederatedPlan) -> tuple[str, ...]:
     """Return the rounds of an attempt, in order; the votes may be left out."""
-    return (SUM, VOTES, MOMENT) if plan.has_votes else (SUM, MOMENT)
+    scores = (SCORES,) if plan.scores_share else ()
+    return (SUM, VOTES, MOMENT, *scores) if plan.has_votes else (SUM, MOMENT, *scores)
+
+
+def edges_of(limits: AnyArray) -> AnyArray:
+    """Return the edges of the cells of a score plot, shape (2, SCORE_CELLS + 1)."""
+    return np.array([np.linspace(-limit, limit, SCORE_CELLS + 1) for limit in limits])
+
+
+def _check_plot(plot: Any, length: int) -> None:
+    is_right = isinstance(plot, list) and len(plot) == length
+    if not is_right or not all(type(each) is int and abs(each) <= PLOT_UNIT for each in plot):
+        raise MessageError(f"a score plot that is not {length} integers up to {PLOT_UNIT}")
+    if plot and min(plot[-2:]) < 1:
+        raise MessageError("a score plot whose limits are not above 0")
 
 
 def _check_number_of_rows(n_rows: Any, plan: FederatedPlan, *, is_needed: bool) -> None:
@@ -153,7 +177,8 @@ def _check_number_of_rows(n_rows: Any, plan: FederatedPlan, *, is_needed: bool) 
 
 def longest_request(plan: FederatedPlan) -> int:
     """Return the largest number of bytes of a request."""
-    return 1024 + 200 * len(plan.sites) + 10 * plan.n_features
+    numbers = plan.n_features + (2 * plan.n_features + 2 if plan.scores_share else 0)
+    return 1024 + 200 * len(plan.sites) + 10 * numbers
 
 
 def _check_roster(roster: Any, keys: Any, plan: FederatedPlan) -> None:
@@ -178,14 +203,16 @@ def _check_centre(centre: Any, length: int) -> None:
 def shape_of(plan: FederatedPlan, round_: str) -> tuple[tuple[int, ...], str]:
     """Return the shape and data type of a message.
 
-    The sum ends with the weighted count. Votes are those of `count_votes`. The moment is its upper
-    triangle, row by row, or R directions where messages are cut.
+    The sum ends with the weighted count. Votes and counts are in units of 1 / VOTE. The moment is
+    its upper triangle, row by row, or R directions where messages are cut.
     """
     d = plan.n_features
     if round_ == SUM:
         return (d + 1,), "<i8"
     if round_ == VOTES:
         return (4,), "<i8"
+    if round_ == SCORES:
+        return (SCORE_CELLS**2,), "<i8"
     if plan.is_cut:
         return (d, int(plan.intermediate_dim or 0)), "<f8"
     return (d * (d + 1) // 2,), "<i8"
@@ -202,8 +229,13 @@ def noise_reach(plan: FederatedPlan, round_: str) -> float:
     scales = plan.scales
     # Moments of differences have twice the noise.
     moment_sigma = scales.diagonal_sigma * (2 if plan.has_votes else 1)
-    sigma = {SUM: scales.sum_sigma, VOTES: scales.vote_sigma, MOMENT: moment_sigma}[round_]
-    return float(REACH) * sigma + 1
+    sigma = {
+        SUM: scales.sum_sigma,
+        VOTES: scales.vote_sigma,
+        MOMENT: moment_sigma,
+        SCORES: plan.score_sigma,
+    }
+    return float(REACH) * sigma[round_] + 1
 
 
 def most_possible(plan: FederatedPlan, round_: str) -> AnyArray:
@@ -215,7 +247,7 @@ def most_possible(plan: FederatedPlan, round_: str) -> AnyArray:
     scales, noise, d = plan.scales, noise_reach(plan, round_), plan.n_features
     if round_ == SUM:
         return np.array([MOST_ROWS * each + noise for each in [GRID] * d + [scales.count_weight]])
-    if round_ == VOTES:
+    if round_ in (VOTES, SCORES):
         return np.array(MOST_ROWS * VOTE + noise)
     if plan.is_cut:
         return np.array(_ROUNDING * math.sqrt(MOST_ROWS + d * noise / LENGTH**2))

@@ -14,17 +14,26 @@ from typing import Any
 
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.params import check_params, redeclare
-from dpcore.privacy import Adversary, delta_of_distance, gaussian_epsilon
+from dpcore.privacy import (
+    Adversary,
+    PrivacyBudget,
+    delta_of_distance,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.measurement import bases_of, vote_share
 from dpcore.release.normal_sampler import DISTANCE
-from dpcore.release.scales import Scales, calibrated
+from dpcore.release.scales import VOTE, Scales, calibrated, for_gaussian, split_budget
 from dpcore.release.settings import PublicationSettings
 from dpcore.spectra import PublicBasis
 
 FORM = "dp-pca-lab/federated-plan/1"
 PROTOCOLS = ("securesum", "full", "dpdis")
 MOST_SITES, MOST_FEATURES = 200, 4096
+# Cells along an axis of a score plot. The number of rows, which a better choice needs, is not known
+# when the plan is made.
+SCORE_CELLS = 16
 _LONGEST = 7 * 86_400
 _SIGMAS = ("sum_sigma", "moment_sigma", "vote_sigma")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]{0,31}")
@@ -57,6 +66,7 @@ class FederatedPlan:
     mean_share: Share of mu squared spent on the private centre and count.
     denoise: {"auto", "none"}. Shrink noisy moments in the basis of the columns: at the sites
         before a cut to R, otherwise at the aggregator. Unused for two views.
+    scores_share: Share of mu squared for a score plot on the first two components; 0 for none.
     fewest: Number of sites that have to answer, at least 2; all but one by default.
     honest: Number H of sites that keep their masks and noise secret; all but one by default.
     first_view: Number of leading features in the first view of canonical correlation analysis;
@@ -77,6 +87,7 @@ class FederatedPlan:
     preparation: str = redeclare(PublicationSettings, "preparation")
     mean_share: float = redeclare(PublicationSettings, "mean_share")
     denoise: str = redeclare(PublicationSettings, "denoise")
+    scores_share: float = redeclare(PublicationSettings, "scores_share")
     fewest: int | None = None
     honest: int | None = None
     round_seconds: float = 60.0
@@ -101,6 +112,10 @@ class FederatedPlan:
                 raise ParameterError(name, f"a whole number from {low} to {high}", value)
         if self.first_view is not None:
             self._check_views(self.first_view, n_features)
+        if self.scores_share and (self.n_components < 2 or self.first_view is not None):
+            raise ParameterError(
+                "scores_share", "0 for one component or two views", self.scores_share
+            )
         _ = self.scales  # raises if the noise cannot reach epsilon
 
     def _check_views(self, first: int, n_features: int) -> None:
@@ -186,21 +201,49 @@ class FederatedPlan:
 
         The noises that the strongest adversary cannot subtract together reach epsilon.
         """
+        budget = self._budget
+        if self.scores_share:
+            budget, _ = split_budget(budget, self.scores_share)
         pooled = calibrated(
             self.dictionary,
-            epsilon=self.epsilon,
-            # `calibrated` subtracts the distance of one site's sampler from delta.
-            delta=self.delta - self._delta_of_others,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
             mean_share=self.mean_share,
             vote_share=self._vote_share,
         )
-        fewest = min(self.unknown_noises(adversary) for adversary in Adversary)
+        fewest = self._fewest_noises
         sigmas: dict[str, Any] = {
             name: _root_above(Fraction(getattr(pooled, name) ** 2, fewest))
             for name in _SIGMAS
             if getattr(pooled, name)
         }
         return replace(pooled, **sigmas)
+
+    @cached_property
+    def score_sigma(self) -> int:
+        """Return the noise of one site in a cell of the score plot, in units of 1 / VOTE.
+
+        It is 0 without a plot. In units of rows it would be too small for the sum of rounded noises
+        to be as private as rounded noise of the sum (`docs/federated.md`).
+        """
+        if not self.scores_share:
+            return 0
+        _, budget = split_budget(self._budget, self.scores_share)
+        pooled = math.floor(self._change_of_scores / gaussian_mu(for_gaussian(budget))) + 1
+        return _root_above(Fraction(pooled**2, self._fewest_noises))
+
+    @property
+    def _change_of_scores(self) -> float:
+        return math.sqrt(2) * self.dictionary.at_most * VOTE
+
+    @property
+    def _budget(self) -> PrivacyBudget:
+        # `calibrated` subtracts the distance of one site's sampler from delta.
+        return PrivacyBudget(self.epsilon, self.delta - self._delta_of_others)
+
+    @property
+    def _fewest_noises(self) -> int:
+        return min(self.unknown_noises(adversary) for adversary in Adversary)
 
     @property
     def _vote_share(self) -> float:
@@ -216,11 +259,16 @@ class FederatedPlan:
 
     @property
     def _delta_of_others(self) -> float:
-        """Return the part of delta for the samplers of all other sites."""
+        """Return the part of delta for the samplers of all other sites, and of score plots."""
         n_features = self.n_features
         n_votes = 4 if self._vote_share else 0
         one = (n_features + 1 + n_votes + n_features * (n_features + 1) // 2) * DISTANCE
-        return delta_of_distance((self._n_samplers - 1) * one, self.epsilon)
+        others = (self._n_samplers - 1) * one + self._n_samplers * self._distance_of_scores
+        return delta_of_distance(others, self.epsilon)
+
+    @property
+    def _distance_of_scores(self) -> float:
+        return SCORE_CELLS**2 * DISTANCE if self.scores_share else 0.0
 
     @property
     def _n_samplers(self) -> int:
@@ -246,20 +294,37 @@ class FederatedPlan:
     @property
     def distance(self) -> float:
         """Return the total variation distance of all samplers of a sum from the ideal noise."""
-        return self._n_samplers * self.scales.distance
+        return self._n_samplers * (self.scales.distance + self._distance_of_scores)
 
     def epsilon_against(self, adversary: Adversary) -> float:
         """Return the exact epsilon of one attempt at the plan's delta, sampling errors included."""
-        return self._epsilon(self.scales_against(adversary))
+        return self._epsilon(self.mu_against(adversary))
 
     @property
     def epsilon_unmasked(self) -> float:
         """Return the exact epsilon against an aggregator that replaced the sites' public keys."""
-        return self._epsilon(self.scales)
+        return self._epsilon(self._mu_of(self.scales, 1))
 
-    def _epsilon(self, scales: Scales) -> float:
+    def mu_against(self, adversary: Adversary) -> float:
+        """Return mu of one attempt, score plot included."""
+        unknown = self.unknown_noises(adversary)
+        return self._mu_of(self.scales_of_sum(unknown), unknown)
+
+    @property
+    def worst_mu(self) -> float:
+        """Return mu against the strongest adversary, which a ledger is charged for."""
+        return self.mu_against(min(Adversary, key=self.unknown_noises))
+
+    def _mu_of(self, scales: Scales, n_noises: int) -> float:
+        if not self.scores_share:
+            return scales.mu
+        sigma = math.isqrt(self.score_sigma**2 * n_noises)
+        mu = math.hypot(scales.mu, self._change_of_scores / sigma)
+        return math.nextafter(mu, math.inf) * (1 + 2.0**-50)
+
+    def _epsilon(self, mu: float) -> float:
         delta = self.delta - delta_of_distance(self.distance, self.epsilon)
-        return gaussian_epsilon(delta, 1.0, scales.mu) if delta > 0 else math.inf
+        return gaussian_epsilon(delta, 1.0, mu) if delta > 0 else math.inf
 
     def json(self) -> str:
         """Return the text of a file that `plan_from` reads as this plan."""

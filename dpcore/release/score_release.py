@@ -25,12 +25,12 @@ from dpcore.release.certificate import ASSUMPTIONS, relation
 from dpcore.release.dictionary import Dictionary
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_moments import noisy_sum
-from dpcore.release.integer_rows import GRID
 from dpcore.release.measurement import scales_of
 from dpcore.release.normal_sampler import DISTANCE
 from dpcore.release.project import Project
 from dpcore.release.released_pca import ReleasedPCA, load_release
-from dpcore.release.scales import for_gaussian, split_budget, squared_norm_bound
+from dpcore.release.scales import for_gaussian, split_budget
+from dpcore.release.score_counts import count_groups, shortest_of
 from dpcore.release.settings import PublicationSettings
 from dpcore.release.software import software
 from dpcore.release.tables import Table
@@ -258,26 +258,6 @@ def _count(
     rows: FloatArray, earlier: ReleasedPCA, edges: FloatArray, columns: slice | None
 ) -> IntArray:
     """Return the exact counts of some rows on the grid. Not private."""
-    points = _scores(rows / GRID - earlier.mean_, earlier)
-    within = np.clip(points, edges[:, 0], edges[:, -1])
-    if columns is None:
-        masks = [np.ones(len(rows), dtype=bool)]
-    else:
-        masks = [level > 0 for level in rows[:, columns].T]
-    found = [
-        np.histogram2d(first, second, bins=(edges[0], edges[1]))[0]
-        for first, second in (within[mask].T for mask in masks)
-    ]
-    return np.array(found).astype(np.int64)
-
-
-def _scores(centred: FloatArray, earlier: ReleasedPCA) -> FloatArray:
-    """Return scores of prepared rows, in units of the longest row."""
-    lengths = np.sqrt(np.einsum("nd,nd->n", centred, centred))
-    if earlier.certificate_["preparation"]["name"] == "sphere":
-        shortest = 1e-15
-    else:
-        shortest = math.sqrt(squared_norm_bound(earlier.dictionary_)) / GRID
-    prepared = centred / np.maximum(lengths, shortest)[:, None]
-    scores: FloatArray = prepared @ earlier.components_[:2].T
-    return scores
+    on_sphere = earlier.certificate_["preparation"]["name"] == "sphere"
+    shortest = shortest_of(earlier.dictionary_, on_sphere=on_sphere)
+    return count_groups(rows, earlier.components_[:2], earlier.mean_, edges, shortest, columns)

@@ -23,6 +23,8 @@ from dpcore.federated.guard import AttemptConflict, Guard, RequestRefused, peers
 from dpcore.federated.masks import sum_of_masked
 from dpcore.federated.messages import (
     MOMENT,
+    PLOT_UNIT,
+    SCORES,
     SUM,
     VOTES,
     MessageError,
@@ -281,6 +283,28 @@ def test_votes_and_differences_carry_the_noise_that_was_charged(plan_with, guard
     other = replace(request, round=MOMENT, centre=(0,) * 4)
     with pytest.raises(AttemptConflict):
         guard.answer(other.json())
+
+
+def test_scores_carry_the_noise_that_was_charged(plan_with, guard_of, monkeypatch):
+    plan, drawn = plan_with(scores_share=0.3), []
+    guards = {site: guard_of(plan, site) for site in NAMES}
+    request = requests(plan, guards)
+    guards["one"].answer(request.json())
+    draw = dpcore.federated.guard.noisy_sum
+    monkeypatch.setattr(
+        "dpcore.federated.guard.noisy_sum",
+        lambda exact, sigma: drawn.append((exact.sum(), sigma)) or draw(exact, sigma),
+    )
+    plot = (PLOT_UNIT, 0, 0, 0, 0, PLOT_UNIT, 0, 0, PLOT_UNIT, PLOT_UNIT)
+    scores = replace(request, round=SCORES, centre=(0,) * 4, plot=plot)
+    guards["one"].answer(scores.json())
+    assert drawn == [(40 * VOTE, plan.score_sigma)]
+    for wrong in ((), plot[:-1], (*plot[:-1], 0), (*plot[:-1], 2 * PLOT_UNIT)):
+        with pytest.raises(RequestRefused, match="a score plot"):
+            guards["one"].answer(replace(scores, attempt=2, plot=wrong).json())
+    other = plan_with()
+    with pytest.raises(MessageError, match="a round"):
+        request_from(replace(scores, plan=other.digest).json(), other)
 
 
 def test_a_plan_without_votes_refuses_them(plan_with, guard_of):

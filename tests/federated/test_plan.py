@@ -12,6 +12,7 @@ from dpcore.federated.certificate import epsilon_of_attempts
 from dpcore.federated.demo import digits_plan
 from dpcore.federated.plan import PROTOCOLS, plan_from
 from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
+from dpcore.release.scales import VOTE
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -35,6 +36,19 @@ def test_epsilon_holds_against_the_strongest_adversary(plan_with, fewest, honest
         # Scales are rounded to integers.
         assert mu == pytest.approx(mus.get(who, 1.0) * plan.scales.mu, rel=1e-6)
     assert plan.worst_scales.mu == max(plan.scales_against(who).mu for who in Adversary)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_components_and_score_plot_keep_epsilon_together(plan_with, protocol):
+    plan, without = plan_with(protocol=protocol, scores_share=0.3), plan_with(protocol=protocol)
+    # Sums of rounded noises are as private as rounded sums only for scales of 2^10 and more.
+    assert plan_with(protocol=protocol, epsilon=12.0, scores_share=0.3).score_sigma > 2**10
+    assert 0.9999 < max(plan.epsilon_against(who) for who in Adversary) <= 1.0
+    assert plan.worst_scales.mu**2 == pytest.approx(0.7 * without.worst_scales.mu**2, rel=1e-3)
+    noises = min(plan.unknown_noises(who) for who in Adversary)
+    of_plot = math.sqrt(2 / noises) * VOTE / plan.score_sigma
+    assert math.hypot(plan.worst_scales.mu, of_plot) == pytest.approx(plan.worst_mu, rel=1e-6)
+    assert plan.distance > without.distance
 
 
 def test_epsilon_of_all_attempts_holds_under_adaptive_stopping(plan_with, delta_of_best_stopping):
@@ -70,6 +84,9 @@ def test_epsilon_of_all_attempts_holds_under_adaptive_stopping(plan_with, delta_
         ({"first_view": 4}, "first_view"),
         ({"first_view": 1}, "n_components"),
         ({"preparation": "published"}, "preparation"),
+        ({"scores_share": 1.0}, "scores_share"),
+        ({"scores_share": -0.1}, "scores_share"),
+        ({"scores_share": 0.1, "n_components": 1}, "scores_share"),
         ({"round_seconds": math.nan}, "round_seconds"),
     ],
 )

@@ -13,6 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.privacy import BeyondCap, gaussian_epsilon
 from dpcore.release import score_release
 from dpcore.release.examples import example, write_example
+from dpcore.release.integer_rows import GRID
 from dpcore.release.project import Project
 from dpcore.release.publication import release, write_release
 from dpcore.release.released_pca import load_release
@@ -75,7 +76,7 @@ def test_all_rows_of_one_person_move_at_most_two_counts_by_their_number(tmp_path
     earlier = load_release(Project(folder).path_of("first"))
     edges = np.array([np.linspace(-1, 1, 9)] * 2)
     rng = np.random.default_rng(0)
-    rows = rng.uniform(-1, 1, (7, len(earlier.mean_))) * score_release.GRID
+    rows = rng.uniform(-1, 1, (7, len(earlier.mean_))) * GRID
     other = rows.copy()
     other[0] = -rows[0]
     exact, moved = (score_release._count(each, earlier, edges, None) for each in (rows, other))
