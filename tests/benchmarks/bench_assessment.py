@@ -81,12 +81,12 @@ def _patches(side: int, *, colours: bool) -> FloatArray:
     from sklearn.datasets import load_sample_images
     from sklearn.feature_extraction.image import extract_patches_2d
 
-    found = []
+    collected = []
     for number, picture in enumerate(load_sample_images().images):
         kept = picture / 255.0 if colours else picture.mean(axis=2) / 255.0
         patches = extract_patches_2d(kept, (side, side), max_patches=3000, random_state=number)
-        found.append(patches.reshape(len(patches), -1))
-    return np.vstack(found)
+        collected.append(patches.reshape(len(patches), -1))
+    return np.vstack(collected)
 
 
 def _synthetic(name: str, n_features: int = 60, n_rows: int = 3000) -> FloatArray:
@@ -108,7 +108,7 @@ def _synthetic(name: str, n_features: int = 60, n_rows: int = 3000) -> FloatArra
     if name == "categories":
         sizes = (4, 6, 10, 15, 25)
         drawn = [rng.choice(n, n_rows, p=rng.dirichlet(np.ones(n))) for n in sizes]
-        return np.hstack([np.eye(n)[each] for n, each in zip(sizes, drawn, strict=True)])
+        return np.hstack([np.eye(n)[group] for n, group in zip(sizes, drawn, strict=True)])
     if name == "one-direction":
         direction = rng.dirichlet(np.ones(n_features)) * 8
         return rng.standard_normal((n_rows, 1)) * direction + 0.02 * normal
@@ -149,8 +149,8 @@ def rows_of(name: str) -> tuple[FloatArray, int, int | None]:
         faces = loadmat(_shared("olivetti") / "olivettifaces.mat")["faces"].T
         return _smaller(faces.reshape(-1, 64 * 64) / 255, 64, 8), 5, 8
     if name in ("synthetic-2012", "insurance", "kddcup99", "localization", "covtype"):
-        found = load_dataset(name, download=False)
-        return _scaled(found.X), found.default_components or 5, None
+        dataset = load_dataset(name, download=False)
+        return _scaled(dataset.X), dataset.default_components or 5, None
     return _synthetic(name), 8, None
 
 
@@ -184,11 +184,12 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
     chosen = bases_to_denoise_in(settings, None if side is None else (side, side))
     n_directions = min(2 * n_components, n_features)
     optimum = float(np.linalg.eigvalsh(pooled)[-n_components:].sum())
-    found, seconds = [], 0.0
+    result, seconds = [], 0.0
     for number in range(asked.draws):
         rng = np.random.default_rng([_SEED, number])
         noisy = exact + [
-            symmetric_gaussian_noise(n_features, each, shape="isometric", rng=rng) for each in sigma
+            symmetric_gaussian_noise(n_features, site_sigma, shape="isometric", rng=rng)
+            for site_sigma in sigma
         ]
         bases, diagonal = chosen, None
         if bases == (COLUMNS_WHERE_BETTER,):
@@ -204,13 +205,13 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
         made = noisy
         if bases:
             pairs = zip(noisy, sigma, strict=True)
-            made = np.array([denoise(*each, bases=bases, **shared) for each in pairs])
+            made = np.array([denoise(*pair, bases=bases, **shared) for pair in pairs])
         if n_sites > 1:
-            made = np.array([_cut(each, n_directions) for each in made])
+            made = np.array([_cut(matrix, n_directions) for matrix in made])
         average = Spectrum(np.tensordot(weights, made, axes=1))
         parts = [
-            (NoisyPart(*each), np.random.default_rng([_SEED, number, 1, site]))
-            for site, each in enumerate(zip(noisy, sigma, weights, strict=True))
+            (NoisyPart(*part), np.random.default_rng([_SEED, number, 1, site]))
+            for site, part in enumerate(zip(noisy, sigma, weights, strict=True))
         ]
         began = time.process_time()
         own = assess_by_probes(
@@ -220,17 +221,18 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
         )  # fmt: skip
         seconds += time.process_time() - began
         components = average.leading(n_components)[1]
-        each = np.einsum("kd,de,ke->k", components, pooled, components)
-        energy, (low, high) = each.sum(), own.captured.interval
+        energies = np.einsum("kd,de,ke->k", components, pooled, components)
+        energy, (low, high) = energies.sum(), own.captured.interval
         lower, upper = own.explained_variance.interval
         ratio = np.full(2, np.nan) if own.energy_ratio is None else own.energy_ratio.interval
         held = ratio[0] <= energy / optimum <= ratio[1] if own.energy_ratio else np.nan
-        found.append((
+        result.append((
             energy, float(own.captured.value) - energy, float(own.captured.standard_error),
-            low <= energy <= high, (high - low) / 2, np.mean((lower <= each) & (each <= upper)),
+            low <= energy <= high, (high - low) / 2,
+            np.mean((lower <= energies) & (energies <= upper)),
             held, (ratio[1] - ratio[0]) / 2,
         ))  # fmt: skip
-    energy, off, stated, held, reach, of_each, of_ratio, ratio_reach = np.array(found, float).T
+    energy, off, stated, held, reach, of_each, of_ratio, ratio_reach = np.array(result, float).T
     told = np.isfinite(of_ratio)
     ratios = "–"
     if told.any():
@@ -244,7 +246,7 @@ def _line(name: str, n_sites: int, epsilon: float, asked: argparse.Namespace) ->
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(each) for each in text.split(","))
+    return tuple(float(value) for value in text.split(","))
 
 
 def main() -> int:

@@ -149,9 +149,9 @@ def drag_latencies(browser: Browser, query: str) -> list[float]:
         for step in (*range(9, -1, -1), *range(_STEPS + 1), *range(_STEPS, -1, -1)) * 2:
             page.mouse.move(*place_of(page, step))
             page.wait_for_timeout(40)
-        found = page.evaluate("window.drawn")
+        findings = page.evaluate("window.drawn")
         page.close()
-        return sorted(seconds / 1000 for seconds in found)
+        return sorted(seconds / 1000 for seconds in findings)
 
 
 def measure(
@@ -205,11 +205,11 @@ def measure_during_job(
         page.goto(f"{address}/?repetitions=50")
         page.locator(_DRAWN).first.wait_for(state="attached", timeout=60_000)
         page.wait_for_timeout(1000)
-        found = slider_latencies(page, moves, _QUIET_DURING_JOB_MS)
+        latencies = slider_latencies(page, moves, _QUIET_DURING_JOB_MS)
         if page.locator(".explorer").count() and not page.evaluate(_PROGRESS)[2]:
             raise RuntimeError("the job ended before the last release")
         page.close()
-    return found
+    return latencies
 
 
 def curve_times(browser: Browser, query: str) -> dict[str, tuple[float, float, float]]:
@@ -217,21 +217,21 @@ def curve_times(browser: Browser, query: str) -> dict[str, tuple[float, float, f
 
     Returns: One triple for the first curve of a started server, and one per control.
     """
-    found = {}
+    by_key = {}
     with running_app(ROOT / "app.py") as (address, _):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         started = time.perf_counter()
         page.goto(f"{address}/?{query}")
-        found["first"] = _progress(page, "", started)
+        by_key["first"] = _progress(page, "", started)
         for name in ("sites", "intermediate", "delta"):
             slider = page.locator(f".stSidebar .st-key-{name} input[type=range]")
             slider.focus()
             setting, *_ = page.evaluate(_PROGRESS)
             started = time.perf_counter()
             page.keyboard.press("ArrowRight")
-            found[name] = _progress(page, setting, started)
+            by_key[name] = _progress(page, setting, started)
         page.close()
-    return found
+    return by_key
 
 
 def _progress(page: Page, previous: str, started: float) -> tuple[float, float, float]:
@@ -308,16 +308,16 @@ def print_ratios(
     rounds: int,
 ) -> None:
     """Measure the trivial app and the dashboard in turns; print medians and their ratios."""
-    found = {script: [] for script in scripts}
+    by_key = {script: [] for script in scripts}
     for _ in range(rounds):
-        for script, measured in found.items():
+        for script, measured in by_key.items():
             measured.append(measure_script(script))
     for number, name in enumerate(names):
         base, mine = (
             median(
                 value
-                for each in found[script]
-                for value in (each[number] if isinstance(each[number], list) else [each[number]])
+                for move in by_key[script]
+                for value in (move[number] if isinstance(move[number], list) else [move[number]])
             )
             for script in scripts
         )
@@ -339,7 +339,7 @@ def main() -> int:
         trivial.write_text(TRIVIAL_APP)
         executable = shutil.which("chromium") or shutil.which("chromium-headless-shell")
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        mnist = next(each for each in list_datasets() if each.name == "mnist")
+        mnist = next(status for status in list_datasets() if status.name == "mnist")
         if not mnist.ready:
             print(f"MNIST is not measured: {mnist.how_to_get}")
         elif not arguments.only_curve:

@@ -68,21 +68,23 @@ _held_tables: dict[str, HeldTable] = {}
 
 def find_data(names: str | None) -> list[NamedData]:
     """Return the data sets of these names, or all at hand, in the order of their cost."""
-    at_hand = {each.name: each for each in list_datasets() if each.ready}
+    at_hand = {status.name: status for status in list_datasets() if status.ready}
     has_k = [
-        each for each in at_hand.values() if each.default_components or each.name in N_COMPONENTS
+        status
+        for status in at_hand.values()
+        if status.default_components or status.name in N_COMPONENTS
     ]
-    has_k.sort(key=lambda each: each.n_samples * each.n_features**2)
-    usual = [*ADDED, *(each.name for each in has_k)]
+    has_k.sort(key=lambda status: status.n_samples * status.n_features**2)
+    usual = [*ADDED, *(status.name for status in has_k)]
     selected = usual if names is None else names.split(",")
-    found = []
+    collected = []
     for name in selected:
         if name in ADDED:
-            found.append(_added(name))
+            collected.append(_added(name))
             continue
         status = at_hand[name]
-        found.append(NamedData(name, name, N_COMPONENTS.get(name), _usual_sites(status)))
-    return found
+        collected.append(NamedData(name, name, N_COMPONENTS.get(name), _usual_sites(status)))
+    return collected
 
 
 def _usual_sites(status: DatasetStatus) -> int:
@@ -149,7 +151,7 @@ def measure_energies(data: NamedData, epsilon: float, arguments: argparse.Namesp
     for index in range(arguments.runs):
         if len(runs) >= _FEWEST and time.perf_counter() > until:
             break
-        runs.append([list(each.values()) for each in relative_energies(specs, problem, index)])
+        runs.append([list(energy.values()) for energy in relative_energies(specs, problem, index)])
     return np.array(runs).swapaxes(0, 1)
 
 
@@ -176,7 +178,7 @@ def shares_of_views(cut: CutViews, epsilon: float, arguments: argparse.Namespace
         )
         problem = problem or local_cca_problem(spec.problem_key())
         rows = [spec.rows(problem, index) for index in range(arguments.runs)]
-        shares.append([[row["correlation_share"] for row in each] for each in rows])
+        shares.append([[row["correlation_share"] for row in of_draw] for of_draw in rows])
     return np.array(shares)
 
 
@@ -207,8 +209,12 @@ def main() -> int:
             for name in pictures
             for how in HALVES
         }
-    data = {} if arguments.views else {each.name: each for each in find_data(arguments.datasets)}
-    cells |= {name: partial(measure_energies, each) for name, each in data.items()}
+    data = (
+        {}
+        if arguments.views
+        else {dataset.name: dataset for dataset in find_data(arguments.datasets)}
+    )
+    cells |= {name: partial(measure_energies, dataset) for name, dataset in data.items()}
     protocols = arguments.protocols.split(",")
     print(f"| data set | ε | {' | '.join(protocols)} |")
     print(f"| --- | --- |{' --- |' * len(protocols)}")

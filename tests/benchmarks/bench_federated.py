@@ -97,13 +97,13 @@ def serve_lies(lie: str, folder: Path, site: str) -> None:
 
 def processes_of(trial: str) -> dict[int, str]:
     """Return the command lines of all processes with the mark of a trial, by number."""
-    found, mark = {}, f"{MARK}={trial}".encode()
+    result, mark = {}, f"{MARK}={trial}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         number = int(folder.name)
         with suppress(OSError):
             if number != os.getpid() and mark in (folder / "environ").read_bytes().split(b"\0"):
-                found[number] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return found
+                result[number] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return result
 
 
 def megabytes(number: int) -> float:
@@ -225,11 +225,11 @@ def no_fault(network: DemoNetwork, number: int, rng: random.Random) -> Result:
             # The command of the benchmark itself is not a part of the network.
             all_of_it = processes_of(os.environ[MARK])
             of_site: set[int] = {network.processes[part].pid for part in site_parts}
-            for each in sorted(all_of_it):
+            for key in sorted(all_of_it):
                 with suppress(OSError, IndexError):
-                    stat = Path(f"/proc/{each}/stat").read_text()
+                    stat = Path(f"/proc/{key}/stat").read_text()
                     if int(stat.rpartition(")")[2].split()[1]) in of_site:
-                        of_site.add(each)
+                        of_site.add(key)
             peak[0] = max(peak[0], len(all_of_it))
             peak[1] = max(peak[1], sum(map(megabytes, all_of_it)))
             peak[2] = max(peak[2], sum(map(megabytes, of_site)))
@@ -261,9 +261,9 @@ def killed_server(network: DemoNetwork, number: int, rng: random.Random) -> Resu
     run.wait_for("has joined")
     time.sleep(delay)
     commands = processes_of(os.environ[MARK])
-    victims = [each for each, command in commands.items() if "flwr-serverapp" in command]
-    for each in victims:
-        os.kill(each, KILL)
+    victims = [line for line, command in commands.items() if "flwr-serverapp" in command]
+    for victim in victims:
+        os.kill(victim, KILL)
     first = finish(run, f"{delay:.1f} s after joining", time.monotonic(), "without an outcome")
     if "error" not in first.outcome:
         return first
@@ -331,7 +331,7 @@ def wrong_ledgers(network: DemoNetwork, plan: FederatedPlan, outcome: dict[str, 
     wrong = []
     for site in plan.sites:
         project = Project(network.folder / f"{site}-project")
-        charges = {each.name for each in project.releases()}
+        charges = {release.name for release in project.releases()}
         sums = [name for name, sealed in project.answers().items() if sealed and "-sum" in name]
         attempts = [int(name.removeprefix(f"{plan.name}-").split("-")[0]) for name in sums]
         if not charges >= {plan.charge_name(attempt) for attempt in attempts}:
@@ -364,7 +364,7 @@ def trial(fault: str, number: int) -> tuple[bool, str]:
         str(number + 1),
         result.kind,
         said,
-        *("" if each is None else f"{each:.1f}" for each in times),
+        *("" if seconds is None else f"{seconds:.1f}" for seconds in times),
         "; ".join(wrong) or "yes",
         result.note,
         f"left: {', '.join(leftover)}" if leftover else "",

@@ -30,26 +30,28 @@ def main(names: str = SETS, runs: str = "20") -> None:
     """Print all cells of the given sets."""
     options = {"runs": int(runs), "seed": _SEED}
     for name in names.split(","):
-        found = {
+        captured = {
             (key, budget): energies(name, key, budget, **options)
             for key in PROTOCOLS
             for budget in BUDGETS
         }
         for key in PROTOCOLS:
-            means = "  ".join(f"{budget:g}: {found[key, budget].mean():.3f}" for budget in BUDGETS)
+            means = "  ".join(
+                f"{budget:g}: {captured[key, budget].mean():.3f}" for budget in BUDGETS
+            )
             print(f"{name} {key}  {means}", flush=True)
             for low, high in pairwise(BUDGETS):
                 cell = f"{name} {key} {low:g} to {high:g}"
-                report("more budget", cell, found[key, high], found[key, low], 0.01)
+                report("more budget", cell, captured[key, high], captured[key, low], 0.01)
         for budget in BUDGETS:
             for more, less in (("pooled", "full"), ("dpdis", "local")):
                 cell = f"{name} {more} and {less} {budget:g}"
-                report("more trust", cell, found[more, budget], found[less, budget], 0.005)
+                report("more trust", cell, captured[more, budget], captured[less, budget], 0.005)
             for key in ("pooled", "dpdis"):
                 mean = energies(name, key, budget, pairs_vote=False, **options)
                 none = energies(name, key, budget, mean_share=0.0, **options)
                 cell = f"{name} {key} {budget:g}"
-                report("best centre", cell, found[key, budget], best_of(mean, none), 0.01)
+                report("best centre", cell, captured[key, budget], best_of(mean, none), 0.01)
 
 
 if __name__ == "__main__":

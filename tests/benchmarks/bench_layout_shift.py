@@ -54,11 +54,11 @@ def settle(page: Page, most: int = 30_000) -> None:
 
 def shift(page: Page, *, asked: bool) -> tuple[float, str]:
     """Return the layout shift since the last call, and the element that moved most."""
-    found = page.evaluate("globalThis.shifts.splice(0)")
-    counted = [each for each in found if asked or not each["byHand"]]
-    worst = max(counted, key=lambda each: each["value"], default=None)
+    findings = page.evaluate("globalThis.shifts.splice(0)")
+    counted = [shift for shift in findings if asked or not shift["byHand"]]
+    worst = max(counted, key=lambda shift: shift["value"], default=None)
     named = ", ".join(dict.fromkeys(worst["moved"])) if worst else ""
-    return sum(each["value"] for each in counted), named
+    return sum(shift["value"] for shift in counted), named
 
 
 def measured(browser: Browser, address: str) -> tuple[tuple[float, str], ...]:
@@ -68,15 +68,15 @@ def measured(browser: Browser, address: str) -> tuple[tuple[float, str], ...]:
     page = context.new_page()
     page.goto(address)
     settle(page)
-    found = [shift(page, asked=False)]
+    result = [shift(page, asked=False)]
     slider = page.locator(SLIDERS)
     if slider.count():
         slider.first.focus()
         page.keyboard.press("ArrowLeft")
         settle(page)
-        found.append(shift(page, asked=True))
+        result.append(shift(page, asked=True))
     context.close()
-    return tuple(found)
+    return tuple(result)
 
 
 def main(names: list[str]) -> None:

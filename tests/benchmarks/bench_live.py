@@ -135,7 +135,7 @@ def denoised(rounds: int) -> None:
             wall, _ = seconds_of(partial(run_repetitions, [spec], problem, max(repetition, 0)))
             if repetition >= 0:  # the first fills caches
                 times[choice].append(wall)
-    without, with_it = (float(np.median(each)) for each in times.values())
+    without, with_it = (float(np.median(seconds)) for seconds in times.values())
     print(
         f"live run of all people, median of {rounds}: {without * 1e3:.0f} ms without denoising, "
         f"{with_it * 1e3:.0f} ms with it: {with_it / without:.2f} times"

@@ -163,8 +163,8 @@ def measure_oracles(spec: RunSpec, problem: Problem, repetition: int) -> dict[st
     dimension = spec.settings(problem.n_features, problem.default_components).intermediate_dim
     for name, oracle in ORACLES.items():
         with _columns_always(), oracle(exact, dimension):
-            (found,) = relative_energies([spec], problem, repetition)
-        energies[name] = found[key]
+            (ratios,) = relative_energies([spec], problem, repetition)
+        energies[name] = ratios[key]
     return energies
 
 
@@ -201,7 +201,7 @@ def main() -> None:
                 print(f"| {data.name}{n_runs} | {key} | {epsilon:g} | {cells} |", flush=True)
         print(f"{data.name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     for key in arguments.protocols.split(","):
-        own = [means for each, means in rows if each == key]
+        own = [means for row, means in rows if row == key]
         gaps = [sum(row[name] - row["none"] for row in own) for name in ("auto", "noiseless")]
         print(f"{key}: {gaps[0] / gaps[1]:.0%} of the gap closed")
 

@@ -56,17 +56,19 @@ class _RememberedRows(SiteRows):
     """Rows that cache their moments around the latest centre."""
 
     def moment_around(self, centre: FloatArray, site: int | None = None, **how: int) -> FloatArray:
-        last, found = self.__dict__.setdefault("kept", (b"", {}))
+        last, result = self.__dict__.setdefault("kept", (b"", {}))
         if last != centre.tobytes():
-            last, found = self.__dict__["kept"] = centre.tobytes(), {}
-        if site not in found:
-            found[site] = super().moment_around(centre, site, **how)
-        return found[site]
+            last, result = self.__dict__["kept"] = centre.tobytes(), {}
+        if site not in result:
+            result[site] = super().moment_around(centre, site, **how)
+        return result[site]
 
 
 def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ready = [each.name for each in list_datasets() if each.ready and each.default_components]
+    ready = [
+        status.name for status in list_datasets() if status.ready and status.default_components
+    ]
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--datasets", default=",".join(ready))
     parser.add_argument("--preparations", default="published,private,sphere")
@@ -78,34 +80,37 @@ def _parsed() -> argparse.Namespace:
 
 
 def _remembered(rows: SiteRows) -> SiteRows:
-    return _RememberedRows(*(getattr(rows, each.name) for each in fields(rows)))
+    return _RememberedRows(*(getattr(rows, field.name) for field in fields(rows)))
 
 
 def _held(estimates: list[Estimate], truths: list[float]) -> str:
     """Return coverage and median half-width over all draws with a statement."""
     if not estimates:
         return "      –       "
-    ends = np.array([each.interval for each in estimates])
+    ends = np.array([estimate.interval for estimate in estimates])
     inside = np.mean((ends[:, 0] <= truths) & (truths <= ends[:, 1]))
     return f"{inside:.3f} ±{np.median(ends[:, 1] - ends[:, 0]) / 2:.4f}"
 
 
-def _line(found: list[AssessedRelease]) -> tuple[str, float]:
-    own = [each.own for each in found if each.own is not None]
-    energy = [each.energy for each in found]
-    share = [each.energy / each.total for each in found]
-    ratio = [(o.energy_ratio, e.energy_ratio) for o, e in zip(own, found, strict=True)]
+def _line(releases: list[AssessedRelease]) -> tuple[str, float]:
+    own = [release.own for release in releases if release.own is not None]
+    energy = [release.energy for release in releases]
+    share = [release.energy / release.total for release in releases]
+    ratio = [(o.energy_ratio, e.energy_ratio) for o, e in zip(own, releases, strict=True)]
     stated = [(estimate, truth) for estimate, truth in ratio if estimate is not None]
-    ends = np.array([each.captured.interval for each in own])
+    ends = np.array([assessment.captured.interval for assessment in own])
     coverage = float(np.mean((ends[:, 0] <= energy) & (energy <= ends[:, 1])))
-    above = [each.n_above_noise for each in own if each.n_above_noise is not None]
-    told = [each.captured.value for each in own if np.isfinite(each.captured.value)]
-    says = np.mean(told) / found[0].total if told else np.nan
+    above = [assessment.n_above_noise for assessment in own if assessment.n_above_noise is not None]
+    told = [
+        assessment.captured.value for assessment in own if np.isfinite(assessment.captured.value)
+    ]
+    says = np.mean(told) / releases[0].total if told else np.nan
     return (
-        f"{np.mean([each.energy_ratio for each in found]):.3f} | {np.mean(share):.3f} {says:.3f} | "
-        f"{_held([each.captured for each in own], energy)} | "
-        f"{_held([each.captured_share for each in own], share)} | "
-        f"{_held([each for each, _ in stated], [truth for _, truth in stated])} "
+        f"{np.mean([release.energy_ratio for release in releases]):.3f} | "
+        f"{np.mean(share):.3f} {says:.3f} | "
+        f"{_held([assessment.captured for assessment in own], energy)} | "
+        f"{_held([assessment.captured_share for assessment in own], share)} | "
+        f"{_held([low for low, _ in stated], [truth for _, truth in stated])} "
         f"x{len(stated)} | {np.mean(above) if above else np.nan:.1f} | {len(told)}"
     ), coverage
 
@@ -129,11 +134,11 @@ def main() -> int:
                     if asked.sharing > 1 and isinstance(problem.moments, SiteRows):
                         problem = replace(problem, moments=_remembered(problem.moments))
                     draws = range(asked.draws)
-                    found = [assess_releases(spec, problem, n)[key] for n in draws]
-                    if found[0].own is None:
+                    releases = [assess_releases(spec, problem, n)[key] for n in draws]
+                    if releases[0].own is None:
                         print(f"{dataset} {preparation} {epsilon:g} {key} | cannot tell")
                         continue
-                    line, coverage = _line(found)
+                    line, coverage = _line(releases)
                     worst = min(worst, coverage)
                     too_few = binom.ppf(_FALSE_ALARM, asked.draws, _ENOUGH)
                     fails |= round(coverage * asked.draws) < too_few

@@ -96,7 +96,7 @@ def main() -> None:
     for n_workers in arguments.workers * arguments.repeat:
         load = os.getloadavg()[0]
         if n_workers == 0:
-            found = run(folder, n_columns, None) | {"worker_megabytes": round(peak_megabytes())}
+            measured = run(folder, n_columns, None) | {"worker_megabytes": round(peak_megabytes())}
         else:
             from distributed import LocalCluster
 
@@ -106,14 +106,14 @@ def main() -> None:
             ) as cluster:  # fmt: skip
                 with cluster.get_client() as client:
                     before = client.run(time.process_time)
-                    found = run(folder, n_columns, cluster.scheduler_address)
+                    measured = run(folder, n_columns, cluster.scheduler_address)
                     after, peaks = client.run(time.process_time), client.run(peak_megabytes)
-                found["worker_megabytes"] = round(max(peaks.values()))
+                measured["worker_megabytes"] = round(max(peaks.values()))
                 # What the busiest worker computed: seconds of a processor of its own.
-                found["worker_cpu_seconds"] = round(
-                    max(after[each] - before[each] for each in after), 2
+                measured["worker_cpu_seconds"] = round(
+                    max(after[counter] - before[counter] for counter in after), 2
                 )
-        print(json.dumps({"workers": n_workers, "load": round(load, 1)} | found), flush=True)
+        print(json.dumps({"workers": n_workers, "load": round(load, 1)} | measured), flush=True)
 
 
 if __name__ == "__main__":

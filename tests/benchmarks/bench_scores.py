@@ -26,7 +26,7 @@ def distance(spec: RunSpec, epsilon: float) -> tuple[float, int]:
     """Return the mean distance over draws, and the number of cells along an axis."""
     key = spec.problem_key()
     prepared, problem = load_prepared(*key.data), local_problem(key)
-    found = []
+    collected = []
     for draw in range(DRAWS):
         drawn = replace(spec, seed=draw)
         subspace = draw_subspaces([drawn], problem, 0)[0][spec.protocols[0]]
@@ -41,8 +41,8 @@ def distance(spec: RunSpec, epsilon: float) -> tuple[float, int]:
             labels=range(len(plot.names)),
             rng=np.random.default_rng(0),
         )
-        found.append(np.abs(released.density - exact.counts).sum() / 2 / len(plot.points))
-    return float(np.mean(found)), released.n_bins
+        collected.append(np.abs(released.density - exact.counts).sum() / 2 / len(plot.points))
+    return float(np.mean(collected)), released.n_bins
 
 
 def main() -> None:

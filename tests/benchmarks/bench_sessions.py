@@ -99,13 +99,13 @@ async def look(tab: Visitor, seconds: float) -> None:
 
 async def load(addresses: Sequence[str], sessions: int, moves: Moves) -> list[float]:
     ready = asyncio.Barrier(sessions)
-    found = await asyncio.gather(
+    answers = await asyncio.gather(
         *(
             session(addresses[number % len(addresses)], moves, ready, number)
             for number in range(sessions)
         )
     )
-    return sorted(latency for latencies in found for latency in latencies)
+    return sorted(latency for latencies in answers for latency in latencies)
 
 
 # ---- a class
@@ -130,8 +130,8 @@ async def lesson(address: str, n_phones: int) -> dict[str, list[float]]:
             console = await desk.run(query)
             started = time.monotonic()
             await desk.run(query, press=console.buttons[label])
-            found = await asyncio.gather(*waiting)
-            return [at - started for at, _ in found], [shown for _, shown in found]
+            answers = await asyncio.gather(*waiting)
+            return [at - started for at, _ in answers], [shown for _, shown in answers]
 
         seconds = {}
         seconds["Start"], pages = await act("Start", "Send at")

@@ -126,9 +126,9 @@ def fitted() -> dict[str, object]:
 
 def main() -> None:
     for name, spec in SPECS.items():
-        found = collect(Points((spec,)))
-        reasons = [row["skipped"] for row in found.skipped]
-        print(f"{name:38} {len(found.rows):4} {digest([results(found.rows), reasons])}", *reasons)
+        result = collect(Points((spec,)))
+        reasons = [row["skipped"] for row in result.skipped]
+        print(f"{name:38} {len(result.rows):4} {digest([results(result.rows), reasons])}", *reasons)
     for name, estimator in fitted().items():
         learned = {
             key: np.asarray(value).tolist()

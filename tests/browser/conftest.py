@@ -187,8 +187,8 @@ def pages_of(browser, *, apart: bool = False) -> Iterator[Callable]:
         return page, watched
 
     yield open_
-    for each in opened:
-        each.close()
+    for page in opened:
+        page.close()
 
 
 def _new_profile(browser):

@@ -70,4 +70,4 @@ LARGEST_SHIFT = """() => new Promise((resolve) => {
 def words_and_controls(page: Any) -> tuple[list[str], list[str]]:
     """Return the words and the names of the controls on the first screen."""
     words, controls = page.evaluate(_COUNT)
-    return words, [" ".join(each.split()) for each in controls]
+    return words, [" ".join(control.split()) for control in controls]

@@ -35,10 +35,10 @@ def faults(page: Any) -> list[str]:
     from axe_playwright_python.base import AXE_SCRIPT
 
     page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(f"axe.run({OPTIONS})")["violations"]
+    findings = page.evaluate(f"axe.run({OPTIONS})")["violations"]
     serious = [
         f"{rule['id']}: {node['html'][:200]} ({' '.join(map(str, node['target']))})"
-        for rule in found
+        for rule in findings
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
         if not any(rule["id"] == name and part in node["html"] for name, part in ACCEPTED)
@@ -90,7 +90,7 @@ def unseen(page: Any) -> list[str]:
         # The browser now shows the focus of the keyboard. A part that is redrawn meanwhile may end
         # that, so it is repeated.
         page.keyboard.press("Tab")
-        found = page.evaluate(UNSEEN)
-        if not found:
+        findings = page.evaluate(UNSEEN)
+        if not findings:
             break
-    return found
+    return findings

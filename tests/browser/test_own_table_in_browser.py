@@ -35,7 +35,7 @@ def test_limits_stay_that_are_typed_as_fast_as_a_keyboard_allows(open_page, serv
         page.keyboard.press("Tab")
         page.keyboard.type(str(10 + number))
         page.keyboard.press("Tab")
-    typed = [each.input_value() for each in (*lowest.all(), *highest.all())]
+    typed = [field.input_value() for field in (*lowest.all(), *highest.all())]
     assert typed == ["0", "0", "0", "0", "120", "11", "12", "13"]
     page.get_by_role("button", name="Use these facts").click()
     page.get_by_role("heading", name="captured energy at ε = 1").wait_for()

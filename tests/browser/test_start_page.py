@@ -28,7 +28,7 @@ COUNT_SENT = """() => {
 
 
 def are_in_view(page, selector: str) -> list[bool]:
-    return [each.evaluate(IN_VIEW) for each in page.locator(selector).all()]
+    return [element.evaluate(IN_VIEW) for element in page.locator(selector).all()]
 
 
 def values_shown(page) -> tuple[str, str, str, str, str]:
@@ -81,7 +81,9 @@ def test_the_first_screen_contains_what_was_ordered(screens, size):
     assert switch.inner_text().split() == ["As", "published", "Improved"]
     assert all(are_in_view(page, ".st-key-version_switch"))
     assert not switch.locator("input").is_checked()
-    tops = [page.locator(each).bounding_box()["y"] for each in (".st-key-version_switch", "h1")]
+    tops = [
+        page.locator(selector).bounding_box()["y"] for selector in (".st-key-version_switch", "h1")
+    ]
     assert 0 <= tops[1] - tops[0] < 60
     watched.assert_quiet()
 
@@ -225,8 +227,8 @@ def test_a_cold_deep_link_and_six_actions_open_the_ordered_view(fresh_server, op
     assert len(energies) == 10
     headline = page.locator("h1 .number").inner_text().replace("\u00a0", " ")
     assert headline == percent(sum(energies) / len(energies))
-    found = runs.inner_text().replace("\u00a0", " ")
-    assert f"10 runs, {percent(min(energies))} to {percent(max(energies))}." in found
+    text = runs.inner_text().replace("\u00a0", " ")
+    assert f"10 runs, {percent(min(energies))} to {percent(max(energies))}." in text
     watched.assert_quiet()
 
 

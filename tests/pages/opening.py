@@ -23,9 +23,9 @@ _TEXTS = ("markdown", "caption", "warning", "error", "info", "success", "title",
 @cache
 def _components() -> BidiComponentManager:
     # Discovery reads the metadata of every installed package; once is enough.
-    found = BidiComponentManager()
-    found.discover_and_register_components(start_file_watching=False)
-    return found
+    components = BidiComponentManager()
+    components.discover_and_register_components(start_file_watching=False)
+    return components
 
 
 def open_page_at(address: str, **query: str) -> AppTest:
@@ -45,8 +45,8 @@ def visit(at: AppTest, address: str) -> AppTest:
 
 def texts(at: AppTest) -> str:
     """Return everything that the page shows as Markdown."""
-    found = [element.value for kind in _TEXTS for element in getattr(at, kind)]
-    return "\n".join(text for text in found if isinstance(text, str))
+    element_texts = [element.value for kind in _TEXTS for element in getattr(at, kind)]
+    return "\n".join(text for text in element_texts if isinstance(text, str))
 
 
 def running_jobs() -> list[background.Job]:

@@ -45,11 +45,11 @@ def test_the_attack_ends_with_its_verdict(open_page, family, key, mechanism, wor
 def test_an_attack_stops_and_continues(open_page):
     at = start(open_page("audit", audit_family="Second moment"))
     assert "So far the attack proves" in at.title[0].value
-    next(each for each in at.button if each.label == "Stop").click().run()
+    next(button for button in at.button if button.label == "Stop").click().run()
     before = at.title[0].value
     at.run()
     assert at.title[0].value == before
-    next(each for each in at.button if each.label == "Continue").click().run()
+    next(button for button in at.button if button.label == "Continue").click().run()
     assert HELD in finish(at).title[0].value
 
 

@@ -103,8 +103,8 @@ def test_a_new_job_gets_results_while_long_jobs_run(sessions):
     wait_for(lambda: all(job.results for job in long))
     job = background.start("short", lambda: range(2), 2)
     wait_for(lambda: job.is_complete)
-    for each in long:
-        each.cancelled.set()
+    for job in long:
+        job.cancelled.set()
 
 
 def test_a_job_pauses_while_a_page_is_drawn(sessions, monkeypatch):

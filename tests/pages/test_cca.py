@@ -24,19 +24,19 @@ def test_every_kind_of_views_runs(open_page, data):
 def test_absent_data_are_explained(open_page):
     at = open_page("cca", cca_data="mfeat")
     assert not at.exception
-    assert any("not on this machine" in each.value for each in at.info)
+    assert any("not on this machine" in notice.value for notice in at.info)
 
 
 @pytest.mark.parametrize("protocol", ["full", "dpdis", "securesum"])
 def test_distributed_protocols_state_their_guarantee(open_page, protocol):
     at = open_page("cca", cca_protocols=protocol, repetitions="1", sites="3")
     assert not at.exception and not at.error
-    assert any(each.label == "Assumptions" for each in at.expander)
+    assert any(expander.label == "Assumptions" for expander in at.expander)
 
 
 def test_all_columns_in_one_view_give_one_sentence(open_page):
     at = open_page("cca", cca_data="breast-cancer", repetitions="1")
-    box = next(each for each in at.selectbox if each.key == "cca_cut")
+    box = next(field for field in at.selectbox if field.key == "cca_cut")
     box.set_value("chosen columns").run()
     at.multiselect(key="cca_x_columns").set_value([]).run()
     assert not at.exception

@@ -22,11 +22,13 @@ def test_the_stages_share_the_requested_epsilon(open_page):
 @pytest.mark.parametrize("task", ["two", "rest", "all"])
 def test_every_task_trains(open_page, task):
     at = open_page("classification", dataset="digits")
-    next(each for each in at.get("button_group") if each.key == "class_task").set_value(task).run()
+    next(element for element in at.get("button_group") if element.key == "class_task").set_value(
+        task
+    ).run()
     assert not at.exception and not at.error
 
 
 def test_data_without_labels_get_a_sentence(open_page):
     at = open_page("classification", dataset="synthetic")
     assert not at.exception
-    assert any("no labels" in each.value for each in at.info)
+    assert any("no labels" in notice.value for notice in at.info)

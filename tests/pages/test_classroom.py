@@ -10,16 +10,18 @@ from tests.pages.opening import open_page_at, texts
 
 
 def press(at, label: str):
-    next(each for each in at.button if each.label == label).click().run()
-    assert not at.exception, [each.value for each in at.exception]
+    next(button for button in at.button if button.label == label).click().run()
+    assert not at.exception, [exception.value for exception in at.exception]
     return at
 
 
 def start(console, activity: str, *choices: tuple[str, object]):
-    groups = {each.key: each for each in console.get("button_group")}
+    groups = {element.key: element for element in console.get("button_group")}
     groups["classroom_activity"].set_value(activity).run()
     for key, value in choices:
-        {each.key: each for each in console.get("button_group")}[key].set_value(value).run()
+        {element.key: element for element in console.get("button_group")}[key].set_value(
+            value
+        ).run()
     console.button(key="classroom_start").click().run()
     assert not console.exception
 
@@ -54,7 +56,7 @@ def test_a_wrong_code_gives_one_sentence(open_page):
 def test_the_wall_shows_the_code_and_who_joined(code, phone):
     wall = open_page_at("classroom", room=code, projector="true")
     assert not wall.exception
-    shown = "".join(each.proto.body for each in wall.get("html"))
+    shown = "".join(element.proto.body for element in wall.get("html"))
     assert code[:3] in shown and "Ana (1)" in shown
 
 
@@ -100,13 +102,13 @@ def test_the_teacher_continues_on_another_device(open_page, console, code):
     other.text_input(key="classroom_code_of_key").set_value(code)
     other.text_input(key="classroom_key").set_value(room.key)
     press(other, "Continue teaching")
-    assert any(each.label == "Start" for each in other.button)
+    assert any(button.label == "Start" for button in other.button)
 
 
 def test_a_room_that_ended_is_gone(console, phone):
     press(console, "End the room")
     assert not phone.run().exception
-    assert any("No room" in each.value for each in phone.warning)
+    assert any("No room" in warning.value for warning in phone.warning)
 
 
 def test_a_public_demo_opens_no_room(open_page, monkeypatch):

@@ -28,7 +28,7 @@ def test_every_view_opens(open_page, view):
 
 
 def labels_and_levels(at) -> tuple[list[str], dict[str, float]]:
-    (figure,) = (json.loads(each.proto.spec) for each in at.get("plotly_chart"))
+    (figure,) = (json.loads(element.proto.spec) for element in at.get("plotly_chart"))
     layout = figure["layout"]
     names = [text.replace("<br>", " ") for text in layout["yaxis"]["ticktext"]]
     return names[::-1], {level["text"]: level["x"] for level in layout["annotations"]}

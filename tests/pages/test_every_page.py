@@ -27,8 +27,8 @@ EXTREME_SETTINGS = (
 @pytest.mark.parametrize("address", NAMES)
 def test_every_address_opens_a_whole_page(open_page, address):
     at = open_page(address, **QUICK)
-    assert not at.exception, [each.value for each in at.exception]
-    assert not at.error, [each.value for each in at.error]
+    assert not at.exception, [exception.value for exception in at.exception]
+    assert not at.error, [error.value for error in at.error]
     # The start page's heading is in its figure.
     assert len(at.title) == (address != NAMES[0])
     assert texts(at)
@@ -58,7 +58,7 @@ def test_moving_between_pages_keeps_the_shared_controls(open_page):
 )
 def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
     at = open_page(name, **(QUICK | setting))
-    assert not at.exception, [each.value for each in at.exception]
+    assert not at.exception, [exception.value for exception in at.exception]
     assert len(at.error) <= 1
     assert texts(at)
 
@@ -67,18 +67,18 @@ def test_extreme_settings_give_a_page_or_one_sentence(open_page, name, setting):
 def test_absent_data_are_explained(open_page, name):
     at = open_page(name, dataset="fashion-mnist", decide_data="fashion-mnist")
     assert not at.exception
-    assert any("not on this machine" in each.value for each in at.info)
+    assert any("not on this machine" in notice.value for notice in at.info)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatch, name):
     """Rows that a page reads are in its ledger, or its curves are recorded as not covered."""
-    found = []
+    collected = []
     original = cached.rows_of_run
 
     def rows_of_run(spec, repetition):
         rows = original(spec, repetition)
-        found.extend(rows)
+        collected.extend(rows)
         return rows
 
     rows_of_run.peek = original.peek
@@ -86,9 +86,9 @@ def test_private_results_are_charged_before_they_are_shown(open_page, monkeypatc
     at = open_page(name, **QUICK)
     assert not at.exception
     accounts = at.session_state["_accountants"] if "_accountants" in at.session_state else {}
-    for charge in compute_charges(found):
+    for charge in compute_charges(collected):
         account = accounts[charge.release.dataset]
-        charged = {each.release.identity for each in account.charges.values()}
+        charged = {charge.release.identity for charge in account.charges.values()}
         assert charge.release.identity in charged or account.uncovered, name
 
 
@@ -104,4 +104,4 @@ def test_a_public_demo_closes_pages_that_take_data(open_page, monkeypatch, name)
     assert not at.exception
     assert "public demo" in texts(at)
     assert not at.get("file_uploader")
-    assert "release_now" not in {each.key for each in at.button}
+    assert "release_now" not in {button.key for button in at.button}

@@ -33,7 +33,7 @@ def delivered(at, name: str):
 def test_the_page_opens_with_the_six_controls_in_order_and_no_exception(open_page):
     at = open_page("", **SMALL)
     assert not at.exception
-    keys = [each.key for each in at.sidebar if getattr(each, "key", None)]
+    keys = [element.key for element in at.sidebar if getattr(element, "key", None)]
     assert keys[:6] == ["dataset", "algorithm", "epsilon", "delta", "sites", "intermediate"]
 
 
@@ -80,7 +80,7 @@ def test_the_switch_sets_every_setting_and_one_changed_setting_makes_it_custom(o
         assert version_shown(at) == version
     at.sidebar.selectbox(key="denoise").set_value("auto").run()
     assert version_shown(at) == "custom"
-    assert any("Custom" in each.value for each in at.markdown)
+    assert any("Custom" in text.value for text in at.markdown)
     for is_improved in (True, False):
         at.toggle(key="explore_improved").set_value(is_improved).run()
     assert (version_shown(at), at.session_state["denoise"]) == ("published", "none")
@@ -127,7 +127,7 @@ def test_every_axis_changes_the_curve_in_place(open_page, axis):
 def test_delta_has_its_private_end_on_the_left_and_says_where_it_is_above_one_in_n(open_page):
     at = open_page("", **SMALL)
     slider = at.sidebar.select_slider(key="delta")
-    assert [float(each) for each in slider.options] == sorted(DELTAS)
+    assert [float(option) for option in slider.options] == sorted(DELTAS)
     assert "above 1/n" in slider.label
     slider.set_value(1e-5).run()
     assert "above 1/n" not in at.sidebar.select_slider(key="delta").label
@@ -145,7 +145,7 @@ def test_a_central_algorithm_greys_sites_and_directions_with_the_reason(open_pag
 def test_algorithms_are_grouped_and_absent_data_say_download(open_page):
     at = open_page("", **SMALL)
     options = at.sidebar.selectbox(key="algorithm").options
-    groups = [each.partition(": ")[0] if ": " in each else "sites" for each in options]
+    groups = [option.partition(": ")[0] if ": " in option else "sites" for option in options]
     assert [key for key, _ in groupby(groups)] == ["sites", "Central", "More"]
     assert groups.count("sites") == groups.count("Central") == 4
     datasets = at.sidebar.selectbox(key="dataset").options
@@ -157,7 +157,7 @@ def test_advanced_has_no_controls_that_change_nothing(open_page):
     at = open_page("", **SMALL)
 
     def shown() -> set[str]:
-        return {each.key for each in at.sidebar if getattr(each, "key", None)}
+        return {element.key for element in at.sidebar if getattr(element, "key", None)}
 
     assert not shown() & {"masks", "dropped_sites", "concentration"}
     at.sidebar.selectbox(key="algorithm").set_value("cape").run()
@@ -182,7 +182,7 @@ def test_eigen_images_of_the_poster_have_signs_cosines_and_one_number_a_row(open
 def test_new_noise_draws_again_and_denoising_changes_no_noise(open_page):
     at = open_page("", **SMALL)
     seed = at.session_state["seed"]
-    next(each for each in at.button if each.label == "New noise").click().run()
+    next(button for button in at.button if button.label == "New noise").click().run()
     assert at.session_state["seed"] != seed
     spec = RunSpec(dataset="digits", components=5, intermediate_dim=10)
     one = cached.one_run(spec, "dpdis")
@@ -206,7 +206,7 @@ def test_the_edge_of_noise_is_drawn_where_it_holds(open_page, algorithm, denoise
     at = open_page("", **SMALL, algorithm=algorithm, version="improved", denoise=denoise)
     at.session_state["explore_tab"] = "Spectrum"
     at.run()
-    (figure,) = (json.loads(each.proto.spec) for each in at.get("plotly_chart"))
+    (figure,) = (json.loads(element.proto.spec) for element in at.get("plotly_chart"))
     assert bool(figure["layout"].get("shapes")) is has_edge
     assert ("Shaded" in texts(at)) is has_edge
 
@@ -241,7 +241,7 @@ def test_guarantees_without_a_draw_are_those_of_the_runs(dropped_sites):
         dataset="digits", protocols=("dpdis", "pooled", "local", "full", "sequential"),
         sites=5, components=5, dropped_sites=dropped_sites,
     )  # fmt: skip
-    drawn = {key: each.guarantee for key, each in cached.subspaces(spec).items()}
+    drawn = {key: subspace.guarantee for key, subspace in cached.subspaces(spec).items()}
     assert cached.guarantees(spec) == drawn
 
 

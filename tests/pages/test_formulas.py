@@ -17,7 +17,7 @@ _LIST = re.compile(r"\n\s*(?:[-+*]|\d+[.)])\s")
 def test_no_line_of_a_formula_begins_a_list(path):
     formulas = _MATH.findall(path.read_text(encoding="utf-8"))
     assert formulas or path.stem == "words"
-    assert [each for each in formulas if _LIST.search(each)] == []
+    assert [formula for formula in formulas if _LIST.search(formula)] == []
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)

@@ -16,7 +16,7 @@ IMPROVED = {"version": "improved"}
 
 
 def bodies(at) -> str:
-    return "\n".join(each.proto.body for each in at.get("html"))
+    return "\n".join(element.proto.body for element in at.get("html"))
 
 
 @pytest.mark.parametrize("title", STEP_TITLES.values())
@@ -38,7 +38,7 @@ def test_the_message_moves_from_the_site_to_the_aggregator(open_page):
     assert "--from:0.5;--to:1;" in bodies(at)
     assert "prefers-reduced-motion: no-preference" in bodies(at)
     sources = re.findall(r'src="data:image/png;base64,([^"]*)"', bodies(at))
-    assert sources and all(each.startswith("iVBOR") for each in sources), "not a PNG file"
+    assert sources and all(source.startswith("iVBOR") for source in sources), "not a PNG file"
 
 
 def test_every_step_has_its_words():
@@ -74,12 +74,12 @@ def test_the_title_compares_equal_processing(open_page, query, words):
 
 def test_algorithm_1_is_shown_beside_its_step_and_can_be_saved(open_page):
     at = open_page("how_it_works", step="Cut")
-    codes = [each.value for each in at.code]
+    codes = [block.value for block in at.code]
     source = inspect.getsource(dpdispca)
     assert "np.linalg.svd(A_hat)" in codes[0]
     assert all(line in source for line in codes[0].splitlines())
     assert source.strip() in [code.strip() for code in codes]
-    assert [each.label for each in at.get("download_button")] == ["Download"]
+    assert [element.label for element in at.get("download_button")] == ["Download"]
 
 
 def test_numbers_of_the_steps_come_from_the_settings(open_page):
@@ -108,7 +108,7 @@ def test_another_site_can_be_viewed_and_one_site_has_no_choice(open_page):
     assert not at.exception and "Site 3 has" in texts(at)
     single = open_page("how_it_works", sites="1", step="Sum")
     assert not single.exception
-    assert not [each for each in single.number_input if each.key == "step_site"]
+    assert not [field for field in single.number_input if field.key == "step_site"]
 
 
 def test_settings_that_cannot_run_give_one_sentence(open_page):
@@ -119,4 +119,4 @@ def test_settings_that_cannot_run_give_one_sentence(open_page):
 def test_an_absent_data_set_gives_instructions(open_page):
     at = open_page("how_it_works", dataset="fashion-mnist")
     assert not at.exception
-    assert any("is not on this machine" in each.value for each in at.info)
+    assert any("is not on this machine" in notice.value for notice in at.info)

@@ -43,17 +43,17 @@ def test_values_out_of_range_give_a_page_with_one_sentence_each(open_page, entry
             for number, name in enumerate(sorted(names))
         }
         at = open_page(entry.address, **link)
-        assert not at.exception, (link, [each.value for each in at.exception])
-        sentences = "\n".join(each.value for each in at.warning)
+        assert not at.exception, (link, [exception.value for exception in at.exception])
+        sentences = "\n".join(warning.value for warning in at.warning)
         assert [name for name in sidebar.ALL if name not in sentences and link[name] != "1.5"] == []
 
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_markup_in_a_link_is_shown_as_text(open_page, value):
     at = open_page("", **dict.fromkeys(sidebar.ALL, value))
-    assert not at.exception, [each.value for each in at.exception]
+    assert not at.exception, [exception.value for exception in at.exception]
     # Code spans and escaped characters show letters; the rest must contain no markup.
-    shown = CODE_SPAN.sub("", "\n".join(each.value for each in at.warning))
+    shown = CODE_SPAN.sub("", "\n".join(warning.value for warning in at.warning))
     assert "seed" in shown and not re.search(r"(?<!\\)[<\[]|\u202e", shown)
 
 
@@ -75,4 +75,4 @@ def test_a_value_of_a_hidden_control_is_checked(open_page, name):
         at.query_params["dataset"], at.query_params[name] = "digits", value
         at.run()
         assert not at.exception, value
-        assert [name in each.value for each in at.warning] == [True], value
+        assert [name in warning.value for warning in at.warning] == [True], value

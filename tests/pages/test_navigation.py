@@ -26,10 +26,10 @@ def test_addresses_and_titles_of_tabs_are_unique_and_parts_belong_to_listed_entr
 
 
 @pytest.mark.parametrize(
-    "entry", [each for each in ENTRIES if each.part_of], ids=lambda each: each.name
+    "entry", [entry for entry in ENTRIES if entry.part_of], ids=lambda entry: entry.name
 )
 def test_a_part_links_to_the_page_that_it_belongs_to(open_page, entry):
     at = open_page(entry.name, dataset="digits", repetitions="1", components="5")
-    pages = {each.proto.page for each in at.get("page_link")}
+    pages = {element.proto.page for element in at.get("page_link")}
     # The start page is at the server's own address.
     assert ("" if entry.part_of == ENTRIES[0].name else entry.part_of) in pages

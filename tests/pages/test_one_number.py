@@ -38,16 +38,16 @@ def test_pages_give_one_number_for_one_question(open_page, data, trusted, protoc
     (option,) = decide(spec, epsilons=(1.0,))
     assert option.mean == pytest.approx(explored, abs=1e-9)
 
-    found = answer([option], most_right=100, target=0.5)
-    decision = Decision(spec, trusted, status, found, reason_of(found))
-    brief = brief_of(decision, title_of(found), "/decide")
+    result = answer([option], most_right=100, target=0.5)
+    decision = Decision(spec, trusted, status, result, reason_of(result))
+    brief = brief_of(decision, title_of(result), "/decide")
     assert brief.chosen.mean == pytest.approx(explored, abs=1e-9)
 
 
 def test_your_table_gives_the_first_run_of_explore_and_names_its_setting(open_page):
     at = open_page("own_table")
     title, shown = at.title[0].value, texts(at)
-    next(each for each in at.button if each.label == "Use on all pages").click().run()
+    next(button for button in at.button if button.label == "Use on all pages").click().run()
     visit(at, "")
     on_explore = at.session_state["_selection"].spec
     assert on_explore.dataset.startswith("your-table") and on_explore.epsilon == 1.0

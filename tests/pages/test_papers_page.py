@@ -24,7 +24,7 @@ SMALL = PaperFigure(
 
 
 def charts_of(at):
-    return [json.loads(each.proto.spec) for each in at.get("plotly_chart")]
+    return [json.loads(element.proto.spec) for element in at.get("plotly_chart")]
 
 
 def test_the_overview_shows_every_published_panel_first(open_page):
@@ -34,13 +34,13 @@ def test_the_overview_shows_every_published_panel_first(open_page):
     assert len(titles) == len(FIGURES)
     assert sum("10,000 of 60,000 rows" in title for title in titles) == 5
     assert sum("20,000 of 60,000 rows" in title for title in titles) == 5
-    assert f"Run all {len(FIGURES)} panels" in [each.label for each in at.expander]
+    assert f"Run all {len(FIGURES)} panels" in [expander.label for expander in at.expander]
 
 
 def test_absent_data_are_explained_and_the_overview_stays(open_page):
     at = open_page("papers", papers_figure="2012-fig1-census")
     assert not at.exception
-    assert any("not on this machine" in each.value for each in at.info)
+    assert any("not on this machine" in notice.value for notice in at.info)
     assert charts_of(at)
 
 
@@ -54,10 +54,10 @@ def test_a_panel_runs_and_its_claims_are_checked(open_page, monkeypatch):
 def test_a_cancelled_run_waits_for_a_click(open_page, monkeypatch):
     monkeypatch.setitem(FIGURES, "fig1-a", SMALL.with_changes(repetitions=50, seed=5))
     at = open_page("papers")
-    cancel = [each for each in at.button if each.label == "Cancel"]
+    cancel = [button for button in at.button if button.label == "Cancel"]
     cancel[0].click().run()
     assert not at.exception
-    assert any(each.label == "Run again" for each in at.button)
+    assert any(button.label == "Run again" for button in at.button)
 
 
 @pytest.mark.parametrize("key", TUTORIALS)

@@ -16,10 +16,12 @@ from tests.pages.opening import texts
 
 def component(at, name: str) -> dict:
     """Return the data of a component."""
-    (found,) = (
-        each.proto for each in at.get("bidi_component") if each.proto.component_name == name
+    (proto,) = (
+        element.proto
+        for element in at.get("bidi_component")
+        if element.proto.component_name == name
     )
-    return json.loads(found.json)
+    return json.loads(proto.json)
 
 
 def test_each_visit_plays_new_releases(open_page):
@@ -58,7 +60,7 @@ def test_two_hundred_attackers_have_one_denominator(open_page):
 
 def test_the_threshold_changes_both_errors(open_page):
     at = open_page("promise", delta="0.01")
-    (threshold,) = (each for each in at.slider if each.key.startswith("promise_threshold"))
+    (threshold,) = (slider for slider in at.slider if slider.key.startswith("promise_threshold"))
     threshold.set_value(2.0).run()
     assert not at.exception
     assert "accuses wrongly in **2.3 %**" in texts(at)
@@ -84,6 +86,6 @@ def test_the_exact_direction_follows_the_person_and_the_private_one_hardly(open_
 
 
 def test_every_line_of_a_card_has_its_paragraph_here(open_page):
-    bodies = "".join(each.proto.body for each in open_page("promise").get("html"))
-    for each in (*STATED.values(), *ASSUMED.values()):
-        assert f"id={each.anchor}>" in bodies
+    bodies = "".join(element.proto.body for element in open_page("promise").get("html"))
+    for paragraph in (*STATED.values(), *ASSUMED.values()):
+        assert f"id={paragraph.anchor}>" in bodies

@@ -24,10 +24,12 @@ def test_right_answers_lower_epsilon_and_a_wrong_one_shows_both_scores(open_page
         answer(at, game, right=True)
     answer(at, game, right=False)
     assert at.title[0].value.startswith(f"You read down to ε = {EPSILONS[1]:g}, the machine ")
-    figures = next(each.proto.body for each in at.get("html") if 'class="read"' in each.proto.body)
+    figures = next(
+        element.proto.body for element in at.get("html") if 'class="read"' in element.proto.body
+    )
     assert figures.count("<figure>") == len(EPSILONS) and "You: –" in figures
     assert at.query_params["story"] == "read"
-    next(each for each in at.button if each.label == "Play again").click().run()
+    next(button for button in at.button if button.label == "Play again").click().run()
     assert not at.session_state["_reading"].answers
 
 

@@ -38,7 +38,8 @@ def test_no_more_samples_are_offered_than_there_are(open_page, dataset):
     offered = at.sidebar.select_slider(key="people").options
     most = dataset_status(dataset).n_samples // at.slider(key="sites").value
     assert (
-        max(int(each.replace(",", "")) for each in offered if each != sidebar.ALL_SAMPLES) <= most
+        max(int(count.replace(",", "")) for count in offered if count != sidebar.ALL_SAMPLES)
+        <= most
     )
 
 
@@ -51,7 +52,7 @@ def test_the_sidebar_of_the_drawing_states_no_total(open_page):
 def test_options_of_a_table_have_whole_names_and_more_factors_at_more_epsilon(open_page):
     at = open_page("decide")
     wait_for_jobs(at)
-    assert "epsilon" not in {each.key for each in at.sidebar if hasattr(each, "key")}
+    assert "epsilon" not in {element.key for element in at.sidebar if hasattr(element, "key")}
     grid = grid_of(at)
     assert "worst concave points" in grid and "…" not in grid
     # A larger ε keeps no fewer factors.
@@ -64,8 +65,8 @@ def test_options_of_a_table_have_whole_names_and_more_factors_at_more_epsilon(op
 def test_a_table_without_limits_says_so_in_plain_words(open_page):
     at = submit(upload(open_page("own_table"), "people.csv", "a,b\n1,2\n3,4\n"))
     assert not at.exception
-    found = "\n".join([texts(at), *(each.value for each in at.error)])
-    assert "none yet" not in found and "got 'none'" not in found
+    page_text = "\n".join([texts(at), *(error.value for error in at.error)])
+    assert "none yet" not in page_text and "got 'none'" not in page_text
 
 
 # ---- Release and Ledger
@@ -101,11 +102,11 @@ def test_all_pages_state_the_lifetime_that_the_ledger_has(
 
 def _shares(at) -> dict[str, float]:
     """Return the shares of a cap that a page states, by the explanation next to them."""
-    found = {}
-    for each in at.markdown:
-        if share := re.search(r"\*\*([\d.]+) %\*\* of the cap", each.value):
-            found[each.help] = float(share[1]) / 100
-    return found
+    by_key = {}
+    for text in at.markdown:
+        if share := re.search(r"\*\*([\d.]+) %\*\* of the cap", text.value):
+            by_key[text.help] = float(share[1]) / 100
+    return by_key
 
 
 def test_shares_of_a_cap_are_explained_by_the_composition_that_is_used(open_page):
@@ -134,9 +135,9 @@ def test_a_release_beyond_the_cap_is_neither_released_nor_charged(open_page):
     at.select_slider(key="release_epsilon").set_value(10.0).run()
     # A score plot of the first release is still within the cap.
     charge = [
-        each.value
-        for each in at.markdown
-        if " is charged to " in each.value and "in addition to the components" not in each.value
+        text.value
+        for text in at.markdown
+        if " is charged to " in text.value and "in addition to the components" not in text.value
     ]
     assert not charge and texts(at).count("would be refused") == 2
     at.button(key="release_now").click().run()
@@ -149,15 +150,15 @@ def test_a_release_beyond_the_cap_is_neither_released_nor_charged(open_page):
 @pytest.fixture
 def downloads(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
     """Return functions that make the files offered by a page, by the label of the button."""
-    found = {}
+    by_key = {}
     draw = st.download_button
 
     def keep(label, data, *others, **named):
-        found[label] = data
+        by_key[label] = data
         return draw(label, data, *others, **named)
 
     monkeypatch.setattr(st, "download_button", keep)
-    return found
+    return by_key
 
 
 def shares_of(at) -> list[str]:
@@ -172,7 +173,7 @@ def test_the_memo_names_the_data_the_source_the_date_and_the_numbers(open_page, 
     if source != "catalogue":
         at = brought(open_page) if source == "upload" else open_page("own_table")
         title = "your table" if source == "upload" else own_of(at).title
-        next(each for each in at.button if each.label == "Use on all pages").click().run()
+        next(button for button in at.button if button.label == "Use on all pages").click().run()
     at = open_page("decide") if at is None else visit(at, "decide")
     wait_for_jobs(at)
     memo = unescape(downloads["Memo"]())
@@ -181,7 +182,7 @@ def test_the_memo_names_the_data_the_source_the_date_and_the_numbers(open_page, 
     assert title in heading and title in foot
     assert bool(re.search(r"your (own )?table", memo)) == (source == "upload")
     assert re.search(r"Source: .*seed \d.*20\d\d-\d\d-\d\d", foot)
-    shares = [each.replace(" ", "\N{NO-BREAK SPACE}") for each in shares_of(at)]
+    shares = [share.replace(" ", "\N{NO-BREAK SPACE}") for share in shares_of(at)]
     assert shares
     assert re.findall(r"<td>([\d.]+\s%)</td>", memo) == shares
 
@@ -199,9 +200,9 @@ def test_slides_say_and_show_what_the_page_shows(open_page, downloads):
     ]
     assert "right at most 56 of 100 times" in slides[0].shapes.title.text
     assert "56 of 100 right at most" in at.title[0].value
-    assert any(at.title[0].value in each for each in words)
+    assert any(at.title[0].value in word for word in words)
     for sentence in at.markdown[0].value.rstrip(".").split(". "):
-        assert any(sentence in each for each in words)
+        assert any(sentence in word for word in words)
     memo = unescape(downloads["Memo"]()).replace("\N{NO-BREAK SPACE}", " ")
     assert at.title[0].value in memo and slides[0].shapes.title.text in memo
     on_page = [

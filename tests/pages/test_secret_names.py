@@ -34,7 +34,7 @@ def test_a_browser_cannot_name_the_table_of_another_session(open_page, foreign, 
     at = brought(open_page)
     at.session_state[key] = foreign.name
     visit(at, address)
-    assert not at.exception, [each.value for each in at.exception]
+    assert not at.exception, [exception.value for exception in at.exception]
     options = [option for box in at.selectbox for option in box.options]
     assert not [option for option in options if "secret" in option]
     assert at.session_state["_selection"].spec.dataset != foreign.name
@@ -59,7 +59,7 @@ def test_files_do_not_contain_the_secret_name(open_page, monkeypatch, address):
     at.session_state["cca_data"], at.session_state["repetitions"] = name, 1
     files.clear()
     visit(at, address)
-    assert not at.exception and files, [each.value for each in at.error]
+    assert not at.exception and files, [error.value for error in at.error]
     made = {label: data() for label, data in files.items() if callable(data)}
     assert PREFIX not in "\n".join(map(str, made.values()))
     assert "your-table" in "\n".join(map(str, made.values()))

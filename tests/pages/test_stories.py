@@ -67,11 +67,11 @@ def test_a_wrong_guess_is_reported_as_such(open_page):
 
 
 def test_every_card_and_every_lesson_link_names_its_story(open_page):
-    links = [each.proto for each in open_page("stories").get("page_link")]
-    found = Counter((link.label, link.query_string) for link in links)
+    links = [element.proto for element in open_page("stories").get("page_link")]
+    result = Counter((link.label, link.query_string) for link in links)
     in_lesson = Counter(goal for goal, *_ in stories.LESSON)
     for name, story in STORIES.items():
-        assert found[story.title, f"story={name}"] == 1 + in_lesson[name]
+        assert result[story.title, f"story={name}"] == 1 + in_lesson[name]
 
 
 def test_an_unknown_story_shows_all_stories_with_a_sentence(open_page):
@@ -130,12 +130,12 @@ def test_each_choice_names_the_ends_of_its_range(name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, each in STORIES.items() if isinstance(each.finding, EnergyDifference)]
+    "name", [n for n, story in STORIES.items() if isinstance(story.finding, EnergyDifference)]
 )
 def test_the_number_is_the_difference_of_the_first_two_bars(name):
     finding = finding_of(name)
     points = float(finding.number.split()[0].replace("−", "-"))
-    first, second = (np.mean(each.values) for each in finding.outcomes[:2])
+    first, second = (np.mean(outcome.values) for outcome in finding.outcomes[:2])
     assert points == pytest.approx(100 * (second - first), abs=1.0)
 
 
@@ -152,7 +152,7 @@ def test_runs_on_both_sides_of_an_end_admit_both_choices():
 def test_the_interval_misses_as_often_as_stated():
     """About 5 % of 4,000 means of five runs; five standard deviations are 69."""
     draws = np.random.default_rng(7).normal(size=(4_000, 5))
-    intervals = (Finding(tuple(each), "", "").interval for each in draws)
+    intervals = (Finding(tuple(draw), "", "").interval for draw in draws)
     missed = sum(not low <= 0 <= high for low, high in intervals)
     assert abs(missed - 0.05 * 4_000) < 69
 
@@ -164,7 +164,7 @@ def test_an_epsilon_is_rounded_alike_in_figure_and_heading(open_page, name):
     at.button(key="guess_1").click().run()
     number = finding_of(name).number
     (figure,) = at.get("plotly_chart")
-    labels = [each["text"] for each in json.loads(figure.proto.spec)["layout"]["annotations"]]
+    labels = [load["text"] for load in json.loads(figure.proto.spec)["layout"]["annotations"]]
     assert f"<b>{number.removeprefix('ε = ')}</b>" in labels
 
 

@@ -35,13 +35,13 @@ def energies_of_pictures(
     )  # fmt: skip
     specs = [replace(spec, components=k, denoise=choice) for k in components for choice in denoise]
     problem = local_problem(spec.problem_key())
-    found: dict[tuple[int, str, str], list[float]] = {}
+    by_key: dict[tuple[int, str, str], list[float]] = {}
     for run in range(runs):
         for rows in run_repetitions(specs, problem, run):
             for row in rows:
                 key = row["components"], row["denoise"], row["protocol"]
-                found.setdefault(key, []).append(row["energy_ratio"])
-    return {key: np.array(values) for key, values in found.items()}
+                by_key.setdefault(key, []).append(row["energy_ratio"])
+    return {key: np.array(values) for key, values in by_key.items()}
 
 
 def constant_of(dataset: str, n_components: int) -> float:

@@ -78,12 +78,12 @@ def test_one_row_moves_votes_by_at_most_their_sensitivity_which_is_attained(rng)
     for _ in range(300):
         rows = rng.standard_normal((n, 3)) * rng.choice([0.1, 0.5, 1e3]) + rng.choice([0.0, 2.0])
         other = rng.standard_normal(3) * rng.choice([0.1, 10.0])
-        votes = [one_site(each).votes(rule) for each in (rows, replaced(rows, 5, other))]
+        votes = [one_site(data).votes(rule) for data in (rows, replaced(rows, 5, other))]
         assert votes[0].sum() == pytest.approx(1)
         moved = max(moved, np.linalg.norm(votes[0] - votes[1]))
     assert moved <= bound * (1 + 1e-12)
     rows = np.full((n, 3), 0.5)
-    far = [one_site(each).votes(rule) for each in (rows, replaced(rows, 5, np.zeros(3) - 9))]
+    far = [one_site(data).votes(rule) for data in (rows, replaced(rows, 5, np.zeros(3) - 9))]
     assert np.linalg.norm(far[0] - far[1]) == pytest.approx(bound)
 
 
@@ -216,8 +216,8 @@ def test_releases_count_components_above_the_noise_as_certificates_do(rng):
     average = PROTOCOLS["pooled"].average(draw)
     assert average.centre_choice == "mean" and 0 < average.mean_error < 0.2
     average = replace(average, mean_error=0.15)
-    found = average.assessment(settings, rng=rng)
+    assessment = average.assessment(settings, rng=rng)
     eigenvalues = average.subspace(settings).eigenvalues
-    assert found.n_above_noise == (eigenvalues > 0.15).sum() < 8
+    assert assessment.n_above_noise == (eigenvalues > 0.15).sum() < 8
     without_mean = replace(average, centre_choice="none").assessment(settings, rng=rng)
     assert without_mean.n_above_noise == 8

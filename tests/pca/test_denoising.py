@@ -72,8 +72,8 @@ def test_a_noisy_matrix_of_everybody_is_denoised_once(moments, settings, key):
     noise = average.noise or settings.noise
     answer = denoise(average.spectrum.matrix, average.remaining_sigma, bases=BASES, noise=noise)
     expected = Spectrum(answer).leading(4)[1]
-    found = PROTOCOLS[key].release(drawn(key, moments, settings)).components
-    np.testing.assert_array_equal(found, expected)
+    subspace = PROTOCOLS[key].release(drawn(key, moments, settings)).components
+    np.testing.assert_array_equal(subspace, expected)
 
 
 def test_a_site_denoises_its_own_matrix_before_its_cut(moments, settings):
@@ -101,8 +101,8 @@ def test_what_a_site_sends_alone_is_what_a_draw_has_it_send(moments, settings):
 def test_a_whole_matrix_travels_as_the_noise_left_it(moments, settings):
     """A whole matrix is denoised only after the average."""
     with_it, without = (
-        drawn("full", moments, each).whole_matrices().average.matrix
-        for each in (settings, replace(settings, bases=()))
+        drawn("full", moments, changed).whole_matrices().average.matrix
+        for changed in (settings, replace(settings, bases=()))
     )
     np.testing.assert_array_equal(with_it, without)
 
@@ -127,8 +127,8 @@ def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settin
     for module in (draw_of_sites, first_site, pooled_release):
         monkeypatch.setattr(module, "noisy_mean", mean_of_noise_alone)
     released = [
-        PROTOCOLS[key].release(drawn(key, SiteRows.of(each, held, image_shape=(3, 4)), settings))
-        for each in (rows, -0.5 * rows[::-1] ** 2)
+        PROTOCOLS[key].release(drawn(key, SiteRows.of(data, held, image_shape=(3, 4)), settings))
+        for data in (rows, -0.5 * rows[::-1] ** 2)
     ]
     np.testing.assert_array_equal(released[0].components, released[1].components)
     np.testing.assert_array_equal(released[0].eigenvalues, released[1].eigenvalues)
@@ -138,11 +138,11 @@ def test_after_the_noise_nothing_exact_is_read(monkeypatch, rows, labels, settin
 @pytest.mark.parametrize("key", [*AT_SITES, *ON_SUMS])
 def test_several_settings_on_one_draw_are_each_alone(moments, settings, key):
     several = [settings, replace(settings, bases=()), replace(settings, bases=(COLUMNS,))]
-    several += [replace(each, intermediate_dim=5, n_components=3) for each in several]
+    several += [replace(changed, intermediate_dim=5, n_components=3) for changed in several]
     draws = drawn(key, moments, several[0]).draws_with(several)
-    for draw, each in zip(draws, several, strict=True):
+    for draw, changed in zip(draws, several, strict=True):
         together = PROTOCOLS[key].release(draw)
-        alone = PROTOCOLS[key].release(drawn(key, moments, each))
+        alone = PROTOCOLS[key].release(drawn(key, moments, changed))
         np.testing.assert_array_equal(together.components, alone.components)
 
 
@@ -207,7 +207,7 @@ def test_pictures_on_the_sphere_need_a_released_mean_for_the_whole_prior(rng, se
         whole = replace(settings, on_sphere=True, mean_share=share)
         for basis in (picture_basis((3, 4)), uncentred_picture_basis((3, 4))):
             chosen = replace(whole, bases=(basis, COLUMNS))
-            found = PROTOCOLS[key].release(drawn(key, rows, chosen))
-            released[share, basis.is_centred] = found.components
+            subspace = PROTOCOLS[key].release(drawn(key, rows, chosen))
+            released[share, basis.is_centred] = subspace.components
     np.testing.assert_array_equal(released[0.0, True], released[0.0, False])
     assert not np.array_equal(released[0.2, True], released[0.2, False])

@@ -55,7 +55,11 @@ def test_scikit_learns_own_checks(estimator, check):
 
 @pytest.mark.parametrize(
     "protocol",
-    [k for k, each in PROTOCOLS.items() if each.has_sites and not each.reads_first_site_only],
+    [
+        k
+        for k, protocol in PROTOCOLS.items()
+        if protocol.has_sites and not protocol.reads_first_site_only
+    ],
 )
 def test_without_noise_the_pooled_subspace_is_exact(rows, labels, protocol):
     """The projector distance is below 1e-8 at R = D and ε = ∞."""
@@ -159,12 +163,12 @@ def test_long_rows_are_clipped_and_counted_or_refused(rows, estimator, dtype):
     X = rows.astype(dtype)
     norms = np.linalg.norm(X, axis=1)
     bound = float(np.median(norms))
-    found = estimator(2, row_norm_bound=bound, epsilon=math.inf, preparation="none").fit(X)
+    fitted = estimator(2, row_norm_bound=bound, epsilon=math.inf, preparation="none").fit(X)
     clipped = X * np.minimum(1, bound / norms)[:, None]
     expected = TruncatedSVD(2, algorithm="arpack", tol=1e-12).fit(clipped.astype(float))
     assert bounded_rows(X, bound, on_long_rows="clip")[1] == np.count_nonzero(norms > bound)
-    assert projector_distance(found.components_, expected.components_) < 1e-4
-    assert found.components_.dtype == dtype
+    assert projector_distance(fitted.components_, expected.components_) < 1e-4
+    assert fitted.components_.dtype == dtype
     with pytest.raises(ParameterError, match="row_norm_bound=.* longer rows"):
         estimator(2, row_norm_bound=bound, on_long_rows="refuse").fit(X)
 
@@ -213,11 +217,11 @@ def test_on_the_sphere_only_the_mean_knows_of_the_bound(rows, estimator):
 def test_every_preparation_is_fully_private(rows, labels, estimator, preparation):
     sites = {"sites": labels} if estimator is DistributedPCA else {}
     # A mean that is all noise would be drawn back to the middle: this one is not.
-    found = estimator(2, epsilon=50.0, preparation=preparation).fit(rows + 0.5, **sites)
-    assert found.guarantee_.keeps_requested
-    assert found.mean_.shape == (12,)
+    fitted = estimator(2, epsilon=50.0, preparation=preparation).fit(rows + 0.5, **sites)
+    assert fitted.guarantee_.keeps_requested
+    assert fitted.mean_.shape == (12,)
     releases_no_mean = preparation == "none" or estimator in (SulqPCA, ModSulqPCA, ExponentialPCA)
-    assert (found.mean_ == 0).all() == releases_no_mean
+    assert (fitted.mean_ == 0).all() == releases_no_mean
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -260,22 +264,22 @@ def test_pipeline_clone_pickle(rows, labels, estimator):
     ("estimator", "release"), [(SulqPCA, sulq), (ModSulqPCA, modsulq), (ExponentialPCA, ppca)]
 )
 def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, release):
-    found = estimator(3, epsilon=5.0, preparation="none", random_state=4).fit(rows)
-    delta = 0.0 if estimator is ExponentialPCA else found.delta
+    fitted = estimator(3, epsilon=5.0, preparation="none", random_state=4).fit(rows)
+    delta = 0.0 if estimator is ExponentialPCA else fitted.delta
     settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
     everybody = site_moments(rows, [np.arange(len(rows))])
     noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
     root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")
     expected = release(Draw(everybody, settings, Repetition(root)))
-    np.testing.assert_array_equal(found.components_, expected.components)
-    assert found.guarantee_ == expected.guarantee
+    np.testing.assert_array_equal(fitted.components_, expected.components)
+    assert fitted.guarantee_ == expected.guarantee
 
 
 def test_ppca_guarantees_pure_epsilon_and_releases_no_eigenvalues(rows):
-    found = ExponentialPCA(3, epsilon=2.0, random_state=0).fit(rows)
-    assert (found.guarantee_.epsilon, found.guarantee_.delta) == (2.0, 0.0)
-    assert found.guarantee_.is_private
-    assert not hasattr(found, "eigenvalues_")
+    fitted = ExponentialPCA(3, epsilon=2.0, random_state=0).fit(rows)
+    assert (fitted.guarantee_.epsilon, fitted.guarantee_.delta) == (2.0, 0.0)
+    assert fitted.guarantee_.is_private
+    assert not hasattr(fitted, "eigenvalues_")
 
 
 def test_chains_that_did_not_converge_guarantee_nothing_and_warn(rows, monkeypatch):
@@ -284,8 +288,8 @@ def test_chains_that_did_not_converge_guarantee_nothing_and_warn(rows, monkeypat
 
     monkeypatch.setattr("dpcore.pca.protocols.ppca.draw_ppca", stopped)
     with pytest.warns(ConvergenceWarning, match="no guarantee.*depends on the rows"):
-        found = ExponentialPCA(3, random_state=0).fit(rows)
-    assert not found.guarantee_.is_private
+        fitted = ExponentialPCA(3, random_state=0).fit(rows)
+    assert not fitted.guarantee_.is_private
 
 
 @pytest.mark.parametrize(
@@ -362,7 +366,7 @@ def test_pairs_vote_on_the_centre_and_the_guarantee_includes_them(estimator):
     assert 0.9 <= share <= 0.99
     exact = np.cov(rows.T)
     captured = [
-        np.trace(each.components_ @ exact @ each.components_.T) for each in (fitted, with_mean)
+        np.trace(model.components_ @ exact @ model.components_.T) for model in (fitted, with_mean)
     ]
     assert captured[0] > captured[1]
     picture = estimator(3, epsilon=1.0, image_shape=(5, 6), random_state=0).fit(rows)

@@ -66,15 +66,15 @@ def test_analytic_noise_holds_what_was_asked(moments, settings_with, protocol, e
 @pytest.mark.parametrize("calibration", ["published", "classic", "analytic"])
 def test_with_unequal_sites_the_weakest_counts(moments, settings_with, calibration):
     settings = settings_with(0.8, calibration=calibration)
-    found = dpdis(Draw(moments, settings, Repetition(0)))
+    subspace = dpdis(Draw(moments, settings, Repetition(0)))
     per_site = [
         gaussian_epsilon(0.01, sigma, l2_sensitivity_of_second_moment(int(n)))
-        for n, sigma in zip(moments.n_samples, found.sigma, strict=True)
+        for n, sigma in zip(moments.n_samples, subspace.sigma, strict=True)
     ]
-    assert found.guarantee.epsilon == pytest.approx(max(per_site), rel=1e-9)
+    assert subspace.guarantee.epsilon == pytest.approx(max(per_site), rel=1e-9)
     smallest = int(moments.n_samples.argmin())
-    assert found.guarantee.sigma == found.sigma[smallest] == found.sigma.max()
-    assert found.guarantee.l2_sensitivity == l2_sensitivity_of_second_moment(
+    assert subspace.guarantee.sigma == subspace.sigma[smallest] == subspace.sigma.max()
+    assert subspace.guarantee.l2_sensitivity == l2_sensitivity_of_second_moment(
         int(moments.n_samples[smallest])
     )
 
@@ -197,7 +197,7 @@ def test_cape_guarantees_what_is_seen_of_it(calibration, masks, honest, who, fal
     ]
 
     def diagonals(name: str) -> np.ndarray:
-        drawn = [getattr(each, name).diagonal(axis1=1, axis2=2) for each in rounds]
+        drawn = [getattr(search_round, name).diagonal(axis1=1, axis2=2) for search_round in rounds]
         return np.concatenate(drawn, axis=1)
 
     messages, masks_drawn, noises = map(diagonals, ("messages", "masks", "noises"))
@@ -215,14 +215,14 @@ def test_cape_guarantees_what_is_seen_of_it(calibration, masks, honest, who, fal
     # Scaled, because masks without bound are far larger than what they hide.
     scale = np.sqrt(covariance.diagonal())
     correlation, unit = covariance / np.outer(scale, scale), change / scale
-    found = float(unit @ np.linalg.solve(correlation, unit))
+    square = float(unit @ np.linalg.solve(correlation, unit))
     guarantee = guarantee_of_masked_sites(settings, people, 600)
-    (claim,) = (each for each in guarantee.against if each.adversary is who)
+    (claim,) = (entry for entry in guarantee.against if entry.adversary is who)
     mu_of_one = gaussian_mu(PrivacyBudget(claim.epsilon, 0.01)) / guarantee.l2_sensitivity
     law = stats.chi2(n_draws - len(seen) + 1)
-    statistic = n_draws * mu_of_one**2 / found
+    statistic = n_draws * mu_of_one**2 / square
     assert law.ppf(false_alarm / 2) < statistic < law.isf(false_alarm / 2)
-    assert guarantee.epsilon == max(each.epsilon for each in guarantee.against)
+    assert guarantee.epsilon == max(entry.epsilon for entry in guarantee.against)
     if calibration == "analytic":
         assert guarantee.epsilon == pytest.approx(2.0, rel=1e-9)
 
@@ -259,19 +259,19 @@ def test_the_masked_mean_is_hidden_as_well_as_the_masked_matrix(settings_with, m
     """
     for share in (0.0, 0.3, 0.9):
         settings = settings_with(masks=masks, calibration="analytic", mean_share=share)
-        found = guarantee_of_masked_sites(settings, moments.n_samples, 12)
-        assert found.epsilon == pytest.approx(1.0, rel=1e-9)
-        outsider = found.against[-1]
+        guarantee = guarantee_of_masked_sites(settings, moments.n_samples, 12)
+        assert guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
+        outsider = guarantee.against[-1]
         assert outsider.adversary is Adversary.OUTSIDER
         assert outsider.epsilon < 0.95
 
 
 def entries(protocol, draw: Draw) -> dict[Adversary, tuple[float, bool]]:
     guarantee = protocol(draw).guarantee
-    untrusted = [each.epsilon for each in guarantee.against if not each.is_trusted]
+    untrusted = [entry.epsilon for entry in guarantee.against if not entry.is_trusted]
     assert guarantee.epsilon == max(untrusted)
-    assert all(each.sees for each in guarantee.against)
-    return {each.adversary: (each.epsilon, each.is_trusted) for each in guarantee.against}
+    assert all(entry.sees for entry in guarantee.against)
+    return {entry.adversary: (entry.epsilon, entry.is_trusted) for entry in guarantee.against}
 
 
 def test_against_whom_each_protocol_holds(moments, settings_with):
@@ -318,17 +318,17 @@ def test_a_wishart_difference_guarantees_pure_epsilon_and_its_sigma(
     noise, order = [], 12 + (share > 0)
     for root in rng.integers(2**63, size=300):
         draw = Draw(moments, settings, Repetition(int(root)))
-        found = wishart(draw)
-        matrix = (found.components.T * found.eigenvalues) @ found.components
+        subspace = wishart(draw)
+        matrix = (subspace.components.T * subspace.eigenvalues) @ subspace.components
         if share:
             mean = noisy_mean_of_wishart(draw)
             matrix += np.outer(mean, mean)
-        noise.append((matrix - moments.pooled())[0, 0] / found.sigma[0])
-    assert found.guarantee == guarantee_of_wishart(settings, [int(moments.n_samples.sum())], 12)
-    assert (found.guarantee.epsilon, found.guarantee.delta) == (0.7, 0.0)
+        noise.append((matrix - moments.pooled())[0, 0] / subspace.sigma[0])
+    assert subspace.guarantee == guarantee_of_wishart(settings, [int(moments.n_samples.sum())], 12)
+    assert (subspace.guarantee.epsilon, subspace.guarantee.delta) == (0.7, 0.0)
     added, taken_off = rng.chisquare(order + 1, (2, 20_000)) / (2 * math.sqrt(order + 1))
     assert stats.ks_2samp(noise, added - taken_off).pvalue > false_alarm
-    bound = moments.n_samples.sum() * 0.7 * found.sigma[0]
+    bound = moments.n_samples.sum() * 0.7 * subspace.sigma[0]
     assert bound == pytest.approx(2 * (1 + share / (2 * (1 - share))) * math.sqrt(order + 1))
 
 
@@ -346,13 +346,13 @@ def test_on_the_sphere_mean_and_moment_share_epsilon(rows, share, box, rng, fals
     lengths, entries = [], []
     for root in rng.integers(2**63, size=300):
         draw = Draw(sites, settings, Repetition(int(root)))
-        found, mean = wishart(draw), noisy_mean_of_wishart(draw)
+        subspace, mean = wishart(draw), noisy_mean_of_wishart(draw)
         away = mean - sites.means[0]
         lengths.append(np.linalg.norm(away) if box is None else np.abs(away / box).max())
-        matrix = (found.components.T * found.eigenvalues) @ found.components
+        matrix = (subspace.components.T * subspace.eigenvalues) @ subspace.components
         entries.append((matrix - sites.moment_around(centre_of_sphere(mean, box)))[0, 0])
-    assert found.guarantee == guarantee_of_wishart(settings, [400], 12)
-    assert found.guarantee.epsilon == 0.7
+    assert subspace.guarantee == guarantee_of_wishart(settings, [400], 12)
+    assert subspace.guarantee.epsilon == 0.7
     of_mean, of_moment = (part * 0.7 for part in (settled.mean_share, 1 - settled.mean_share))
     law = stats.gamma(12, scale=2 / (400 * of_mean))
     assert stats.kstest(lengths, law.cdf).pvalue > false_alarm
@@ -366,7 +366,7 @@ def test_a_border_is_refused_where_no_mean_is_bought(moments, settings_with):
 
 
 def test_a_wishart_difference_without_noise_has_no_guarantee(moments, settings_with):
-    found = wishart(Draw(moments, settings_with(math.inf), Repetition(0)))
-    assert (found.guarantee.epsilon, found.guarantee.mechanism) == (math.inf, "none")
+    subspace = wishart(Draw(moments, settings_with(math.inf), Repetition(0)))
+    assert (subspace.guarantee.epsilon, subspace.guarantee.mechanism) == (math.inf, "none")
     exactly = exact(Draw(moments, settings_with(), Repetition(0)))
-    np.testing.assert_allclose(found.eigenvalues, exactly.eigenvalues)
+    np.testing.assert_allclose(subspace.eigenvalues, exactly.eigenvalues)

@@ -36,8 +36,8 @@ def test_more_epsilon_does_not_lower_the_energy(protocol):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize(("more", "less"), [("pooled", "full"), ("dpdis", "local")])
 def test_more_rows_per_noise_do_not_lower_the_energy(epsilon, more, less):
-    found = digits(epsilon)
-    assert shortfall(found[10, "auto", more], found[10, "auto", less]) < 0.005
+    energies = digits(epsilon)
+    assert shortfall(energies[10, "auto", more], energies[10, "auto", less]) < 0.005
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.2])
@@ -50,33 +50,33 @@ def test_no_protocol_is_below_the_public_constant(epsilon, protocol):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 @pytest.mark.parametrize("protocol", ["pooled", "full", "coded", "dpdis", "local"])
 def test_auto_is_below_neither_none_nor_cosines(epsilon, protocol):
-    found = digits(epsilon)
+    energies = digits(epsilon)
     for k in (10, 20):
         for other in ("none", "cosines"):
-            assert shortfall(found[k, "auto", protocol], found[k, other, protocol]) < 0.01
+            assert shortfall(energies[k, "auto", protocol], energies[k, other, protocol]) < 0.01
 
 
 def test_few_components_are_not_below_those_of_the_plain_matrix():
     """About the prior mean alone, the first few directions were ordered worse than by M itself."""
-    found = energies_of_pictures(
+    energies = energies_of_pictures(
         "digits", 1.0, runs=16, components=(3,), denoise=("auto", "none"),
         protocols=("coded",), seed=71_003,
     )  # fmt: skip
-    assert shortfall(found[3, "auto", "coded"], found[3, "none", "coded"]) < 0.01
+    assert shortfall(energies[3, "auto", "coded"], energies[3, "none", "coded"]) < 0.01
 
 
 def test_one_small_site_is_not_below_the_public_constant():
     """Before the public default, pooled captured .31 here, one site .39 and the constant .87."""
-    found = energies_of_pictures(
+    energies = energies_of_pictures(
         "mnist-small", 0.01, runs=4, components=(30,), protocols=("pooled", "dpdis", "local"),
         seed=71_003,
     )  # fmt: skip
     constant = constant_of("mnist-small", 30)
-    for values in found.values():
+    for values in energies.values():
         assert shortfall(values, constant + 0 * values) < 0.01
 
 
 def test_coded_matrices_lose_little_against_whole_ones():
     """Rounding adds a sixth to the variance of the noise, at a tenth of the bytes."""
-    found = digits(0.3)
-    assert shortfall(found[10, "auto", "coded"], found[10, "auto", "full"]) < 0.01
+    energies = digits(0.3)
+    assert shortfall(energies[10, "auto", "coded"], energies[10, "auto", "full"]) < 0.01

@@ -24,17 +24,17 @@ RUNS, SEED = 16, 777
 )
 def test_more_budget_does_not_capture_less(name, protocol, budgets):
     """Breast-cancer captured .44 at epsilon .1 and .25 at .2."""
-    found = [energies(name, protocol, each, runs=RUNS, seed=SEED) for each in budgets]
-    for less, more in pairwise(found):
+    captured = [energies(name, protocol, budget, runs=RUNS, seed=SEED) for budget in budgets]
+    for less, more in pairwise(captured):
         assert shortfall(more, less) < 0.01
 
 
 def test_more_rows_do_not_capture_less():
-    found = [
+    captured = [
         energies("near", "pooled", 0.5, runs=RUNS, seed=SEED, samples=samples)
         for samples in (250, 500, 1000)
     ]
-    for less, more in pairwise(found):
+    for less, more in pairwise(captured):
         assert shortfall(more, less) < 0.01
 
 

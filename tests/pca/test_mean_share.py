@@ -50,7 +50,7 @@ def test_every_calibration_pays_for_the_mean_out_of_its_own_budget(calibration):
     settings = with_mean_share(replace(SETTINGS, calibration=calibration), [1000], 64)
     alone = replace(settings, mean_share=0.0)
     scales = noise_scales(1000, settings)
-    mu = [each.l2_sensitivity / each.moment for each in (scales, noise_scales(1000, alone))]
+    mu = [scale.l2_sensitivity / scale.moment for scale in (scales, noise_scales(1000, alone))]
     assert mu[0] == pytest.approx(mu[1], rel=1e-9)
     if calibration == "published":
         sigma = published_sigma(settings.budget, 1000, 1.0)
@@ -81,8 +81,8 @@ def test_a_mean_is_drawn_towards_the_middle_and_is_nearer_for_it(rng, offset):
     mean, sigma, n_draws = np.zeros(30), 0.12, 2_000
     mean[0] = offset
     noisy = mean + sigma * rng.standard_normal((n_draws, 30))
-    drawn = np.stack([centre_of_sphere(each, sigma=sigma) for each in noisy])
-    cut = np.stack([centre_of_sphere(each) for each in noisy])
+    drawn = np.stack([centre_of_sphere(mean, sigma=sigma) for mean in noisy])
+    cut = np.stack([centre_of_sphere(mean) for mean in noisy])
     nearer = ((cut - mean) ** 2).sum(axis=1) - ((drawn - mean) ** 2).sum(axis=1)
     assert nearer.mean() / stats.sem(nearer) > 6
     assert np.linalg.norm(drawn, axis=1).max() <= 1 + 1e-12

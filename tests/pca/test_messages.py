@@ -32,14 +32,14 @@ def whole(rng, dtype=np.float64, n_features=12) -> SiteMessage:
     return SiteMessage((values + values.T).astype(dtype), 321, 0.02, whole=True)
 
 
-def assert_same_frame(found: SiteMessage, expected: SiteMessage) -> None:
-    assert (found.n_samples, found.sigma, found.whole) == (
+def assert_same_frame(message: SiteMessage, expected: SiteMessage) -> None:
+    assert (message.n_samples, message.sigma, message.whole) == (
         expected.n_samples,
         expected.sigma,
         expected.whole,
     )
-    assert found.values.dtype == expected.values.dtype
-    assert found.values.shape == expected.values.shape
+    assert message.values.dtype == expected.values.dtype
+    assert message.values.shape == expected.values.shape
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -47,9 +47,9 @@ def assert_same_frame(found: SiteMessage, expected: SiteMessage) -> None:
 def test_native_messages_come_back_as_they_were(rng, make, dtype):
     message = make(rng, dtype)
     data = encode_message(message)
-    found = decode_message(data)
-    assert_same_frame(found, message)
-    np.testing.assert_array_equal(found.values, message.values)
+    decoded = decode_message(data)
+    assert_same_frame(decoded, message)
+    np.testing.assert_array_equal(decoded.values, message.values)
     length = message_length(*message.values.shape, message.values.itemsize, whole=message.whole)
     assert len(data) == length
 
@@ -61,9 +61,9 @@ def test_native_messages_come_back_as_they_were(rng, make, dtype):
 @pytest.mark.parametrize("make", [proxy, whole])
 def test_precisions_keep_their_digits(rng, make, encoding, error):
     message = make(rng)
-    found = decode_message(encode_message(message, encoding))
-    assert_same_frame(found, message)
-    gap = np.abs(found.values - message.values)
+    decoded = decode_message(encode_message(message, encoding))
+    assert_same_frame(decoded, message)
+    gap = np.abs(decoded.values - message.values)
     # Below the normal numbers of float16 the spacing is absolute.
     assert (gap <= np.maximum(error * np.abs(message.values), error and 2.0**-25)).all()
 
@@ -72,18 +72,18 @@ def test_precisions_keep_their_digits(rng, make, encoding, error):
 def test_int8_rounds_each_column_on_a_scale_of_its_own(rng, dtype):
     message = proxy(rng, dtype, shape=(200, 5))
     data = encode_message(message, "int8")
-    found = decode_message(data)
-    assert_same_frame(found, message)
+    decoded = decode_message(data)
+    assert_same_frame(decoded, message)
     steps = np.abs(message.values).max(axis=0) / 127
-    assert (np.abs(found.values - message.values) <= steps / 2 * 1.001).all()
+    assert (np.abs(decoded.values - message.values) <= steps / 2 * 1.001).all()
     assert len(data) == message_length(200, 5, 1, whole=False) + 5 * 4
 
 
 def test_a_column_of_zeros_survives_int8(rng):
     values = rng.standard_normal((10, 3))
     values[:, 1] = 0
-    found = decode_message(encode_message(SiteMessage(values, 5, 0.1), "int8")).values
-    assert not found[:, 1].any()
+    decoded = decode_message(encode_message(SiteMessage(values, 5, 0.1), "int8")).values
+    assert not decoded[:, 1].any()
 
 
 def test_what_is_sent_is_what_is_decoded(rng):
@@ -189,16 +189,16 @@ def test_another_version_says_so(rng):
 @pytest.mark.parametrize("encoding", PRECISIONS)
 def test_the_aggregator_works_on_what_was_decoded(moments, settings_with, encoding):
     settings = settings_with(encoding=encoding)
-    found = dpdis(Draw(moments, settings, Repetition(4), average=False))
+    subspace = dpdis(Draw(moments, settings, Repetition(4), average=False))
     exact = dpdis(Draw(moments, settings_with(), Repetition(4)))
-    same = np.array_equal(found.components, exact.components)
+    same = np.array_equal(subspace.components, exact.components)
     assert same == (encoding == "float64")
-    distance = projector_distance(found.components, exact.components)
+    distance = projector_distance(subspace.components, exact.components)
     assert distance < {"float64": 1e-7, "float32": 1e-5, "float16": 1e-2, "int8": 0.2}[encoding]
     lengths = {"float64": 8, "float32": 4, "float16": 2, "int8": 1}
     expected = message_length(12, 6, lengths[encoding], whole=False)
     expected += 6 * 4 if encoding == "int8" else 0
-    np.testing.assert_array_equal(found.bytes_sent, expected)
+    np.testing.assert_array_equal(subspace.bytes_sent, expected)
 
 
 def test_full_averages_rounded_messages(moments, settings_with):
@@ -206,9 +206,9 @@ def test_full_averages_rounded_messages(moments, settings_with):
     distances, lengths = [], []
     for step in (0.1, 1.0, 4.0):
         settings = settings_with(encoding=f"rounded:{step}")
-        found = full(Draw(moments, settings, Repetition(4), proxies=False))
-        distances.append(projector_distance(found.components, exact.components))
-        lengths.append(found.bytes_sent.sum())
+        subspace = full(Draw(moments, settings, Repetition(4), proxies=False))
+        distances.append(projector_distance(subspace.components, exact.components))
+        lengths.append(subspace.bytes_sent.sum())
     assert 0 < distances[0] < distances[1] < distances[2]
     assert lengths[0] > lengths[1] > lengths[2]
     assert lengths[0] < exact.bytes_sent.sum()

@@ -41,11 +41,11 @@ def named(pipeline: object) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pipeline.fit(ROWS, y)
-    assert all(issubclass(each.category, PreparationWarning) for each in caught)
-    return [str(each.message).split(" was fitted")[0] for each in caught]
+    assert all(issubclass(warning.category, PreparationWarning) for warning in caught)
+    return [str(warning.message).split(" was fitted")[0] for warning in caught]
 
 
-@pytest.mark.parametrize("private", PRIVATE, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("private", PRIVATE, ids=lambda step: type(step).__name__)
 def test_every_private_estimator_names_what_was_fitted_before_it(private):
     assert named(make_pipeline(StandardScaler(), clone(private))) == ["standardscaler"]
     assert named(make_pipeline(*STATELESS, clone(private))) == []

@@ -71,8 +71,8 @@ class Release:
         self.weights = WEIGHTS if n_sites > 1 else np.ones(1)
         sigmas = sigma / np.sqrt(self.weights)
         noisy = [
-            exact + symmetric_gaussian_noise(n_features, each, shape=noise, rng=rng)
-            for each in sigmas
+            exact + symmetric_gaussian_noise(n_features, sigma, shape=noise, rng=rng)
+            for sigma in sigmas
         ]
         if mean is not None:
             noisy = [noisy[0] - np.outer(mean.value, mean.value)]
@@ -80,8 +80,8 @@ class Release:
         made = self.made(noisy, sigmas, bases, noise)
         self.average = Spectrum(np.tensordot(self.weights, made, axes=1))
         self.parts = [
-            (NoisyPart(*each, mean=mean), np.random.default_rng(rng.integers(2**63)))
-            for each in zip(noisy, sigmas, self.weights, strict=True)
+            (NoisyPart(*part, mean=mean), np.random.default_rng(rng.integers(2**63)))
+            for part in zip(noisy, sigmas, self.weights, strict=True)
         ]
         self.said = dict(
             sigma=float(np.linalg.norm(self.weights * sigmas)), bases=bases, noise=noise,
@@ -91,10 +91,10 @@ class Release:
     def made(self, noisy, sigmas, bases, noise="isometric"):
         if bases:
             pairs = zip(noisy, sigmas, strict=True)
-            noisy = [denoise(*each, bases=bases, noise=noise) for each in pairs]
+            noisy = [denoise(*pair, bases=bases, noise=noise) for pair in pairs]
         if self.cut is None:
             return noisy
-        pairs = [leading_eigenpairs(each, self.cut) for each in noisy]
+        pairs = [leading_eigenpairs(matrix, self.cut) for matrix in noisy]
         return [(vectors.T * np.maximum(values, 0)) @ vectors for values, vectors in pairs]
 
     def assessment(self, n_components=K, **more):

@@ -112,26 +112,26 @@ def test_without_noise_protocols_give_the_exact_pooled_subspace(
     rows, moments, settings_with, protocol, truncation
 ):
     settings = settings_with(math.inf, intermediate_dim=12, truncation=truncation)
-    found = protocol(Draw(moments, settings, Repetition(0)))
+    subspace = protocol(Draw(moments, settings, Repetition(0)))
     svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12).fit(rows)
-    assert projector_distance(found.components, svd.components_) < 1e-8
-    assert not found.guarantee.is_private
+    assert projector_distance(subspace.components, svd.components_) < 1e-8
+    assert not subspace.guarantee.is_private
 
 
 @pytest.mark.parametrize("protocol", [*EXACT_WITHOUT_NOISE, exact])
 def test_a_private_mean_without_noise_gives_centred_pca(rows, moments, settings_with, protocol):
     settings = settings_with(math.inf, intermediate_dim=12, mean_share=0.2)
-    found = protocol(Draw(moments, settings, Repetition(0)))
-    assert projector_distance(found.components, PCA(4).fit(rows).components_) < 1e-8
+    subspace = protocol(Draw(moments, settings, Repetition(0)))
+    assert projector_distance(subspace.components, PCA(4).fit(rows).components_) < 1e-8
 
 
 def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, settings_with):
-    found = local(Draw(moments, settings_with(math.inf), Repetition(0)))
+    subspace = local(Draw(moments, settings_with(math.inf), Repetition(0)))
     svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12)
     own = svd.fit(rows[labels == 0]).components_.copy()
     everybody = svd.fit(rows).components_
-    assert projector_distance(found.components, own) < 1e-8
-    assert projector_distance(found.components, everybody) > 1e-3
+    assert projector_distance(subspace.components, own) < 1e-8
+    assert projector_distance(subspace.components, everybody) > 1e-3
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -151,16 +151,16 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone(
             dpdis(draw)
         return local(draw)
 
-    found = released(moments, beside=True)
+    together = released(moments, beside=True)
     for at_sites, beside in ((elsewhere, True), (elsewhere, False)):
         again = released(at_sites, beside=beside)
-        np.testing.assert_array_equal(again.components, found.components)
-        np.testing.assert_array_equal(again.eigenvalues, found.eigenvalues)
-        assert again.guarantee == found.guarantee
-    assert found.bytes_sent.sum() == 0
+        np.testing.assert_array_equal(again.components, together.components)
+        np.testing.assert_array_equal(again.eigenvalues, together.eigenvalues)
+        assert again.guarantee == together.guarantee
+    assert together.bytes_sent.sum() == 0
     if math.isinf(epsilon):
         own = PCA(4).fit(rows[labels == 0]).components_
-        assert projector_distance(found.components, own) < 1e-8
+        assert projector_distance(together.components, own) < 1e-8
 
 
 def test_one_site_alone_is_everybody(rows, moments, settings_with):
@@ -173,12 +173,12 @@ def test_one_site_alone_is_everybody(rows, moments, settings_with):
     draw = Draw(everybody, settings_with(intermediate_dim=4), Repetition(1))
     alone = local(draw)
     for protocol in (dpdis, full):
-        found = protocol(draw)
-        assert projector_distance(found.components, alone.components) < 1e-8
+        subspace = protocol(draw)
+        assert projector_distance(subspace.components, alone.components) < 1e-8
     for protocol in (dpdis, full, pooled):
-        found = protocol(draw)
-        np.testing.assert_array_equal(found.sigma, alone.sigma)
-        assert found.guarantee.epsilon == alone.guarantee.epsilon
+        subspace = protocol(draw)
+        np.testing.assert_array_equal(subspace.sigma, alone.sigma)
+        assert subspace.guarantee.epsilon == alone.guarantee.epsilon
 
 
 @pytest.mark.parametrize("mean_share", [0.0, 0.3])
@@ -189,18 +189,18 @@ def test_the_order_of_sites_does_not_matter(moments, settings_with, protocol, me
     shuffled = SiteMoments(
         moments.second_moments[order], moments.means[order], moments.n_samples[order]
     )
-    found = protocol(Draw(shuffled, settings, RelabelledSites(5, order)))
-    assert projector_distance(found.components, straight.components) < 1e-8
-    np.testing.assert_array_equal(found.sigma, straight.sigma[order])
-    assert found.guarantee == straight.guarantee
+    subspace = protocol(Draw(shuffled, settings, RelabelledSites(5, order)))
+    assert projector_distance(subspace.components, straight.components) < 1e-8
+    np.testing.assert_array_equal(subspace.sigma, straight.sigma[order])
+    assert subspace.guarantee == straight.guarantee
 
 
 def test_fewer_directions_than_components_still_give_a_whole_subspace(moments, settings_with):
     """R < K is allowed: the subspace is spanned if S R >= K, and completed otherwise."""
     for intermediate_dim in (1, 2):
         settings = settings_with(n_components=4, intermediate_dim=intermediate_dim)
-        found = dpdis(Draw(moments, settings, Repetition(0))).components
-        np.testing.assert_allclose(found @ found.T, np.eye(4), atol=1e-12)
+        subspace = dpdis(Draw(moments, settings, Repetition(0))).components
+        np.testing.assert_allclose(subspace @ subspace.T, np.eye(4), atol=1e-12)
 
 
 def test_no_two_sources_of_noise_share_a_stream(moments, settings_with):
@@ -266,10 +266,10 @@ def test_a_draw_is_what_the_sites_would_send(moments, settings_with):
         site_message(A, int(n), settings, rng=repetition.rng(Purpose.SITE_NOISE, site))
         for site, (A, n) in enumerate(zip(moments.second_moments, moments.n_samples, strict=True))
     ]
-    found = dpdis(Draw(moments, settings, repetition))
+    subspace = dpdis(Draw(moments, settings, repetition))
     eigenvalues, components = aggregate(messages, 4)
-    np.testing.assert_array_equal(found.components, components)
-    np.testing.assert_array_equal(found.eigenvalues, eigenvalues)
+    np.testing.assert_array_equal(subspace.components, components)
+    np.testing.assert_array_equal(subspace.eigenvalues, eigenvalues)
 
 
 def test_a_random_subspace_captures_its_share_on_average(moments, settings_with, false_alarm):
@@ -340,17 +340,17 @@ def test_messages_under_masks_average_to_what_cape_releases(
     settings = settings_with(masks=masks, calibration="analytic")
     draw = Draw(moments, settings, Repetition(secrets.randbits(60)))
     scales = release_scales(settings, moments.n_samples)
-    found = masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
-    np.testing.assert_allclose(found.masks.sum(axis=0), 0, atol=1e-12 * np.abs(found.masks).max())
-    left = found.messages.mean(axis=0) - moments.pooled()
+    masked = masked_round(moments, scales, noise="triangle", repetition=draw.repetition)
+    np.testing.assert_allclose(masked.masks.sum(axis=0), 0, atol=1e-12 * np.abs(masked.masks).max())
+    left = masked.messages.mean(axis=0) - moments.pooled()
     np.testing.assert_allclose(
-        left, found.noises.mean(axis=0), atol=1e-12 * np.abs(found.masks).max()
+        left, masked.noises.mean(axis=0), atol=1e-12 * np.abs(masked.masks).max()
     )
     sigma = scales.noise_sigma / math.sqrt(3)
     standard = left[np.triu_indices(len(left))] / sigma
     assert stats.kstest(standard, "norm").pvalue > false_alarm
     # Each message differs from its site's matrix by mask and noise of the stated size.
-    alone = found.messages[1] - 3 * moments.weights[1] * moments.second_moments[1]
+    alone = masked.messages[1] - 3 * moments.weights[1] * moments.second_moments[1]
     if masks == "published":
         sent = math.hypot(scales.noise_sigma, math.sqrt(2 / 3) * scales.mask_sigma)
         standard = alone[np.triu_indices(len(alone))] / sent
@@ -368,10 +368,10 @@ def test_masked_means_average_to_the_mean_that_cape_centres_by(moments, settings
         )
         for _ in range(100)
     ]
-    largest = max(np.abs(each.masks).max() for each in rounds)
-    for each in rounds:
-        np.testing.assert_allclose(each.masks.sum(axis=0), 0, atol=1e-12 * largest)
-    left = np.array([each.messages.mean(axis=0) for each in rounds])
+    largest = max(np.abs(search_round.masks).max() for search_round in rounds)
+    for search_round in rounds:
+        np.testing.assert_allclose(search_round.masks.sum(axis=0), 0, atol=1e-12 * largest)
+    left = np.array([search_round.messages.mean(axis=0) for search_round in rounds])
     left -= moments.weights @ moments.means
     standard = left.ravel() * weight * math.sqrt(3) / scales.noise_sigma
     assert stats.kstest(standard, "norm").pvalue > false_alarm
@@ -390,9 +390,9 @@ def test_cape_at_one_site_needs_no_mask(moments, settings_with, masks):
 def test_sigma_is_of_the_noise_that_stays(moments, settings_with, masks):
     """Masks cancel, so the edge of the noise does not depend on them."""
     settings = settings_with(masks=masks, calibration="analytic")
-    found = cape(Draw(moments, settings, Repetition(0)))
+    subspace = cape(Draw(moments, settings, Repetition(0)))
     scales = release_scales(settings, moments.n_samples)
-    np.testing.assert_array_equal(found.sigma, np.full(3, scales.noise_sigma))
+    np.testing.assert_array_equal(subspace.sigma, np.full(3, scales.noise_sigma))
 
 
 def test_a_mean_gets_the_noise_that_its_share_pays_for(settings_with, false_alarm):

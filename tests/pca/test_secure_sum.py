@@ -40,8 +40,8 @@ def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, hone
     """
     settings = replace(settings, dropped_sites=dropped, honest_sites=honest)
     draw = Draw(at_sites(), settings, Repetition(1))
-    found, n_there = BY_SUMMANDS.average(draw), len(SIZES) - dropped
-    (sigma,) = set(found.sigma)
+    average, n_there = BY_SUMMANDS.average(draw), len(SIZES) - dropped
+    (sigma,) = set(average.sigma)
     counted_on = max(1, (len(SIZES) - 1 if honest is None else honest) - dropped)
     unknown = {Adversary.OUTSIDER: n_there, Adversary.AGGREGATOR: counted_on}
     if n_there > 1:
@@ -51,12 +51,12 @@ def test_what_is_left_hides_a_person_from_each_adversary(settings, dropped, hone
         who: gaussian_epsilon(settings.budget.delta, math.sqrt(n) * sigma, moved)
         for who, n in unknown.items()
     }
-    assert {each.adversary: each.epsilon for each in found.guarantee.against} == pytest.approx(
+    assert {entry.adversary: entry.epsilon for entry in average.guarantee.against} == pytest.approx(
         by_hand, rel=1e-9
     )
     assert max(by_hand.values()) == pytest.approx(settings.budget.epsilon, rel=1e-9)
-    assert found.guarantee == guarantee_of_summands(settings, draw.n_samples, 5)
-    assert found.remaining_sigma == pytest.approx(math.sqrt(n_there) * sigma)
+    assert average.guarantee == guarantee_of_summands(settings, draw.n_samples, 5)
+    assert average.remaining_sigma == pytest.approx(math.sqrt(n_there) * sigma)
 
 
 def test_with_everybody_there_it_is_cape_under_masks_without_bound(settings):
@@ -74,14 +74,14 @@ def test_with_everybody_there_it_is_cape_under_masks_without_bound(settings):
 def test_the_noise_in_the_sum_follows_its_law(settings, dropped, false_alarm):
     settings = replace(settings, dropped_sites=dropped, mean_share=0.2)
     draw = Draw(at_sites(300), settings, Repetition(secrets.randbits(60)))
-    found = BY_SUMMANDS.average(draw)
-    entries = found.spectrum.matrix + np.outer(found.centre, found.centre)
+    average = BY_SUMMANDS.average(draw)
+    entries = average.spectrum.matrix + np.outer(average.centre, average.centre)
     # Isometric noise has half the variance off the diagonal.
-    upper = math.sqrt(2) * entries[np.triu_indices(300, 1)] / found.remaining_sigma
+    upper = math.sqrt(2) * entries[np.triu_indices(300, 1)] / average.remaining_sigma
     assert stats.kstest(upper, "norm").pvalue > false_alarm
-    weight = found.mean_sigma / found.remaining_sigma
+    weight = average.mean_sigma / average.remaining_sigma
     assert weight == pytest.approx(math.sqrt(2 * 0.8 / 0.2))
-    assert stats.kstest(found.centre / found.mean_sigma, "norm").pvalue > false_alarm
+    assert stats.kstest(average.centre / average.mean_sigma, "norm").pvalue > false_alarm
 
 
 def test_more_sites_than_there_are_cannot_be_counted_on(settings):
@@ -90,5 +90,5 @@ def test_more_sites_than_there_are_cannot_be_counted_on(settings):
 
 
 def test_a_message_is_a_key_and_whole_numbers(settings):
-    found = secure_sum(Draw(at_sites(), replace(settings, dropped_sites=1), Repetition(0)))
-    assert found.bytes_sent.tolist() == [32 + 8 * 15] * 5 and found.n_rounds == 2
+    subspace = secure_sum(Draw(at_sites(), replace(settings, dropped_sites=1), Repetition(0)))
+    assert subspace.bytes_sent.tolist() == [32 + 8 * 15] * 5 and subspace.n_rounds == 2

@@ -115,11 +115,11 @@ def test_too_many_components_stand_out_once_in_a_hundred_at_most(
     n_draws = 500
     A = np.diag([5.0] * min(rank, n_features) + [0.0] * (n_features - min(rank, n_features)))
     noises = symmetric_gaussian_noise(n_features, SIGMA, shape=noise, rng=rng, size=n_draws)
-    found = [n_above_noise(e, SIGMA, noise=noise) for e in np.linalg.eigvalsh(A + noises)]
-    too_many = sum(number > rank for number in found)
+    counts = [n_above_noise(e, SIGMA, noise=noise) for e in np.linalg.eigvalsh(A + noises)]
+    too_many = sum(number > rank for number in counts)
     assert too_many <= binom.isf(false_alarm, n_draws, ERROR_RATE)
     if n_features == 40:
-        assert min(found) == rank
+        assert min(counts) == rank
 
 
 def test_variance_alike_in_every_direction_singles_out_none(rng):

@@ -66,13 +66,13 @@ def chain_by_hand(settings: ReleaseSettings, there: tuple[int, ...], index: int 
 @pytest.mark.parametrize("truncation", ["psd", "svd"])
 def test_a_chain_is_the_top_r_of_both_at_every_site(index, dropped, truncation):
     settings = replace(SETTINGS, dropped_sites=dropped, truncation=truncation)
-    found = sequential(draw(settings, index))
+    subspace = sequential(draw(settings, index))
     there = sites_that_answer(settings, S, Repetition(3, index))
     average = chain_by_hand(settings, there, index)
     values, vectors = np.linalg.eigh(average)
-    np.testing.assert_allclose(found.eigenvalues, values[::-1][:2], rtol=1e-10)
-    assert projector_distance(found.components, vectors.T[::-1][:2]) < 1e-6
-    np.testing.assert_allclose(found.components @ found.components.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(subspace.eigenvalues, values[::-1][:2], rtol=1e-10)
+    assert projector_distance(subspace.components, vectors.T[::-1][:2]) < 1e-6
+    np.testing.assert_allclose(subspace.components @ subspace.components.T, np.eye(2), atol=1e-12)
 
 
 def test_with_every_direction_kept_a_chain_is_dpdis():
@@ -95,9 +95,9 @@ def test_joining_weighs_by_people():
 def test_a_chain_guarantees_what_dpdis_does_and_nothing_to_an_aggregator():
     ours, theirs = sequential(draw()).guarantee, dpdis(draw()).guarantee
     assert (ours.epsilon, ours.delta, ours.sigma) == (theirs.epsilon, theirs.delta, theirs.sigma)
-    against = {each.adversary: each for each in ours.against}
+    against = {entry.adversary: entry for entry in ours.against}
     assert set(against) == {Adversary.SITE, Adversary.OUTSIDER}
-    assert all(each.epsilon == ours.epsilon and not each.is_trusted for each in ours.against)
+    assert all(entry.epsilon == ours.epsilon and not entry.is_trusted for entry in ours.against)
     assert "receives" in against[Adversary.SITE].sees
 
 
@@ -115,7 +115,7 @@ def test_the_more_drop_out_the_same_and_others():
         set(sites_that_answer(replace(SETTINGS, dropped_sites=n), S, Repetition(1)))
         for n in range(S)
     ]
-    assert [len(each) for each in there] == [5, 4, 3, 2, 1]
+    assert [len(messages) for messages in there] == [5, 4, 3, 2, 1]
     assert all(more > fewer for more, fewer in pairwise(there))
 
 

@@ -46,20 +46,20 @@ def settings(settings_with):
 def test_only_columns_that_differ_are_denoised(rng, settings, key, profile):
     moments = moments_with(PROFILES[profile], rng)
     release = PROTOCOLS[key].release
-    found = release(draw_of(moments, settings, key))
+    subspace = release(draw_of(moments, settings, key))
     without = release(draw_of(moments, replace(settings, bases=()), key))
-    is_same = np.array_equal(found.components, without.components)
+    is_same = np.array_equal(subspace.components, without.components)
     assert is_same == (profile == "alike")
-    assert found.guarantee == without.guarantee
+    assert subspace.guarantee == without.guarantee
 
 
 def test_sharing_the_diagonals_is_counted(rng, settings):
     moments = moments_with(PROFILES["unlike"], rng)
-    found = PROTOCOLS["dpdis"].release(draw_of(moments, settings, "dpdis"))
+    subspace = PROTOCOLS["dpdis"].release(draw_of(moments, settings, "dpdis"))
     always = replace(settings, bases=(COLUMNS,))
     other = PROTOCOLS["dpdis"].release(draw_of(moments, always, "dpdis"))
-    np.testing.assert_array_equal(found.bytes_sent - other.bytes_sent, 2 * 8 * (D + 1))
-    assert found.n_rounds == other.n_rounds + 2
+    np.testing.assert_array_equal(subspace.bytes_sent - other.bytes_sent, 2 * 8 * (D + 1))
+    assert subspace.n_rounds == other.n_rounds + 2
 
 
 def test_sites_see_the_average_of_all_noisy_diagonals(rng, settings):
@@ -86,10 +86,10 @@ def test_a_shared_profile_is_closer_than_a_profile_of_each_site(rng):
         exact + symmetric_gaussian_noise(D, sigma, shape="isometric", rng=rng) for _ in range(8)
     ]
     diagonal, of_average = np.mean(noisy, axis=0).diagonal(), sigma / np.sqrt(8)
-    own = np.mean([denoise(each, sigma) for each in noisy], axis=0)
+    own = np.mean([denoise(matrix, sigma) for matrix in noisy], axis=0)
     shared = [
-        denoise(each, sigma, sigma_of_average=of_average, diagonal_of_average=diagonal)
-        for each in noisy
+        denoise(matrix, sigma, sigma_of_average=of_average, diagonal_of_average=diagonal)
+        for matrix in noisy
     ]
     assert np.linalg.norm(np.mean(shared, axis=0) - exact) < np.linalg.norm(own - exact)
 
@@ -101,8 +101,8 @@ def differ(noisy, sigma):
 def test_equal_variances_are_rarely_said_to_differ(rng):
     sigma = 0.01
     noises = (symmetric_gaussian_noise(D, sigma, shape="isometric", rng=rng) for _ in range(1000))
-    found = [differ(np.eye(D) / D + noise, sigma) for noise in noises]
-    assert np.mean(found) < 0.01
+    differ_at = [differ(np.eye(D) / D + noise, sigma) for noise in noises]
+    assert np.mean(differ_at) < 0.01
     assert differ(np.diag(PROFILES["unlike"] / D), sigma)
     assert not differ(np.ones((1, 1)), sigma)
 
@@ -137,19 +137,19 @@ def test_one_direction_is_no_variance_profile(rng, false_alarm):
 def test_few_columns_of_large_variance_are_found_in_noise(rng):
     """The sum of squares of the diagonal exceeds that of noise in 4 of 10 of these draws only."""
     n_features, sigma, n_draws = 150, 0.02, 300
-    found = 0
+    differ_at = 0
     for _ in range(n_draws):
         variances = rng.gamma(0.3, size=n_features)
         noise = symmetric_gaussian_noise(n_features, sigma, shape="isometric", rng=rng)
-        found += differ(np.diag(variances / variances.sum()) + noise, sigma)
-    assert found > n_draws / 2
+        differ_at += differ(np.diag(variances / variances.sum()) + noise, sigma)
+    assert differ_at > n_draws / 2
 
 
 def test_columns_of_categories_are_denoised(rng):
     """Variances of columns of 0 and 1 vary little, and most energy is on the diagonal."""
     sizes, n_rows, sigma = (4, 6, 10, 15, 25), 3000, 0.01
     drawn = [rng.choice(n, n_rows, p=rng.dirichlet(np.ones(n))) for n in sizes]
-    rows = np.hstack([np.eye(n)[each] for n, each in zip(sizes, drawn, strict=True)])
+    rows = np.hstack([np.eye(n)[group] for n, group in zip(sizes, drawn, strict=True)])
     rows -= rows.mean(axis=0)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     noise = symmetric_gaussian_noise(sum(sizes), sigma, shape="isometric", rng=rng)

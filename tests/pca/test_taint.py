@@ -69,7 +69,7 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
         bases=bases_to_denoise_in(*choice),
     )
     noise = Noise(monkeypatch)
-    found = []
+    collected = []
     for data in (rows(rng, 1.0), rows(rng, -3.0)):
         draw = Draw(
             data,
@@ -78,10 +78,10 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
             proxies=entry.wants_proxies,
             average=entry.wants_average,
         )
-        found.append((entry.release(draw), entry.assess(draw)))
+        collected.append((entry.release(draw), entry.assess(draw)))
         assert (len(draw.moments.cached_pairs) > 0) == (mean_share is None)
         noise.at = 0
-    (first, said), (second, said_again) = found
+    (first, said), (second, said_again) = collected
     np.testing.assert_array_equal(first.components, second.components)
     np.testing.assert_array_equal(first.eigenvalues, second.eigenvalues)
     assert (said is None) == (said_again is None)

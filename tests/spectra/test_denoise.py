@@ -138,7 +138,9 @@ def test_two_bases_know_more_than_either_and_than_their_mean(rng):
     cosines = cosine_basis((12, 12))
     either = [denoise(before, 0.02, bases=[basis]) for basis in (cosines, COLUMNS)]
     both = denoise(before, 0.02, bases=[cosines, COLUMNS])
-    assert error(both, exact) < 0.9 * min(error(each, exact) for each in (*either, sum(either) / 2))
+    assert error(both, exact) < 0.9 * min(
+        error(estimate, exact) for estimate in (*either, sum(either) / 2)
+    )
 
 
 def test_a_basis_of_fewer_vectors_takes_the_rest_for_noise(rng):
@@ -181,8 +183,10 @@ def test_symmetric_in_its_precision_and_the_arguments_are_left_as_they_are(rng, 
 def test_sites_at_once_or_one_by_one(rng):
     sigmas = np.array([0.1, 0.3, 0.0])
     exact = [second_moment(rng, np.geomspace(1, 0.01, 12)) for _ in sigmas]
-    before = np.stack([noisy(rng, *each) for each in zip(exact, sigmas, strict=True)])
-    one_by_one = [denoise(*each) for each in zip(before, sigmas, strict=True)]
+    before = np.stack(
+        [noisy(rng, *exact_and_sigma) for exact_and_sigma in zip(exact, sigmas, strict=True)]
+    )
+    one_by_one = [denoise(*noisy_and_sigma) for noisy_and_sigma in zip(before, sigmas, strict=True)]
     np.testing.assert_array_equal(denoise(before, sigmas), one_by_one)
 
 
@@ -202,11 +206,11 @@ def test_the_noise_on_a_turned_diagonal_is_what_is_reckoned_with(rng, noise, bas
         basis = PublicBasis("turned", (np.linalg.qr(rng.normal(size=(12, 12)))[0],))
     draws = 4000
     samples = symmetric_gaussian_noise(12, 0.7, shape=noise, rng=rng, size=draws)
-    found = np.array([np.diagonal(basis.to_basis(sample)) for sample in samples]).var(axis=0)
+    variances = np.array([np.diagonal(basis.to_basis(sample)) for sample in samples]).var(axis=0)
     # The variance of a variance of n normals is 2 / n; one bound for twelve of them.
     reach = np.sqrt(2 / draws) * np.sqrt(2 * np.log(2 * 12 / false_alarm))
     expected = basis.diagonal_noise(0.7, noise, 12)
-    np.testing.assert_allclose(found / expected, 1, atol=reach * 1.1)
+    np.testing.assert_allclose(variances / expected, 1, atol=reach * 1.1)
 
 
 def test_there_and_back(rng):
@@ -263,8 +267,8 @@ def test_a_smooth_mean_is_told_from_noise(rng):
     down, across = (np.sin(np.pi * (np.arange(size) + 0.5) / size) for size in (9, 11))
     exact = np.outer(down, across).ravel() / 10
     draws = [exact + 0.05 * rng.standard_normal(99) for _ in range(50)]
-    before = np.mean([error(each, exact) ** 2 for each in draws])
-    after = np.mean([error(denoise_mean(each, 0.05, basis), exact) ** 2 for each in draws])
+    before = np.mean([error(draw, exact) ** 2 for draw in draws])
+    after = np.mean([error(denoise_mean(draw, 0.05, basis), exact) ** 2 for draw in draws])
     assert after < 0.3 * before
     np.testing.assert_array_equal(denoise_mean(exact, 0.0, basis), exact)
     np.testing.assert_allclose(denoise_mean(exact, 1e-9, basis), exact, atol=1e-8)
@@ -288,8 +292,8 @@ def test_halves_are_denoised_as_the_whole_picture(rng, side_by_side):
         (uncentred_bases((basis,)), uncentred_bases((usual,))),
     ):
         expected = denoise(whole, 0.1, bases=of_whole)
-        found = denoise(halves, 0.1, bases=bases)
-        np.testing.assert_allclose(found, expected[np.ix_(order, order)], atol=1e-12)
+        denoised = denoise(halves, 0.1, bases=bases)
+        np.testing.assert_allclose(denoised, expected[np.ix_(order, order)], atol=1e-12)
     edges = [
         noise_edge_left(halves, 0.1, basis=basis),
         noise_edge_left(whole, 0.1, basis=picture_basis(shape)),
@@ -303,7 +307,7 @@ def test_the_bulk_of_noise_reaches_as_far_as_is_said_after_denoising(rng):
     noisy = exact + symmetric_gaussian_noise(200, sigma, shape="isometric", rng=rng)
     left = noise_edge_left(noisy, sigma, basis=COLUMNS)
     assert 0 < left < 0.7
-    lowest = [np.linalg.eigvalsh(each)[0] for each in (noisy, denoise(noisy, sigma))]
+    lowest = [np.linalg.eigvalsh(matrix)[0] for matrix in (noisy, denoise(noisy, sigma))]
     assert lowest[1] > 1.2 * left * lowest[0]
     assert noise_edge_left(exact, 0.0, basis=COLUMNS) == 1
     rows = rng.standard_normal((50, 20))
@@ -319,5 +323,5 @@ def test_without_signal_the_answer_is_the_public_constant(rng, picture, is_centr
     best = captured_energy(public, kernel)
     for sigma in (1.0, 1e2, 1e4):
         noise = symmetric_gaussian_noise(64, sigma, shape="isometric", rng=rng)
-        found = leading_eigenpairs(denoise(noise, sigma, bases=(basis, COLUMNS)), 5)[1]
-        assert captured_energy(found, kernel) > 0.95 * best
+        eigenvalues = leading_eigenpairs(denoise(noise, sigma, bases=(basis, COLUMNS)), 5)[1]
+        assert captured_energy(eigenvalues, kernel) > 0.95 * best

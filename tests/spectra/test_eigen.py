@@ -62,9 +62,9 @@ def assert_leading(matrix, n_components, by, values, vectors):
     tolerance = TOLERANCE[dtype]
     assert values.dtype == vectors.dtype == matrix.dtype
     assert vectors.shape == (n_components, len(matrix))
-    found = np.abs(values) if by == "magnitude" else values
-    assert (np.diff(found) <= 0).all()
-    np.testing.assert_allclose(found / scale, np.sort(size)[::-1][:n_components] / scale,
+    order_values = np.abs(values) if by == "magnitude" else values
+    assert (np.diff(order_values) <= 0).all()
+    np.testing.assert_allclose(order_values / scale, np.sort(size)[::-1][:n_components] / scale,
                                atol=tolerance)  # fmt: skip
     rows, values = vectors.astype(np.float64), values.astype(np.float64)
     np.testing.assert_allclose(rows @ rows.T, np.eye(n_components), atol=tolerance)

@@ -99,7 +99,7 @@ def test_rounding_does_not_add_to_the_sensitivity_at_a_short_word_length():
         rows = np.full((3000, n_features), scale * one[0], dtype=np.float16)
         rows[0] = one
         change, error = moved(running, rows, other)
-        rounded, _ = moved(lambda each: running(each).astype(np.float16), rows, other)
+        rounded, _ = moved(lambda data: running(data).astype(np.float16), rows, other)
         farthest["kept"] = max(farthest["kept"], np.linalg.norm(change))
         farthest["float16"] = max(farthest["float16"], np.linalg.norm(rounded))
         assert error < 1e-9
@@ -208,7 +208,7 @@ def test_centring_in_place_is_centring():
     X = np.random.default_rng(0).normal(size=(60, 5)) + 2
     expected = site_moments(X, [np.arange(30), np.arange(30, 60)]).centred()
     moments = site_moments(X, [np.arange(30), np.arange(30, 60)])
-    found = moments.centred(in_place=True)
-    assert found.second_moments is moments.second_moments
-    np.testing.assert_array_equal(found.second_moments, expected.second_moments)
-    np.testing.assert_array_equal(found.means, expected.means)
+    centred = moments.centred(in_place=True)
+    assert centred.second_moments is moments.second_moments
+    np.testing.assert_array_equal(centred.second_moments, expected.second_moments)
+    np.testing.assert_array_equal(centred.means, expected.means)

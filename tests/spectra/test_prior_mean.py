@@ -33,8 +33,8 @@ def fitted(noisy, sigma, shape=SHAPE):
 
 def test_a_moment_of_the_model_is_found():
     exact = of_pictures()
-    found = fitted(exact, 1e-9).matrix(np.float64)
-    assert np.linalg.norm(found - exact) < 0.05 * np.linalg.norm(exact)
+    matrix = fitted(exact, 1e-9).matrix(np.float64)
+    assert np.linalg.norm(matrix - exact) < 0.05 * np.linalg.norm(exact)
 
 
 def test_the_fit_is_closer_than_the_noisy_matrix(rng):

@@ -38,9 +38,9 @@ def squared_length(row):
 
 @given(rows=TABLES, centre=CENTRES, parts=PARTS, dtype=st.sampled_from([np.float32, np.float64]))
 def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtype):
-    found = moments.directions(rows.astype(dtype), centre.astype(dtype), parts)
-    assert np.isfinite(found).all()
-    for row in found:
+    directions = moments.directions(rows.astype(dtype), centre.astype(dtype), parts)
+    assert np.isfinite(directions).all()
+    for row in directions:
         assert squared_length(row) <= 1
         for columns, length in parts:
             own = squared_length(row[columns])
@@ -95,18 +95,18 @@ def test_the_moment_is_that_of_rows_divided_by_their_distance():
     sites = (np.arange(0, 7000, 2), np.arange(1, 7000, 2))
     shifted = rows - centre
     shifted /= np.linalg.norm(shifted, axis=1, keepdims=True)
-    found = SiteRows.of(rows, sites)
+    site_rows = SiteRows.of(rows, sites)
     expected = site_moments(shifted, sites)
     for site in (0, 1):
         np.testing.assert_allclose(
-            found.moment_around(centre, site), expected.second_moments[site], atol=1e-12
+            site_rows.moment_around(centre, site), expected.second_moments[site], atol=1e-12
         )
-    np.testing.assert_allclose(found.moment_around(centre), expected.pooled(), atol=1e-12)
+    np.testing.assert_allclose(site_rows.moment_around(centre), expected.pooled(), atol=1e-12)
     np.testing.assert_array_equal(
-        found.moment_around(centre, threads=1), found.moment_around(centre, threads=7)
+        site_rows.moment_around(centre, threads=1), site_rows.moment_around(centre, threads=7)
     )
     np.testing.assert_array_equal(
-        found.at([1]).moment_around(centre), found.moment_around(centre, 1)
+        site_rows.at([1]).moment_around(centre), site_rows.moment_around(centre, 1)
     )
 
 
@@ -183,9 +183,9 @@ def test_a_moment_is_left_between_two_blocks():
 
 def test_means_are_of_rows_shortened_to_the_bound():
     rows = np.array([[3.0, 4.0], [0.0, 0.5], [0.0, 0.0], [1.0, 0.0]])
-    found = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))
-    np.testing.assert_allclose(found.means, [[0.3, 0.65], [0.5, 0.0]], rtol=1e-12)
-    np.testing.assert_array_equal(found.unscaled_moments.second_moments[0], rows.T @ rows / 4)
+    site_rows = SiteRows.of(rows, (np.array([0, 1]), np.array([2, 3])))
+    np.testing.assert_allclose(site_rows.means, [[0.3, 0.65], [0.5, 0.0]], rtol=1e-12)
+    np.testing.assert_array_equal(site_rows.unscaled_moments.second_moments[0], rows.T @ rows / 4)
 
 
 def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):

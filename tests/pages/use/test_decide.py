@@ -30,7 +30,9 @@ TABLE, PICTURES = "breast-cancer", "digits"
 
 
 def grid_of(at: AppTest) -> str:
-    return next(each.proto.body for each in at.get("html") if "Captured energy" in each.proto.body)
+    return next(
+        element.proto.body for element in at.get("html") if "Captured energy" in element.proto.body
+    )
 
 
 @pytest.mark.parametrize("data", [TABLE, PICTURES])
@@ -39,11 +41,11 @@ def test_it_opens_with_an_answer_that_names_the_harm_first(open_page, data):
     wait_for_jobs(at)
     assert not at.exception and not at.error
     assert at.selectbox(key="decide_data").value == data
-    found = re.match(r"Take ε = (\S+): (\d+) of 100 right at most, ", at.title[0].value)
-    assert found and int(found[2]) <= 75
-    assert f"ε\u00a0=\u00a0{found[1]}" in grid_of(at)
+    match = re.match(r"Take ε = (\S+): (\d+) of 100 right at most, ", at.title[0].value)
+    assert match and int(match[2]) <= 75
+    assert f"ε\u00a0=\u00a0{match[1]}" in grid_of(at)
     assert grid_of(at).index("Right, of 100") < grid_of(at).index("Captured energy")
-    files = {each.label for each in at.get("download_button")}
+    files = {element.label for element in at.get("download_button")}
     assert {"Memo", "Slides"} <= files
 
 
@@ -70,7 +72,7 @@ def test_details_offer_the_annex_for_the_officer(open_page):
     at.session_state["decide_all"] = True
     wait_for_jobs(at)
     assert not at.exception
-    files = {each.label for each in at.get("download_button")}
+    files = {element.label for element in at.get("download_button")}
     assert {"Annex for the data-protection officer", "Annex as text"} <= files
 
 
@@ -85,10 +87,10 @@ def options() -> tuple[Option, ...]:
 
 
 def brief(options: tuple[Option, ...], target: float = 0.85) -> Brief:
-    found = answer(options, most_right=75, target=target)
+    result = answer(options, most_right=75, target=target)
     status = dataset_status(TABLE)
-    decision = Decision(SPEC, Trusted.HOLDER, status, found, reason_of(found))
-    return brief_of(decision, title_of(found), "/decide")
+    decision = Decision(SPEC, Trusted.HOLDER, status, result, reason_of(result))
+    return brief_of(decision, title_of(result), "/decide")
 
 
 def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
@@ -101,12 +103,12 @@ def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
         assert re.search(r"\d", title) or "every row is exposed" in title
         assert [s for s in slide.shapes if s.has_chart or s.shape_type in (1, 13)], title
         words = [s.text_frame.text for s in slide.shapes if s.has_text_frame]
-        foot = next(each for each in words if "seed 0" in each)
+        foot = next(word for word in words if "seed 0" in word)
         assert re.search(r"20\d\d-\d\d-\d\d", foot) and dpcore.__version__ in foot
         assert len(source.notes) >= 2
     assert slides[0].shapes.title.text == brief(options).harm
     (chart,) = (shape.chart for shape in slides[1].shapes if shape.has_chart)
-    shown = {each.epsilon: each.mean for each in brief(options).options}
+    shown = {option.epsilon: option.mean for option in brief(options).options}
     assert list(chart.plots[0].series[0].values) == pytest.approx(list(shown.values()))
     words = [
         shape.text_frame.text.replace("\u00a0", " ")
@@ -131,15 +133,15 @@ def test_the_memo_begins_with_the_harm_and_loads_nothing(options):
     assert not re.search(r"\d %", page), "a line could break before the percent sign"
     text = unescape(page).replace("\u00a0%", " %")
     parts = brief(options)
-    places = [text.index(each) for each in (parts.harm, parts.answer, parts.reason, parts.foot)]
+    places = [text.index(part) for part in (parts.harm, parts.answer, parts.reason, parts.foot)]
     assert places == sorted(places)
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     assert "{{" not in page and "{%" not in page
     (script,) = re.findall(r"<script>(.*?)</script>", page)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'\"" in page
-    for each in parts.options:
-        assert f"{each.hits} of 10</td>" in text and percent(each.mean) in text
+    for option in parts.options:
+        assert f"{option.hits} of 10</td>" in text and percent(option.mean) in text
 
 
 def test_names_in_the_memo_are_escaped(options):
@@ -153,10 +155,10 @@ def test_the_memo_marks_no_option_if_none_reaches_the_target(options):
 
 
 def test_the_reason_is_two_sentences_with_the_harm_of_the_wanted_use(options):
-    found = answer(options, most_right=60, target=0.93)
-    reason = reason_of(found)
+    result = answer(options, most_right=60, target=0.93)
+    reason = reason_of(result)
     assert len(re.findall(r"\.( |$)", reason)) == 2
-    assert found.needed is not None and f"{found.needed.most_right} of 100" in reason
+    assert result.needed is not None and f"{result.needed.most_right} of 100" in reason
 
 
 # ---- all options
@@ -170,7 +172,7 @@ def test_all_options_lists_the_smallest_epsilon_of_each_algorithm(open_page, mon
     at = open_page("decide")
     at.session_state["decide_all"] = True
     wait_for_jobs(at)
-    (start,) = (each for each in at.button if each.label == "Compare every algorithm")
+    (start,) = (button for button in at.button if button.label == "Compare every algorithm")
     start.click().run()
     wait_for_jobs(at)
     assert not at.exception and "fresh runs reach it" in texts(at)

@@ -46,17 +46,17 @@ def test_nothing_spent_opens_with_an_example(open_page):
 
 def test_the_total_composes_and_the_adaptive_one_is_larger(open_page):
     at = with_charges(open_page, 1.0, 1.0, 0.5)
-    found = spent(at)
+    total = spent(at)
     delta = at.session_state["_selection"].spec.delta
-    mus = [gaussian_mu(PrivacyBudget(each, 1e-5)) for each in (1.0, 1.0, 0.5)]
-    assert found == pytest.approx(gaussian_epsilon(delta, 1.0, composed_mu(*mus)), rel=0.01)
+    mus = [gaussian_mu(PrivacyBudget(epsilon, 1e-5)) for epsilon in (1.0, 1.0, 0.5)]
+    assert total == pytest.approx(gaussian_epsilon(delta, 1.0, composed_mu(*mus)), rel=0.01)
     adaptive = float(re.search(r"adaptively: ε = ([\d.]+\d)", texts(at))[1])
-    assert adaptive > found
+    assert adaptive > total
     table = at.dataframe[0].value
     assert table["epsilon"].tolist() == pytest.approx([1.0, 1.0, 0.5], rel=0.01)
     assert table["total_epsilon"].is_monotonic_increasing
     assert len(at.get("plotly_chart")) == 1
-    assert not any("CSV" in each.label for each in at.get("download_button"))
+    assert not any("CSV" in element.label for element in at.get("download_button"))
 
 
 def test_a_page_that_shows_results_is_in_the_ledger_and_can_be_cleared(open_page):
@@ -64,7 +64,7 @@ def test_a_page_that_shows_results_is_in_the_ledger_and_can_be_cleared(open_page
     wait_for_jobs(at)
     assert spent(at) > 0
     assert "not private" in texts(at)
-    (clear,) = (each for each in at.button if each.label == "Clear these lines")
+    (clear,) = (button for button in at.button if button.label == "Clear these lines")
     clear.click().run()
     assert not at.exception and at.title[0].value.startswith("ε = 0:")
 
@@ -76,9 +76,9 @@ def test_a_cap_is_set_shown_and_removed(open_page):
     at.button(key="ledger_cap_set").click().run()
     assert not at.exception
     assert "1 release came before the cap" in texts(at)
-    (remove,) = (each for each in at.button if each.label == "Remove the cap")
+    (remove,) = (button for button in at.button if button.label == "Remove the cap")
     remove.click().run()
-    assert not at.exception and not any(each.label == "Remove the cap" for each in at.button)
+    assert not at.exception and not any(button.label == "Remove the cap" for button in at.button)
 
 
 def test_a_cap_refuses_results_beyond_it(open_page):
@@ -87,7 +87,7 @@ def test_a_cap_refuses_results_beyond_it(open_page):
     at.button(key="ledger_cap_set").click().run()
     at = visit(at, "own_table")
     assert not at.exception
-    assert any(each.value.startswith("Not computed") for each in at.warning)
+    assert any(warning.value.startswith("Not computed") for warning in at.warning)
     assert not at.get("plotly_chart")
 
 

@@ -24,7 +24,9 @@ def own_of(at) -> session_table.OwnTable:
 
 
 def upload(at, name: str, content: str | bytes):
-    (chooser,) = (each for each in at.file_uploader if each.label.startswith("Your table"))
+    (chooser,) = (
+        uploader for uploader in at.file_uploader if uploader.label.startswith("Your table")
+    )
     data = content.encode() if isinstance(content, str) else content
     return chooser.upload(name, data, "text/csv").run()
 
@@ -38,7 +40,7 @@ def fill(at, limits: dict[str, tuple[float, float]]):
 
 
 def submit(at):
-    (button,) = (each for each in at.button if each.label == "Use these facts")
+    (button,) = (button for button in at.button if button.label == "Use these facts")
     return button.click().run()
 
 
@@ -55,11 +57,11 @@ def test_an_example_is_loaded_with_a_figure_and_listed_among_the_data_sets(open_
     assert len(at.get("plotly_chart")) == 1
     name = own_of(at).rows.name
     at = visit(at, "explore")
-    assert name in [each.name for each in _statuses(at)]
+    assert name in [status.name for status in _statuses(at)]
     # Visiting the page is no choice: the other pages keep their data set.
     assert at.session_state["dataset"] == "mnist-small"
     at = visit(at, PAGE)
-    (use,) = (each for each in at.button if each.label == "Use on all pages")
+    (use,) = (button for button in at.button if button.label == "Use on all pages")
     use.click().run()
     at = visit(at, "explore")
     assert not at.exception and at.session_state["dataset"] == name
@@ -86,7 +88,7 @@ def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(
     at = submit(fill(at, {"score": (0, 10)}))
     assert not at.exception and not at.error
     assert "captured energy" in at.title[0].value
-    limits = {each.name: (each.lower, each.upper) for each in own_of(at).dictionary.columns}
+    limits = {column.name: (column.lower, column.upper) for column in own_of(at).dictionary.columns}
     assert limits == {"age": (0, 120), "weight_kg": (0, 700), "score": (0, 10)}
 
 
@@ -104,13 +106,13 @@ def test_decimal_marks_codes_and_dates_are_chosen_on_the_page(open_page):
     at.button_group(key=own.key("decimal")).set_value("comma").run()
     at.text_input(key=own.key("missing")).set_value("-999").run()
     at.selectbox(key=own.key("date_order")).set_value("day-month-year").run()
-    (dates,) = (each for each in at.multiselect if each.label == "Columns of dates")
+    (dates,) = (field for field in at.multiselect if field.label == "Columns of dates")
     dates.set_value(["visit"]).run()
     own = own_of(at)
     at.date_input(key=own.key("lower", "visit")).set_value(date(2020, 1, 1))
     at.date_input(key=own.key("upper", "visit")).set_value(date(2020, 12, 31))
     at = submit(fill(at, {"cost": (0, 100), "n": (0, 60)}))
-    assert not at.exception and not at.error, [each.value for each in at.error]
+    assert not at.exception and not at.error, [error.value for error in at.error]
     own = own_of(at)
     assert not own.unreadable and own.reading.missing == {"n": 12}
     assert own.dictionary.decimal == "," and own.dictionary.missing == ("-999",)
@@ -119,7 +121,7 @@ def test_decimal_marks_codes_and_dates_are_chosen_on_the_page(open_page):
 def test_examples_of_unreadable_cells_are_shown_to_the_holder_only(open_page):
     table = "a,b\n" + "".join(f"{i},{i}.5 mg\n" for i in range(20))
     at = upload(open_page(PAGE), "t.csv", table)
-    (numbers,) = (each for each in at.multiselect if each.label == "Columns of numbers")
+    (numbers,) = (field for field in at.multiselect if field.label == "Columns of numbers")
     numbers.set_value(["a", "b"]).run()
     at = submit(fill(at, {"a": (0, 20), "b": (0, 20)}))
     (warning,) = at.warning
@@ -150,7 +152,7 @@ def test_an_unclear_layout_is_asked_for(open_page):
     at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value("latin-1")
     at.number_input(key=own.key("layout", "pending", "header_line")).set_value(2)
     at.number_input(key=own.key("layout", "pending", "footer_lines")).set_value(1)
-    (again,) = (each for each in at.button if each.label == "Read")
+    (again,) = (button for button in at.button if button.label == "Read")
     again.click().run()
     assert not at.exception and not at.error
     own = own_of(at)
@@ -172,7 +174,7 @@ def test_texts_of_other_alphabets_are_read(open_page, encoding):
     at = upload(open_page(PAGE), "t.csv", "年齢,性別\n20,女\n30,男\n".encode(encoding))
     own = own_of(at)
     at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value(encoding)
-    (again,) = (each for each in at.button if each.label == "Read")
+    (again,) = (button for button in at.button if button.label == "Read")
     again.click().run()
     assert not at.exception and list(own_of(at).upload.columns) == ["年齢", "性別"]
 
@@ -188,7 +190,7 @@ def test_a_file_name_is_shown_as_plain_text(open_page):
 
 def test_a_table_takes_at_most_a_small_dictionary(open_page):
     at = open_page(PAGE)
-    (chooser,) = (each for each in at.file_uploader if "dictionary" in each.label)
+    (chooser,) = (uploader for uploader in at.file_uploader if "dictionary" in uploader.label)
     chooser.upload("d.toml", b"# " + b"x" * 300_000, "").run()
     assert not at.exception and "at most 262,144 bytes" in at.error[0].value
 
@@ -196,7 +198,7 @@ def test_a_table_takes_at_most_a_small_dictionary(open_page):
 def test_a_dictionary_of_another_table_changes_nothing(open_page):
     at = open_page(PAGE)
     before = own_of(at).dictionary
-    (chooser,) = (each for each in at.file_uploader if "dictionary" in each.label)
+    (chooser,) = (uploader for uploader in at.file_uploader if "dictionary" in uploader.label)
     chooser.upload("d.toml", b"[columns.height]\nlower=0\nupper=1\n", "").run()
     assert not at.exception and "of columns that the table has" in at.error[0].value
     assert own_of(at).dictionary is before
@@ -225,11 +227,11 @@ def test_no_other_session_cache_file_log_or_address_has_it(
         others = "".join(text for other, text in enumerate(shown) if other != number)
         assert mark not in others and name not in others
         written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
-        assert not any(mark.encode() in each or name.encode() in each for each in written)
+        assert not any(mark.encode() in content or name.encode() in content for content in written)
         logged = caplog.text + "".join(capfd.readouterr())
         assert mark not in logged and name not in logged
         assert mark not in str(sessions[number].query_params)
-    caches = [each for each in gc.get_objects() if type(each) is OnceCache]
+    caches = [element for element in gc.get_objects() if type(element) is OnceCache]
     assert caches and not any(held_name(key) for cache in caches for key in cache._results)
 
 
@@ -246,16 +248,16 @@ def test_a_public_demo_takes_no_table_and_shows_the_example(open_page, monkeypat
     monkeypatch.setenv("DPCORE_PUBLIC_DEMO", "1")
     at = open_page(PAGE)
     assert not at.exception and "captured energy" in at.title[0].value
-    assert not any(each.label.startswith("Your table") for each in at.file_uploader)
+    assert not any(uploader.label.startswith("Your table") for uploader in at.file_uploader)
 
 
 def test_only_an_owner_opens_a_folder(open_page, tmp_path, monkeypatch):
     folder = tmp_path / "tables"
     folder.mkdir()
     (folder / "people.csv").write_text("a,b\n1,2\n3,4\n")
-    assert not any(each.label == "Open" for each in open_page(PAGE).button)
+    assert not any(button.label == "Open" for button in open_page(PAGE).button)
     monkeypatch.setenv(session_table.FOLDER_VARIABLE, str(folder))
     at = open_page(PAGE)
-    (opening,) = (each for each in at.button if each.label == "Open")
+    (opening,) = (button for button in at.button if button.label == "Open")
     opening.click().run()
     assert not at.exception and own_of(at).upload.n_rows == 2

@@ -120,7 +120,7 @@ def test_a_refused_release_is_explained_and_not_charged(open_page, without_plan)
     assert not at.exception and "is left of the cap" in texts(at)
     at.text_input(key="release_project_people").set_value("a/b").run()
     assert not at.exception and "project must be up to 64 letters" in texts(at)
-    assert [each.name for each in Project(folder_of(at)).releases()] == ["fine"]
+    assert [release.name for release in Project(folder_of(at)).releases()] == ["fine"]
 
 
 def test_a_score_plot_is_a_query_of_its_own_in_the_ledger(open_page, without_plan):
@@ -145,7 +145,7 @@ def test_a_share_of_the_budget_gives_a_score_plot_with_the_components(open_page,
     assert re.search(r"release-1-people.*noisy counts", texts(at))
     # The components have less than the ε of both, and the ledger has two charges.
     assert re.search(r"is released: ε = 0\.[89]", at.title[0].value)
-    charged = [each.name for each in Project(folder_of(at)).releases()]
+    charged = [release.name for release in Project(folder_of(at)).releases()]
     assert charged == ["release-1", "release-1-people"]
 
 
@@ -167,7 +167,7 @@ def test_components_that_are_noise_are_named(n_above, n_components, words):
 def test_plan_and_release_offer_the_annex_with_their_own_epsilon(open_page):
     """Decide offered the annex for the data-protection officer; Release did not."""
     at = visit(brought(open_page), PAGE)
-    titles = [each.label for each in at.get("download_button")]
+    titles = [element.label for element in at.get("download_button")]
     assert "Annex for the data-protection officer" in titles and "Annex as text" in titles
     dictionary = Dictionary((Column("age", 0, 120), Column("weight", 0, 200)), title="Patients")
     settings = PublicationSettings(1.0, 1e-6, 2)
