@@ -71,10 +71,10 @@ def differences_case(entry: Protocol, votes_of: Callable[[Draw], FloatArray | No
         matrix = rebuild_matrix(released)
         if released.centre_choice != "differences":
             matrix[:] = 0
-        return np.column_stack([matrix, votes])
+        return np.concatenate([matrix.ravel(), votes])
 
     def likelihood_ratio(views: FloatArray) -> FloatArray:
-        matrices, votes = views[:, :, :_D], views[:, :, _D]
+        matrices, votes = views[:, : _D**2].reshape(-1, _D, _D), views[:, _D**2 :]
         turned = np.einsum("nij,ij->n", matrices, of_moment) / scales.moment**2
         scores: FloatArray = turned + votes @ of_votes / scales.votes**2
         return scores
