@@ -9,11 +9,19 @@ from typing import Any
 
 import streamlit as st
 
+from dpcore.experiments.decide.decision import (
+    CODED,
+    Option,
+    is_recommended_for_bytes,
+    with_coded_messages,
+)
 from dpcore.experiments.decide.run_statistics import FRESH_RUNS, reaches_target
 from dpcore.experiments.decide.targets import Recommendation, SearchRound, recommend
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.store import Store
+from dpcore.experiments.engine.summaries import bytes_in_words, percent
 from dpcore.experiments.pca import RunSpec
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages import background, cached
 from pages.components import ledger, notices
 
@@ -27,6 +35,43 @@ def draw_all_options(spec: RunSpec, target: float) -> None:
         return
     job = background.start(key, partial(_search_all, spec, target))
     background.watch(job, partial(_draw_search, target), "rounds")
+
+
+def draw_message_sizes(option: Option) -> None:
+    """Draw whether coded matrices are recommended for their size, when it is requested.
+
+    option: Option of DPdisPCA.
+    """
+    key = ("coded messages", option.spec)
+    job = background.find(key)
+    if job is None and not st.button("Compare smaller messages"):
+        st.caption("Sends coded matrices in place of R directions, in the same runs.")
+        return
+    job = background.start(key, partial(_run_coded, option))
+    background.watch(job, partial(_draw_coded, option), "comparison")
+
+
+def _run_coded(option: Option) -> Iterator[Option]:
+    yield with_coded_messages(option, workers=1, store=Store(), problems=cached.problems)
+
+
+def _draw_coded(option: Option, found: Sequence[Option]) -> None:
+    for coded in found:
+        ledger.charge_rows(list(coded.searched))
+        st.markdown(message_advice(coded, option))
+
+
+def message_advice(coded: Option, option: Option) -> str:
+    """Return which message to send where bytes matter, with the numbers of both."""
+    title = PROTOCOLS[CODED].title
+    numbers = ", ".join(
+        f"{name} capture {percent(each.mean)} with {bytes_in_words(each.bytes_per_site)} per site"
+        for name, each in ((title, coded), ("R directions", option))
+    )
+    advice = "Send R directions."
+    if is_recommended_for_bytes(coded, option):
+        advice = f"Where bytes matter, send {title.lower()}."
+    return f"**{advice}** {numbers}. The guarantee is the same."
 
 
 def _search_all(spec: RunSpec, target: float) -> Iterator[SearchRound | Recommendation]:

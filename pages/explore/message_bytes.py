@@ -13,6 +13,7 @@ from dpcore.experiments.engine.summaries import bytes_in_words, percent
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.message_bytes import RatePoint, rate_points, rate_sweeps
 from dpcore.figures.tradeoffs import energy_frontier
+from dpcore.pca.protocols.register import PROTOCOLS
 from pages import sweeps
 from pages.components import charts, ledger
 from pages.sidebar import Selection
@@ -78,8 +79,16 @@ def describe_bytes(points: Sequence[RatePoint], spec: RunSpec, dataset: DatasetS
         f"A rounded matrix needs **{number:.2g} times {word} bytes**: it captures "
         f"**{percent(rounded.energy)}** with {bytes_in_words(rounded.bytes_per_site)} per site. "
         f"R = {intermediate_dim} directions capture **{percent(proxy.energy)}** with "
-        f"{bytes_in_words(proxy.bytes_per_site)}."
+        f"{bytes_in_words(proxy.bytes_per_site)}. {_advice(rounded, proxy)}"
     )
+
+
+def _advice(rounded: RatePoint, proxy: RatePoint) -> str:
+    if rounded.energy < proxy.energy:
+        return "Send R directions: they capture more."
+    if rounded.bytes_per_site < proxy.bytes_per_site:
+        return f"Send the rounded matrix ({PROTOCOLS['coded'].title})."
+    return "Send R directions where bytes matter."
 
 
 def _draw_best_messages(points: Sequence[RatePoint]) -> None:

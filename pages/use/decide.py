@@ -31,7 +31,7 @@ from dpcore.figures.tradeoffs import harm_and_use
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages import background, cached, links, sidebar
 from pages.components import charts, downloads, guarantee, ledger, notices
-from pages.components.all_options import draw_all_options
+from pages.components.all_options import draw_all_options, draw_message_sizes
 from pages.components.decision_brief import (
     Decision,
     guarantee_of,
@@ -274,6 +274,9 @@ def _draw_details(decision: Decision) -> None:
         _draw_meaning(decision)
     with search:
         draw_all_options(decision.spec, decision.answer.target)
+        chosen = decision.answer.chosen
+        if chosen is not None and decision.trusted is Trusted.NOBODY:
+            draw_message_sizes(chosen)
     with computation:
         notices.show_formulas("decide")
 

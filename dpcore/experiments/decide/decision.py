@@ -45,6 +45,8 @@ PROTOCOL_FOR = {
     Trusted.OTHER_SITES: "securesum",
     Trusted.HOLDER: "pooled",
 }
+# Protocol with smaller messages of the same noisy matrices as "dpdis".
+CODED = "coded"
 # Runs whose mean is displayed, as many as the explorer's default.
 SEARCHED_RUNS = 10
 TRIED_EPSILONS = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.01)
@@ -226,6 +228,21 @@ def decide(
             tuple(row for row in rows if row["repetition"] >= SEARCHED_RUNS),
             icon_counts(tried.guarantee(tried.protocols[0], dataset))[0],
         )
+
+
+def with_coded_messages(option: Option, **options: Unpack[RunOptions]) -> Option:
+    """Return the option with coded matrices as messages, in the same searched runs.
+
+    option: Option of the protocol "dpdis", whose guarantee and noise coded matrices share.
+    """
+    spec = replace(option.spec, protocols=(CODED,), repetitions=SEARCHED_RUNS)
+    rows = collect_all(Points((spec,)), lambda: False, options).rows
+    return replace(option, spec=spec, searched=tuple(rows), fresh=())
+
+
+def is_recommended_for_bytes(coded: Option, option: Option) -> bool:
+    """Return whether coded messages are smaller and capture at least as much on average."""
+    return coded.bytes_per_site < option.bytes_per_site and coded.mean >= option.mean
 
 
 def epsilon_of_breach(guarantee: Guarantee) -> float:

@@ -20,10 +20,12 @@ from dpcore.experiments.decide.decision import (
     count_strong_factors,
     decide,
     epsilon_of_breach,
+    is_recommended_for_bytes,
     people_factor,
     remedies,
     share_recognised,
     spec_of_trust,
+    with_coded_messages,
     with_more_sites,
 )
 from dpcore.experiments.decide.ranking import Trusted, trusted_by
@@ -54,6 +56,20 @@ def test_each_epsilon_is_chosen_by_ten_runs_and_confirmed_by_ten_others():
     assert [row["repetition"] for row in options[1].fresh] == list(range(10, 20))
     guarantee = options[1].spec.guarantee("pooled", dataset_status("digits"))
     assert options[1].most_right == icon_counts(guarantee)[0]
+
+
+def test_coded_messages_are_recommended_where_they_are_smaller_and_no_worse():
+    spec = spec_of_trust(RunSpec(dataset="digits", sites=5, samples=600), Trusted.NOBODY, 600)
+    (option,) = decide(spec, epsilons=(1.0,))
+    coded = with_coded_messages(option)
+    again = run(replace(option.spec, protocols=("coded",)))
+    assert coded.energies == [row["energy_ratio"] for row in again]
+    assert coded.bytes_per_site < option.bytes_per_site / 3
+    dataset = dataset_status("digits")
+    assert coded.spec.guarantee("coded", dataset) == option.spec.guarantee("dpdis", dataset)
+    assert is_recommended_for_bytes(coded, option) == (coded.mean >= option.mean)
+    worse = replace(coded, searched=tuple(row | {"energy_ratio": 0.0} for row in coded.searched))
+    assert not is_recommended_for_bytes(worse, option)
 
 
 options_of_any_kind = st.lists(

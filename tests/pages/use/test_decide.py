@@ -21,8 +21,11 @@ from dpcore.experiments.decide.decision import Option, answer, decide, spec_of_t
 from dpcore.experiments.decide.ranking import Trusted
 from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec
+from dpcore.experiments.pca.message_bytes import RatePoint
+from pages.components.all_options import message_advice
 from pages.components.brief import Brief, make_presentation, render_memo, slides_of
 from pages.components.decision_brief import Decision, brief_of
+from pages.explore.message_bytes import describe_bytes
 from pages.use.decide import reason_of, title_of
 from tests.pages.opening import texts, wait_for_jobs
 
@@ -178,3 +181,28 @@ def test_all_options_lists_the_smallest_epsilon_of_each_algorithm(open_page, mon
     assert not at.exception and "fresh runs reach it" in texts(at)
     table = at.dataframe[0].value
     assert table["ε"].is_monotonic_increasing and len(set(table["Option"])) == len(table)
+
+
+def test_small_messages_are_advised_only_where_they_capture_as_much():
+    spec = RunSpec(dataset="digits", protocols=("dpdis",))
+
+    def option(energy, size):
+        rows = ({"energy_ratio": energy, "bytes_per_site": size, "repetition": 0},)
+        return Option(spec, rows, rows, 60)
+
+    directions = option(0.8, 5_000)
+    for energy, size, advice in (
+        (0.8, 600, "Where bytes matter, send coded matrices"),
+        (0.7, 600, "Send R directions"),
+        (0.9, 6_000, "Send R directions"),
+    ):
+        sentence = message_advice(option(energy, size), directions)
+        assert sentence.startswith(f"**{advice}") and "The guarantee is the same" in sentence
+    points = [
+        RatePoint("proxy", "float32", 20, 5_000.0, 0.8, 0.8, 0.8),
+        RatePoint("whole matrix", "rounded:1", None, 600.0, 0.85, 0.8, 0.9),
+    ]
+    dataset = dataset_status("digits")
+    assert "Send the rounded matrix (Coded matrices)" in describe_bytes(points, spec, dataset)
+    points[1] = replace(points[1], energy=0.7)
+    assert "Send R directions: they capture more" in describe_bytes(points, spec, dataset)
