@@ -95,7 +95,7 @@ def shrink_in_cosines(
     totals: Sums of squares of the signal, equally likely.
     probability_of_none: Prior probability that there is no signal.
     shrunk_by: Variance of the noise that determines the shrinkage. Less than 1 if the result is
-        averaged with results of independent noise.
+        averaged with results of independent noise, which each take a share of the prior odds.
     """
     entries: FloatArray = values
     for factor in reversed(basis.factors):
@@ -108,7 +108,7 @@ def shrink_in_cosines(
     log_none = -float(squares.sum()) / 2
     if probability_of_none > 0:
         odds = probability_of_none / (1 - probability_of_none)
-        log_none += math.log(odds * log_likelihood.size)
+        log_none += shrunk_by * math.log(odds) + math.log(log_likelihood.size)
     else:
         log_none = -math.inf
     largest = max(float(log_likelihood.max()), log_none)

@@ -41,7 +41,7 @@ _ANISOTROPY = 0.1
 # Deviations of the pixels from the public window: their mean squares, in units of the mean square
 # of a pixel, and prior probability that there are none.
 _CHANGES = np.geomspace(0.003, 1.0, 16)
-_NO_CHANGE = 0.9
+_NO_CHANGE = 0.99
 # Fits of p and rho in turn. Each is shrunk to the public kernel, so more of them do not drift.
 _ROUNDS = 4
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
