@@ -53,8 +53,8 @@ _MEAN_NOISE = 3 * math.sqrt(2)
 _SCATTER_SCALE = 0.1
 # Half of the step to the estimate without a prior mean is taken at this weight of an entry of the
 # residual, and for a cosine with this share of the trace.
-_HALF_STEP = 0.2
-_LEADING = 1 / 100
+_HALF_STEP = 0.15
+_LEADING = 1 / 128
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -391,8 +391,8 @@ def _step_to_no_prior_mean(
     """Return the step from the estimate about A_0 to that without a prior mean, where M is signal.
 
     The step of an entry is taken by the share W^3 / (W^3 + W_0^3) h_i h_j, with the weight W of
-    the residual and h_i = b_i / (b_i + sum b / 64), where b is the diagonal of A_0. So it is 0 if M
-    is noise, and small outside of the few largest cosines.
+    the residual and h_i = b_i / (b_i + sum b / 128), where b is the diagonal of A_0. So it is 0 if
+    M is noise, and small outside of the few largest cosines.
 
     about: Residual in cosines, with its law; `estimate` is its estimate.
     expected: shape (n_vectors,). b.

@@ -42,8 +42,9 @@ _ANISOTROPY = 0.1
 # of a pixel, and prior probability that there are none.
 _CHANGES = np.geomspace(0.003, 1.0, 16)
 _NO_CHANGE = 0.99
-# Fits of p and rho in turn. Each is shrunk to the public kernel, so more of them do not drift.
-_ROUNDS = 4
+# Largest number of fits of p and rho in turn, and the relative change of p at which they end. Each
+# fit is shrunk to the public kernel, so more of them do not drift.
+_ROUNDS, _SMALL_CHANGE = 4, 0.003
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
 _HALF_REPLACED = 0.05
@@ -107,12 +108,15 @@ class PriorMean(NamedTuple):
         window = math.sqrt(trace / len(noisy)) * public.window
         deviations, curve = window, KERNELS[basis.picture].correlations(shape)
         for _ in range(_ROUNDS):
-            deviations = _fit_deviations(
-                noisy, deviations, curve, window, variance, shrunk_by, basis
+            before, deviations = (
+                deviations,
+                _fit_deviations(noisy, deviations, curve, window, variance, shrunk_by, basis),
             )
             correlations, curve = _fit_correlations(
                 noisy, deviations, variance, shrunk_by, shape, basis.picture
             )
+            if np.linalg.norm(deviations - before) < _SMALL_CHANGE * np.linalg.norm(window):
+                break
         return cls(deviations.reshape(shape), correlations, trace)
 
     def matrix(self, dtype: DTypeLike) -> FloatArray:
@@ -167,14 +171,15 @@ def with_public_tail(
 
     Noise of the fits is spread over all cosines, and is far above the public variance b_i of most.
     An entry in cosines takes the share g_i g_j of the step to the public kernel, where
-    g_i = z / (b_i + z) and z = 4 sigma / side. This keeps the public order of the last directions.
+    g_i = z^2 / (b_i^2 + z^2) and z = 4 sigma / side. This keeps the public order of the last
+    directions.
 
     trace: Fitted trace of the second moment.
     sigma: Standard deviation of the noise in the average of all sites' matrices.
     """
     public = _public_in_cosines(basis)
     noise = _TAIL * sigma / math.sqrt(len(estimate)) / max(trace, _TINY)
-    tail = (noise / (np.maximum(np.diagonal(public), 0) + noise)).astype(estimate.dtype)
+    tail = (noise**2 / (np.diagonal(public) ** 2 + noise**2)).astype(estimate.dtype)
     step = (trace * public).astype(estimate.dtype) - basis.to_basis(estimate)
     step *= tail
     step *= tail[:, None]

@@ -12,20 +12,26 @@ from itertools import pairwise
 import pytest
 
 from tests.pca.laws import shortfall
-from tests.pca.picture_laws import Energies, constant_of, energies_of_pictures
+from tests.pca.picture_laws import PROTOCOLS, Energies, constant_of, energies_of_pictures
 
-EPSILONS = (0.01, 0.1, 0.2, 0.3, 1.0)
-DENOISING = ("auto", "cosines", "none")
+EPSILONS = (0.01, 0.1, 0.3, 1.0)
+COMPONENTS = (3, 10, 20, 50)
+_SEED = 88_211
 
 
 @cache
 def digits(epsilon: float) -> Energies:
+    return energies_of_pictures("digits", epsilon, runs=10, components=COMPONENTS, seed=_SEED)
+
+
+@cache
+def other_estimates(epsilon: float) -> Energies:
     return energies_of_pictures(
-        "digits", epsilon, runs=16, components=(10, 20), denoise=DENOISING, seed=71_003
+        "digits", epsilon, runs=10, components=(10, 20), denoise=("cosines", "none"), seed=_SEED
     )
 
 
-@pytest.mark.parametrize("protocol", ["pooled", "full", "coded", "dpdis", "local"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_more_epsilon_does_not_lower_the_energy(protocol):
     energies = [digits(epsilon)[10, "auto", protocol] for epsilon in EPSILONS]
     for low, high in pairwise(energies):
@@ -40,36 +46,40 @@ def test_more_rows_per_noise_do_not_lower_the_energy(epsilon, more, less):
     assert shortfall(energies[10, "auto", more], energies[10, "auto", less]) < 0.005
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.2])
-@pytest.mark.parametrize("protocol", ["pooled", "full", "coded", "dpdis", "local"])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_protocol_is_below_the_public_constant(epsilon, protocol):
-    values = digits(epsilon)[10, "auto", protocol]
-    assert shortfall(values, constant_of("digits", 10) + 0 * values) < 0.01
+    """With K = 50 of 64, full, coded and dpdis were .03 below it, before its last directions."""
+    for k in COMPONENTS:
+        values = digits(epsilon)[k, "auto", protocol]
+        assert shortfall(values, constant_of("digits", k) + 0 * values) < 0.01
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-@pytest.mark.parametrize("protocol", ["pooled", "full", "coded", "dpdis", "local"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_auto_is_below_neither_none_nor_cosines(epsilon, protocol):
-    energies = digits(epsilon)
+    energies, others = digits(epsilon), other_estimates(epsilon)
     for k in (10, 20):
         for other in ("none", "cosines"):
-            assert shortfall(energies[k, "auto", protocol], energies[k, other, protocol]) < 0.01
+            assert shortfall(energies[k, "auto", protocol], others[k, other, protocol]) < 0.01
 
 
 def test_few_components_are_not_below_those_of_the_plain_matrix():
     """About the prior mean alone, the first few directions were ordered worse than by M itself."""
+    protocols = ("full", "coded", "dpdis")
     energies = energies_of_pictures(
-        "digits", 1.0, runs=16, components=(3,), denoise=("auto", "none"),
-        protocols=("coded",), seed=71_003,
-    )  # fmt: skip
-    assert shortfall(energies[3, "auto", "coded"], energies[3, "none", "coded"]) < 0.01
+        "digits", 1.0, runs=10, components=(3,), denoise=("none",), protocols=protocols, seed=_SEED
+    )
+    for protocol in protocols:
+        plain = energies[3, "none", protocol]
+        assert shortfall(digits(1.0)[3, "auto", protocol], plain) < 0.01
 
 
 def test_one_small_site_is_not_below_the_public_constant():
     """Before the public default, pooled captured .31 here, one site .39 and the constant .87."""
     energies = energies_of_pictures(
         "mnist-small", 0.01, runs=4, components=(30,), protocols=("pooled", "dpdis", "local"),
-        seed=71_003,
+        seed=_SEED,
     )  # fmt: skip
     constant = constant_of("mnist-small", 30)
     for values in energies.values():
