@@ -17,7 +17,7 @@ from dpcore.errors import DataUnavailable
 # The wheel has the dashboard's files in a separate folder next to the package, because `pages` and
 # `assets` are too general as names of installed packages. A clone has them at its root.
 _FOLDERS = ("dp_pca_lab", "")
-_NEEDED = ("streamlit", "plotly", "PIL", "nbformat", "segno", "pptx")
+_NEEDED = ("streamlit", "plotly", "PIL", "segno", "pptx")
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from dpcore.release.measurement import (
     Measured,
     estimate_of,
 )
-from dpcore.release.usage_examples import SCRIPT, notebook
+from dpcore.release.usage_examples import SCRIPT, usage_notebook
 from dpcore.spreadsheets import plain_cell
 
 COMPONENTS, CERTIFICATE, DICTIONARY = "components.npz", "certificate.json", "dictionary.toml"
@@ -74,7 +74,7 @@ def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) ->
         # Every JSON document is valid YAML.
         "deployment.yaml": json.dumps(deployment(certificate), indent=2).encode(),
         "use.py": SCRIPT.encode(),
-        "use.ipynb": json.dumps(notebook(certificate), indent=1).encode(),
+        "use.ipynb": usage_notebook(certificate).encode(),
         "label.json": as_json(label.as_dict()),
         "label.html": label_page(label).encode(),
         "annex.html": annex_page(label, purpose=purpose).encode(),

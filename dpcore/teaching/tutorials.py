@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from dpcore.errors import require_one_of
-from dpcore.experiments.publish.export import notebook
+from dpcore.notebooks import notebook
 from dpcore.privacy import Guarantee
 
 TEXT, CODE = "markdown", "code"

@@ -6,10 +6,11 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.pca import RunSpec, run
+from dpcore.notebooks import notebook
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -79,23 +80,6 @@ def recipe_of(spec: RunSpec) -> Recipe:
     """Return code that runs the spec, prints captured energy and draws the dot plot."""
     cells = f"{_IMPORTS}\n\nspec = {source_of(spec)}", f"{_RUN}\n{_PRINT}"
     return Recipe(_TITLE, cells, _FIGURE)
-
-
-def notebook(cells: Sequence[tuple[str, str]]) -> str:
-    """Return a Jupyter notebook (format 4.5) of (kind, source) pairs, always with equal text."""
-    # The import takes 0.1 s, and only downloads need it.
-    import nbformat
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-
-    makers: dict[str, Any] = {"code": new_code_cell, "markdown": new_markdown_cell}
-    document = new_notebook(
-        cells=[makers[kind](source, id=f"cell-{n}") for n, (kind, source) in enumerate(cells)],
-        metadata={
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
-        },
-    )
-    text: str = nbformat.writes(document)
-    return text
 
 
 def csv_of(rows: Sequence[Row]) -> str:
