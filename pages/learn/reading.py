@@ -89,6 +89,7 @@ def _show_picture(game: Game, number: int) -> None:
             for numeral in range(10):
                 key = f"reading_{number}_{numeral}"
                 st.button(str(numeral), key=key, on_click=game.answers.append, args=(numeral,))
+        notices.mark_not_private("The picture", "is rebuilt from a raw row.")
 
 
 def _show_result(game: Game) -> None:

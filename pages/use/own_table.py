@@ -35,7 +35,7 @@ def show(_: Selection) -> None:
     """Draw the table's first private component, the ways to bring a table, and its public facts."""
     table = current()
     if table.dictionary is None:
-        st.title("Give the public limits of your columns", anchor=False)
+        st.title("How small and large can each column be?", anchor=False)
         link_to_parts("own_table")
         st.markdown(_read_sentence(table))
         draw_sources(table)

@@ -19,7 +19,7 @@ TABLE = {
 
 def bring(page) -> None:
     page.locator("input[type=file]").first.set_input_files(TABLE)
-    page.get_by_role("heading", name="Give the public limits").wait_for()
+    page.get_by_role("heading", name="How small and large").wait_for()
     settle(page)
 
 
