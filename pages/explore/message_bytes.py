@@ -84,7 +84,7 @@ def describe_bytes(points: Sequence[RatePoint], spec: RunSpec, dataset: DatasetS
 
 
 def _advice(rounded: RatePoint, proxy: RatePoint) -> str:
-    if rounded.energy < proxy.energy:
+    if round(100 * rounded.energy) < round(100 * proxy.energy):
         return "Send R directions: they capture more."
     if rounded.bytes_per_site < proxy.bytes_per_site:
         return f"Send the rounded matrix ({PROTOCOLS['coded'].title})."

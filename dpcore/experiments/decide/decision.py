@@ -241,8 +241,9 @@ def with_coded_messages(option: Option, **options: Unpack[RunOptions]) -> Option
 
 
 def is_recommended_for_bytes(coded: Option, option: Option) -> bool:
-    """Return whether coded messages are smaller and capture at least as much on average."""
-    return coded.bytes_per_site < option.bytes_per_site and coded.mean >= option.mean
+    """Return whether coded messages are smaller and capture at least as much, in whole percent."""
+    is_as_good = round(100 * coded.mean) >= round(100 * option.mean)
+    return coded.bytes_per_site < option.bytes_per_site and is_as_good
 
 
 def epsilon_of_breach(guarantee: Guarantee) -> float:
