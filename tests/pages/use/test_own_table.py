@@ -75,7 +75,7 @@ def _statuses(at):
 
 def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(open_page):
     at = upload(open_page(PAGE), "survey.csv", SURVEY)
-    assert not at.exception and "limits of your columns" in at.title[0].value
+    assert not at.exception and "How small and large" in at.title[0].value
     own = own_of(at)
     assert at.number_input(key=own.key("lower", "age")).value == 0
     assert at.number_input(key=own.key("upper", "age")).value == 120
