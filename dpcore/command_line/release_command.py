@@ -475,11 +475,11 @@ def _summary(reading: Reading) -> str:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from dpcore.release.release_files import CERTIFICATE
-    from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
+    from dpcore.release.software import AFTER_THE_NOISE, guarantee_code, software
     from dpcore.release.verification import UNCHECKED, verify
 
     if arguments.code:
-        lines = promise_code()
+        lines = guarantee_code()
         for name, count in lines.items():
             print(f"{count:6,}  {name}")
         print(f"{sum(lines.values()):6,}  lines in {len(lines)} files determine the guarantee")

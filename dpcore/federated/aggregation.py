@@ -68,7 +68,7 @@ def centre_and_count(
     n_rows = float(noisy[-1]) / plan.scales.count_weight
     sigma = math.sqrt(len(sums)) * plan.scales.sum_sigma
     centre = centre_of(noisy[:-1], n_rows, sigma, plan.bases)
-    return tuple(int(each) for each in centre), n_rows
+    return tuple(int(entry) for entry in centre), n_rows
 
 
 def centre_without_votes(plan: FederatedPlan, place: tuple[int, ...], n_rows: float) -> Centre:
@@ -175,7 +175,7 @@ def components(
     n_rows: Result of `centre_and_count`.
     """
     received = [
-        _site_message(plan, each) for each in _readable_messages(plan, list(moments.values()))
+        _site_message(plan, message) for message in _readable_messages(plan, list(moments.values()))
     ]
     # A message is a sum over rows, so the unknown numbers of rows are not needed as weights.
     box = Inbox(np.ones(len(received)))
@@ -200,7 +200,7 @@ def views(
     moments: See `components`.
     """
     messages = _readable_messages(plan, list(moments.values()))
-    joint = np.sum([_site_message(plan, each).values for each in messages], axis=0)
+    joint = np.sum([_site_message(plan, message).values for message in messages], axis=0)
     floor = noise_floor(joint, _diagonal_sigma(plan, len(moments)), noise="isometric")
     return canonical_pairs(joint, int(plan.first_view or 0), plan.n_components, floor=floor)
 
@@ -233,8 +233,10 @@ def left_out_agreement(
         Spectrum(pooled - part).denoised(sigma, bases=bases, noise="isometric").matrix
         for part in parts
     ]
-    without = [leading_eigenpairs(each, len(components))[1] for each in others]
-    return np.array([np.sum((components @ each.T) ** 2) for each in without]) / len(components)
+    without = [leading_eigenpairs(matrix, len(components))[1] for matrix in others]
+    return np.array(
+        [np.sum((components @ components_of_others.T) ** 2) for components_of_others in without]
+    ) / len(components)
 
 
 def energy_at_sites(
@@ -261,8 +263,11 @@ def _site_moments(plan: FederatedPlan, moments: Mapping[str, AnyArray]) -> list[
     """Return the second moment of each message; empty if messages are masked."""
     if plan.is_masked:
         return []
-    messages = [_site_message(plan, each) for each in moments.values()]
-    return [each.values if each.whole else each.values @ each.values.T for each in messages]
+    messages = [_site_message(plan, message) for message in moments.values()]
+    return [
+        message.values if message.whole else message.values @ message.values.T
+        for message in messages
+    ]
 
 
 def _diagonal_sigma(plan: FederatedPlan, n_sites: int, of_differences: bool = False) -> float:

@@ -110,7 +110,7 @@ class Aggregator:
 
         Raises `RunFailed` if too few sites answer, or if their messages are impossible.
         """
-        keys = {site: each.public_key for site, each in greetings.items()}
+        keys = {site: greeting.public_key for site, greeting in greetings.items()}
         roster = self._in_order(keys)
         attempt, conflicts = self._first_attempt(roster), 0
         while True:

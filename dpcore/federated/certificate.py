@@ -85,7 +85,7 @@ def certificate_of(
             "fewest": plan.fewest,
             "honest": plan.honest,
         },
-        "noise_of_a_site": {each.name: getattr(scales, each.name) for each in fields(scales)},
+        "noise_of_a_site": {field.name: getattr(scales, field.name) for field in fields(scales)},
         "scores": {
             "share": plan.scores_share,
             "cells": SCORE_CELLS,
@@ -108,7 +108,7 @@ def certificate_of(
             "noisy_rows_sigma": count_sigma(plan, len(result["sites"])),
         },
         "assumptions": [
-            *(each for each in ASSUMPTIONS if each != READER_ALONE),
+            *(assumption for assumption in ASSUMPTIONS if assumption != READER_ALONE),
             *_ASSUMPTIONS_ON_SITES,
         ],
         "software": software(),

@@ -144,12 +144,12 @@ def _deal_rows(plan: FederatedPlan, folder: Path) -> None:
 def _free_ports(number: int) -> list[int]:
     sockets = [socket.socket() for _ in range(number)]
     try:
-        for each in sockets:
-            each.bind((_LOOPBACK, 0))
-        return [each.getsockname()[1] for each in sockets]
+        for listener in sockets:
+            listener.bind((_LOOPBACK, 0))
+        return [listener.getsockname()[1] for listener in sockets]
     finally:
-        for each in sockets:
-            each.close()
+        for listener in sockets:
+            listener.close()
 
 
 def _is_open(port: int) -> bool:

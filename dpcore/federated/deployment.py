@@ -73,8 +73,8 @@ def make_folder(plan: FederatedPlan, folder: Path | str, address: str) -> None:
     host, port = _host_and_port(address)
     if folder.exists() and any(folder.iterdir()):
         raise ParameterError("folder", "new or empty", str(folder))
-    for each in (folder, folder / _HOME, folder / _APP):
-        each.mkdir(parents=True, exist_ok=True)
+    for path in (folder, folder / _HOME, folder / _APP):
+        path.mkdir(parents=True, exist_ok=True)
     (folder / PLAN).write_text(plan.json(), encoding="utf-8")
     _write_certificate(folder, host)
     app = folder / _APP
@@ -249,7 +249,7 @@ def _write_certificate(folder: Path, host: str) -> None:
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(days=_DAYS_VALID))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.SubjectAlternativeName([_general_name(each) for each in hosts]), False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(host) for host in hosts]), False)
         .sign(key, SHA256())
     )
     (folder / CERTIFICATE).write_bytes(certificate.public_bytes(Encoding.PEM))

@@ -230,7 +230,7 @@ class Guard:
         charge = plan.charge_name(request.attempt)
         # The hash of an answer enters the ledger before the answer leaves. An attempt without one
         # was interrupted before that, so its noise can be drawn again.
-        if charge not in {each.name for each in self.project.releases()}:
+        if charge not in {release.name for release in self.project.releases()}:
             cost = AttemptCost(plan.worst_mu, plan.distance)
             answers = [self._name(f"{request.attempt}-{round_}") for round_ in rounds_of(plan)]
             self.project.charge(charge, cost, plan.epsilon, plan.delta, answers=answers)

@@ -67,7 +67,9 @@ def greeting_from(raw: bytes, plan: FederatedPlan) -> Greeting:
         content = json.loads(raw)
     except (ValueError, RecursionError):
         raise MessageError("a guard sent a greeting that is not JSON") from None
-    if not isinstance(content, dict) or content.keys() != {each.name for each in fields(Greeting)}:
+    if not isinstance(content, dict) or content.keys() != {
+        field.name for field in fields(Greeting)
+    }:
         raise MessageError("a guard sent a greeting of another form")
     if content["site"] not in plan.sites:
         raise MessageError("a guard greets for a site that the plan does not name")
@@ -124,7 +126,7 @@ def request_from(raw: bytes, plan: FederatedPlan) -> Request:
         content = json.loads(raw)
     except (ValueError, RecursionError):
         raise MessageError("a request that is not JSON") from None
-    allowed = {"form"} | {each.name for each in fields(Request)}
+    allowed = {"form"} | {field.name for field in fields(Request)}
     if not isinstance(content, dict) or content.keys() != allowed or content.pop("form") != FORM:
         raise MessageError(f"a request that is not of the form {FORM}")
     if content["plan"] != plan.digest:
@@ -163,7 +165,7 @@ def edges_of(limits: AnyArray) -> AnyArray:
 
 def _check_plot(plot: Any, length: int) -> None:
     is_right = isinstance(plot, list) and len(plot) == length
-    if not is_right or not all(type(each) is int and abs(each) <= PLOT_UNIT for each in plot):
+    if not is_right or not all(type(limit) is int and abs(limit) <= PLOT_UNIT for limit in plot):
         raise MessageError(f"a score plot that is not {length} integers up to {PLOT_UNIT}")
     if plot and min(plot[-2:]) < 1:
         raise MessageError("a score plot whose limits are not above 0")
@@ -196,7 +198,7 @@ def _check_roster(roster: Any, keys: Any, plan: FederatedPlan) -> None:
 
 def _check_centre(centre: Any, length: int) -> None:
     is_right = isinstance(centre, list) and len(centre) == length
-    if not is_right or not all(type(each) is int and abs(each) <= GRID for each in centre):
+    if not is_right or not all(type(entry) is int and abs(entry) <= GRID for entry in centre):
         raise MessageError(f"a centre that is not {length} integers on the grid")
 
 
@@ -246,7 +248,7 @@ def most_possible(plan: FederatedPlan, round_: str) -> AnyArray:
     """
     scales, noise, d = plan.scales, noise_reach(plan, round_), plan.n_features
     if round_ == SUM:
-        return np.array([MOST_ROWS * each + noise for each in [GRID] * d + [scales.count_weight]])
+        return np.array([MOST_ROWS * unit + noise for unit in [GRID] * d + [scales.count_weight]])
     if round_ in (VOTES, SCORES):
         return np.array(MOST_ROWS * VOTE + noise)
     if plan.is_cut:

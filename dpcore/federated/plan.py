@@ -328,7 +328,7 @@ class FederatedPlan:
 
     def json(self) -> str:
         """Return the text of a file that `plan_from` reads as this plan."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         content = values | {"form": FORM, "dictionary": self.dictionary.as_dict()}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
@@ -344,7 +344,7 @@ def plan_from(text: str | bytes) -> FederatedPlan:
         raise ParameterError("plan", f"a JSON file ({error})", "another") from error
     if not isinstance(content, Mapping) or content.get("form") != FORM:
         raise ParameterError("plan", f"of the form {FORM}", "another")
-    names = {each.name for each in fields(FederatedPlan)}
+    names = {field.name for field in fields(FederatedPlan)}
     values: dict[str, Any] = {key: content[key] for key in content if key != "form"}
     if unknown := sorted(values.keys() ^ names):
         raise ParameterError("plan", f"made of {', '.join(sorted(names))}", unknown[0])

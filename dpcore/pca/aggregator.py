@@ -285,13 +285,13 @@ class NoisyAverage:
         rng: Generator of the probes of a denoised matrix. Returns None for denoised matrices ranked
             by magnitude.
         """
-        found = self._assessment_by_noise(settings, rng=rng)
-        if found is None or self.centre_choice != MEAN or self.mean_error == 0:
-            return found
+        assessment = self._assessment_by_noise(settings, rng=rng)
+        if assessment is None or self.centre_choice != MEAN or self.mean_error == 0:
+            return assessment
         eigenvalues, _ = self.decompose(settings).leading(settings.n_components)
         trace = float(np.trace(self.spectrum.matrix))
-        n_above = n_above_mean_error(found.n_above_noise, eigenvalues, trace, self.mean_error)
-        return replace(found, n_above_noise=n_above)
+        n_above = n_above_mean_error(assessment.n_above_noise, eigenvalues, trace, self.mean_error)
+        return replace(assessment, n_above_noise=n_above)
 
     def _assessment_by_noise(
         self, settings: ReleaseSettings, *, rng: np.random.Generator

@@ -77,10 +77,10 @@ class Marks:
     def missing_numbers(self) -> AnyArray:
         """Return the codes of missing cells that are numbers."""
         codes = pa.array(self.missing, pa.string())
-        found = np.concatenate(
+        codes_read = np.concatenate(
             [_parse_numbers(codes), _parse_numbers(codes, replace(self, missing=()))]
         )
-        numbers: AnyArray = np.unique(found[np.isfinite(found)])
+        numbers: AnyArray = np.unique(codes_read[np.isfinite(codes_read)])
         return numbers
 
     @cached_property
@@ -103,14 +103,14 @@ def numbers_of(cells: Cells, name: str, marks: Marks = PLAIN) -> AnyArray:
     Returns: ndarray of numbers or flags, shape (n_rows,)
     Raises `ParameterError` if the column's type is neither number nor text.
     """
-    found = _numbers_of(cells, name, marks)
+    numbers = _numbers_of(cells, name, marks)
     if not marks.missing:
-        return found
+        return numbers
     if marks.days_since is not None:
-        return np.where(_are_codes_of_dates(found, cells, name, marks), np.nan, found)
+        return np.where(_are_codes_of_dates(numbers, cells, name, marks), np.nan, numbers)
     # A code is missing in columns of any numeric type.
     codes = marks.missing_numbers
-    return np.where(np.isin(found, codes), np.nan, found) if codes.size else found
+    return np.where(np.isin(numbers, codes), np.nan, numbers) if codes.size else numbers
 
 
 def are_missing(cells: Cells, name: str, marks: Marks = PLAIN) -> BoolArray:
@@ -145,13 +145,13 @@ def _numbers_of(cells: Cells, name: str, marks: Marks) -> AnyArray:
     if cells.type.equals(MIXED):
         numbers, texts = cells.flatten()
         is_text = texts.is_valid()
-        found: FloatArray = numbers.to_numpy(zero_copy_only=False)
+        values: FloatArray = numbers.to_numpy(zero_copy_only=False)
         if texts.null_count < len(texts):
-            found = found.copy()
-            found[is_text.to_numpy(zero_copy_only=False)] = _parse_numbers(
+            values = values.copy()
+            values[is_text.to_numpy(zero_copy_only=False)] = _parse_numbers(
                 texts.filter(is_text), marks
             )
-        return found
+        return values
     if marks.days_since is not None and is_date(cells.type):
         return _days_of_dates(cells, marks.days_since)
     if pa.types.is_dictionary(cells.type) and is_text(cells.type.value_type):
@@ -264,12 +264,12 @@ def _parse_numbers(texts: pa.Array, marks: Marks = PLAIN) -> FloatArray:
     is_number = pc.match_substring_regex(trimmed, _NUMBER)
     digits = pc.if_else(is_number, trimmed, pa.scalar(None, pa.string()))
     values = pc.fill_null(pc.cast(digits, pa.float64()), np.nan)
-    found: FloatArray = values.to_numpy(zero_copy_only=False)
+    numbers: FloatArray = values.to_numpy(zero_copy_only=False)
     if digits.null_count > texts.null_count:
         flag = pc.index_in(trimmed, value_set=pa.array(list(_FLAGS)))
         of_flag = pa.array(list(_FLAGS.values())).take(flag)
-        found = np.where(np.isnan(found), of_flag.to_numpy(zero_copy_only=False), found)
-    return found
+        numbers = np.where(np.isnan(numbers), of_flag.to_numpy(zero_copy_only=False), numbers)
+    return numbers
 
 
 def _normalise_numbers(texts: pa.Array, marks: Marks) -> pa.Array:
@@ -309,15 +309,15 @@ DATE_ORDERS = tuple(_ORDERS)
 def days_of_text(text: str, marks: Marks) -> float:
     """Return the days from `marks.days_since` to the date in a text, NaN if there is none."""
     text = text.strip()
-    if found := _ISO.fullmatch(text):
-        year, month, day, hour, minute, second, sign, *offset = found.groups()
+    if match := _ISO.fullmatch(text):
+        year, month, day, hour, minute, second, sign, *offset = match.groups()
         part = (int(hour or 0) * 60 + int(minute or 0)) * 60 + float(second or 0)
         if sign:
             # To UTC, in which timestamps with a time zone are stored.
             seconds = (int(offset[0]) * 60 + int(offset[1] or 0)) * 60
             part -= seconds if sign == "+" else -seconds
-    elif found := _ORDERS[marks.date_order].fullmatch(text):
-        (year, month, day), part = found.group("y", "m", "d"), 0.0
+    elif match := _ORDERS[marks.date_order].fullmatch(text):
+        (year, month, day), part = match.group("y", "m", "d"), 0.0
     elif _IS_NUMBER.match(text):
         # Numbers are days already, as in a column of numbers.
         return float(text)
@@ -366,11 +366,11 @@ def _days_of_dates(cells: pa.Array, since: date) -> FloatArray:
     # A cast between units of time would wrap around in distant years.
     counts = pc.cast(cells, pa.int32() if pa.types.is_date32(cells.type) else pa.int64())
     floats = pc.fill_null(pc.cast(counts, pa.float64(), safe=False), np.nan)
-    found: FloatArray = floats.to_numpy(zero_copy_only=False)
+    days: FloatArray = floats.to_numpy(zero_copy_only=False)
     if not pa.types.is_date32(cells.type):
         unit = getattr(cells.type, "unit", "ms")
-        found = found / (_UNITS_A_SECOND[unit] * _SECONDS_A_DAY)
-    return found - (since - _EPOCH).days
+        days = days / (_UNITS_A_SECOND[unit] * _SECONDS_A_DAY)
+    return days - (since - _EPOCH).days
 
 
 def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatArray:
@@ -378,8 +378,8 @@ def _convert_distinct(texts: pa.Array, number: Callable[[str], float]) -> FloatA
     different = texts.dictionary_encode()
     read = [math.nan if text is None else number(text) for text in different.dictionary.to_pylist()]
     values = pa.array(read, pa.float64()).take(different.indices).fill_null(math.nan)
-    found: FloatArray = values.to_numpy(zero_copy_only=False)
-    return found
+    numbers: FloatArray = values.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _to_arrow_texts(cells: AnyArray) -> pa.Array | None:
@@ -421,15 +421,15 @@ def _split_numbers(cells: AnyArray) -> tuple[FloatArray, AnyArray]:
     if cells.dtype.kind in "mM":
         # NumPy converts nanoseconds to integers, microseconds to datetime objects.
         cells = cells.astype(f"{cells.dtype.kind}8[us]")
-    found = np.full(len(cells), np.nan)
+    numbers = np.full(len(cells), np.nan)
     texts = np.full(len(cells), None, dtype=object)
     for row, cell in enumerate(cells.astype(object)):
         value = _read_cell(cell)
         if isinstance(value, str):
             texts[row] = value
         else:
-            found[row] = value
-    return found, texts
+            numbers[row] = value
+    return numbers, texts
 
 
 def _read_cell(cell: Any) -> float | str:

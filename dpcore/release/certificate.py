@@ -124,7 +124,7 @@ def mechanism_of(scales: Scales) -> dict[str, Any]:
     return {
         "name": "Gaussian, rounded to whole numbers",
         "grid": GRID,
-        **{each.name: getattr(scales, each.name) for each in fields(scales)},
+        **{field.name: getattr(scales, field.name) for field in fields(scales)},
         "count_weight": scales.count_weight,
         "diagonal_sigma": scales.diagonal_sigma,
         "sum_sensitivity": f"2 m R = {2 * m * math.sqrt(scales.squared_norm)}",
@@ -150,7 +150,7 @@ def estimates_entry(estimates: Mapping[str, FloatArray]) -> dict[str, Any]:
 
     estimates: One array for each of `ESTIMATES`, shape (3, n_components).
     """
-    columns = {name: [_json(each) for each in estimates[name].T] for name in ESTIMATES}
+    columns = {name: [_json(interval) for interval in estimates[name].T] for name in ESTIMATES}
     return {"interval_level": LEVEL, **columns}
 
 
@@ -163,8 +163,8 @@ def _of_subspace(measured: Measured) -> dict[str, Any]:
     )
     return {
         **{
-            name: _json(np.append(each.value, each.interval)) if each else None
-            for name, each in ({"captured": None, "of_best": None} | shares).items()
+            name: _json(np.append(share.value, share.interval)) if share else None
+            for name, share in ({"captured": None, "of_best": None} | shares).items()
         },
         "above_noise": measured.n_above_noise,
     }

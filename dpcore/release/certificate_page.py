@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from html import escape
+from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from dpcore.privacy.label_page import label_card
 from dpcore.release.certificate import CENTRE_WORDS, post_processing
 from dpcore.release.certificate_label import label_of_certificate, name_person, say_total
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin-bottom: 0; }
-.guarantee { font-size: 1.15rem; border-left: 4px solid #2a78d6; padding-left: 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
-         border-bottom: 1px solid #8884; overflow-wrap: anywhere; }
-th { font-weight: 500; width: 16rem; }
-.sign { margin-top: 3rem; display: grid; grid-template-columns: 1fr 1fr; gap: 2rem; }
-.sign div { border-top: 1px solid; padding-top: .3rem; }
-"""
+from dpcore.templates import render
 
 
-def certificate_page(certificate: dict[str, Any]) -> str:
+def certificate_page(certificate: dict[str, Any]) -> Markup:
     """Return the HTML page of a certificate."""
-    title = escape(certificate["title"] or certificate["name"])
-    assumptions = "".join(f"<li>{escape(each)}</li>" for each in certificate["assumptions"])
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Certificate: {title}</title><style>{_STYLE}</style>
-<h1>{title}</h1><p>Release “{escape(certificate["name"])}”, {escape(certificate["made"])}</p>
-<p class="guarantee">{escape(certificate["guarantee"])}</p>
-<p>{escape(certificate["relation"])}</p>
-{label_card(label_of_certificate(certificate))}
-<h2>Privacy</h2>{_table(_privacy(certificate))}
-<h2>It holds if</h2><ol>{assumptions}</ol>
-<h2>What was released</h2>{_table(_result(certificate))}
-<h2>Mechanism</h2>{_table(certificate["mechanism"])}
-<h2>Software</h2>{_table(certificate["software"])}
-<p>To check: <code>python -m dpcore verify FOLDER</code>.</p>
-<div class="sign"><div>Signed off by</div><div>Date</div></div>
-</html>
-"""
+    return render(
+        Path(__file__).with_name("certificate.html"),
+        certificate=certificate,
+        title=certificate["title"] or certificate["name"],
+        label=label_card(label_of_certificate(certificate)),
+        privacy=_privacy(certificate),
+        result=_result(certificate),
+        format=_format,
+    )
 
 
 def _privacy(certificate: dict[str, Any]) -> dict[str, Any]:
@@ -79,17 +60,9 @@ def _result(certificate: dict[str, Any]) -> dict[str, Any]:
 def _share(estimate: list[float] | None) -> str:
     if estimate is None:
         return "lost in the noise"
-    value, low, high = (100 * each for each in estimate)
+    value, low, high = (100 * share for share in estimate)
     return f"{value:.3g} % ({low:.3g} to {high:.3g})"
 
 
 def _format(value: object) -> str:
     return say_delta(value) if isinstance(value, float) and 0 < value < 1e-3 else str(value)
-
-
-def _table(values: dict[str, Any]) -> str:
-    rows = (
-        f"<tr><th>{escape(str(key).replace('_', ' '))}</th><td>{escape(_format(value))}</td></tr>"
-        for key, value in values.items()
-    )
-    return f"<table>{''.join(rows)}</table>"

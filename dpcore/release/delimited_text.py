@@ -135,14 +135,14 @@ class DelimitedText:
     def _explain_failure(self, error: Exception) -> ParameterError:
         """Return why the text is not a table, with the line if it is known."""
         if ragged := _RAGGED.search(str(error)):
-            (number, found), expected = ragged.groups(), len(self.header.names)
+            (number, n_cells), expected = ragged.groups(), len(self.header.names)
             line = self._line_of_ragged()
             place = f"row {number} below the header" if line is None else f"line {line}"
             return ParameterError(
                 "data",
                 f"a table with {_cells_in_words(expected)} in every line, as in the header in line "
                 f"{self.header.line} (is a quote missing? footer_lines skips lines at the end)",
-                f"{_cells_in_words(int(found))} in {place}",
+                f"{_cells_in_words(int(n_cells))} in {place}",
             )
         if "Empty CSV" in str(error):
             below = f"none below the header in line {self.header.line}"
@@ -294,7 +294,7 @@ def _encoding_of(file: TableFile) -> tuple[str, bool]:
     if file.text_encoding is not None:
         return file.text_encoding, False
     # Most letters in column names are ASCII, whose UTF-16 code has one zero byte.
-    zeros = tuple(each == 0 for each in first)
+    zeros = tuple(byte == 0 for byte in first)
     without_mark = {(False, True) * 2: "utf-16-le", (True, False) * 2: "utf-16-be"}
     return without_mark.get(zeros, "utf-8"), False
 
@@ -346,7 +346,7 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
     for n_characters in (_FIRST_LOOK, _LONGEST_LINE):
         text, fault = _read_beginning(file, encoding, n_characters)
         is_whole = len(text) < n_characters
-        found = [
+        headers = [
             Header(
                 tuple(normal_form(cell.strip()) for cell in cells),
                 line,
@@ -358,17 +358,17 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
             for separator in _separators(file, _separator_line(text, file))
             for line, cells, length in _first_records(text, separator, file, is_whole)
         ]
-        if is_whole or (found and not keys) or _headers_with_all_keys(found, keys):
+        if is_whole or (headers and not keys) or _headers_with_all_keys(headers, keys):
             break
-    if fault is not None and not _headers_with_all_keys(found, keys):
+    if fault is not None and not _headers_with_all_keys(headers, keys):
         raise fault
-    if not found:
+    if not headers:
         raise ParameterError("data", REQUIREMENTS[file.ending], file.name)
-    return _header_with_keys(found, keys, file) if keys else _likeliest_header(found, file)
+    return _header_with_keys(headers, keys, file) if keys else _likeliest_header(headers, file)
 
 
-def _headers_with_all_keys(found: Sequence[Header], keys: Sequence[str]) -> list[Header]:
-    return [each for each in found if set(keys) <= set(each.names)]
+def _headers_with_all_keys(headers: Sequence[Header], keys: Sequence[str]) -> list[Header]:
+    return [header for header in headers if set(keys) <= set(header.names)]
 
 
 def _refuse_other_kinds(file: TableFile) -> None:
@@ -414,23 +414,23 @@ def _first_records(
         return
 
 
-def _likeliest_header(found: Sequence[Header], file: TableFile) -> Header:
+def _likeliest_header(headers: Sequence[Header], file: TableFile) -> Header:
     """Return the first line, split by the separator that gives most names."""
-    first = min(each.line for each in found)
+    first = min(header.line for header in headers)
     names = {file.separator} if file.separator is not None else set(SEPARATORS)
-    there = [each for each in found if each.line == first and each.separator in names]
-    header = max(there or found, key=lambda each: len(each.names))
+    there = [header for header in headers if header.line == first and header.separator in names]
+    header = max(there or headers, key=lambda candidate: len(candidate.names))
     refuse_numbers(header, file)
     return header
 
 
-def _header_with_keys(found: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
+def _header_with_keys(headers: Sequence[Header], keys: Sequence[str], file: TableFile) -> Header:
     """Return the first line that has all keys.
 
     Raises `ParameterError` with the key that the most similar line lacks.
     """
-    names, whole = set(keys), _headers_with_all_keys(found, keys)
-    mine = [each for each in whole if file.separator in (None, each.separator)]
+    names, whole = set(keys), _headers_with_all_keys(headers, keys)
+    mine = [header for header in whole if file.separator in (None, header.separator)]
     if whole and not mine:
         found_separator = SEPARATORS.get(whole[0].separator, whole[0].separator)
         wish = (
@@ -439,16 +439,16 @@ def _header_with_keys(found: Sequence[Header], keys: Sequence[str], file: TableF
         )
         raise ParameterError("separator", wish, file.separator)
     if mine:
-        first = min(each.line for each in mine)
-        at_first = [each for each in mine if each.line == first]
-        if len({each.names for each in at_first}) > 1:
+        first = min(header.line for header in mine)
+        at_first = [header for header in mine if header.line == first]
+        if len({header.names for header in at_first}) > 1:
             wish = f"given: in line {first} the columns are there with several"
             raise ParameterError("separator", wish, "none")
         header = at_first[0]
         require_columns(keys, header.names, f" in line {header.line}")
         return header
-    likeliest = max(found, key=lambda each: len(names & set(each.names)))
+    likeliest = max(headers, key=lambda header: len(names & set(header.names)))
     if not names & set(likeliest.names):
-        likeliest = _likeliest_header(found, replace(file, separator=None))
+        likeliest = _likeliest_header(headers, replace(file, separator=None))
     require_columns(keys, likeliest.names, f" in line {likeliest.line}")
     return likeliest

@@ -129,7 +129,7 @@ class Column:
         if not isinstance(self.unit, str) or len(self.unit) > _LONGEST_UNIT:
             raise ParameterError(f"unit of {where}", "a short text", self.unit)
         object.__setattr__(self, "unit", self.unit.strip())
-        if any(each.isdigit() or each in "+-.," for each in self.unit):
+        if any(character.isdigit() or character in "+-.," for character in self.unit):
             raise ParameterError(f"unit of {where}", "a text without digits and signs", self.unit)
         _check_marks(self, where)
         of_numbers = {"unit": self.unit, "decimal": self.decimal, "thousands": self.thousands,
@@ -469,11 +469,11 @@ def template(names: Sequence[str], title: str = "") -> str:
 def _column(name: str, values: Any) -> Column:
     _refuse_unknown(f"column {name!r}", values, _COLUMN)
     levels = values.get("levels", [])
-    if not isinstance(levels, list) or not all(isinstance(each, str | int) for each in levels):
+    if not isinstance(levels, list) or not all(isinstance(level, str | int) for level in levels):
         raise ParameterError(f"levels of {name!r}", "a list of texts", levels)
     others = {key: value for key, value in values.items() if key != "levels"}
     others = _codes_as_texts(f"column {name!r}", others)
-    return Column(name, levels=tuple(str(each) for each in levels), **others)
+    return Column(name, levels=tuple(str(level) for level in levels), **others)
 
 
 def _codes_as_texts(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -482,10 +482,10 @@ def _codes_as_texts(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
     codes = values["missing"]
     if not isinstance(codes, list) or not all(
-        isinstance(each, str | int | float) and not isinstance(each, bool) for each in codes
+        isinstance(code, str | int | float) and not isinstance(code, bool) for code in codes
     ):
         raise ParameterError(f"missing of {where}", "a list of texts or numbers", codes)
-    return {**values, "missing": tuple(str(each) for each in codes)}
+    return {**values, "missing": tuple(str(code) for code in codes)}
 
 
 def _check_marks(settings: Column | Dictionary, where: str) -> None:
@@ -498,7 +498,7 @@ def _check_marks(settings: Column | Dictionary, where: str) -> None:
         if value is not None and value not in allowed:
             choices_text = ", ".join(map(repr, filter(None, allowed)))
             raise ParameterError(f"{key} of {where}", f"one of {choices_text}", value)
-    if settings.missing is not None and not all(isinstance(each, str) for each in settings.missing):
+    if settings.missing is not None and not all(isinstance(text, str) for text in settings.missing):
         raise ParameterError(f"missing of {where}", "texts", settings.missing)
 
 

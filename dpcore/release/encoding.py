@@ -179,8 +179,8 @@ def require_balanced_quotes(table: Table, dictionary: Dictionary) -> None:
 
 def require_decimal_mark(block: Block, dictionary: Dictionary) -> None:
     """Refuse a file whose decimal mark is unknown: a guess would depend on the rows."""
-    are_numbers = [not (each.levels or each.days_since) for each in dictionary.columns]
-    are_open = [each.decimal is None for each in dictionary.columns]
+    are_numbers = [not (column.levels or column.days_since) for column in dictionary.columns]
+    are_open = [column.decimal is None for column in dictionary.columns]
     if (
         block.is_decimal_open
         and dictionary.decimal is None
@@ -242,20 +242,20 @@ def _feature_values(block: Block, dictionary: Dictionary) -> AnyArray:
     marks = [
         dictionary.marks_of(column, block.decimal, block.thousands) for column in dictionary.columns
     ]
-    is_plain = not has_levels and not any(each.missing for each in marks)
+    is_plain = not has_levels and not any(marks_of_column.missing for marks_of_column in marks)
     if matrix is not None and matrix.dtype.kind in "fiub" and is_plain:
         return matrix[:, : dictionary.n_features]
-    found = [
-        _features(column, block[column.name], each)
-        for column, each in zip(dictionary.columns, marks, strict=True)
+    features = [
+        _features(column, block[column.name], marks_of_column)
+        for column, marks_of_column in zip(dictionary.columns, marks, strict=True)
     ]
     # Columns keep their memory layout and their type if all have the same.
-    kinds = {each.dtype for each in found}
+    kinds = {feature.dtype for feature in features}
     kind = kinds.pop() if len(kinds) == 1 else np.dtype(np.float64)
-    values, start = np.empty((len(found[0]), dictionary.n_features), kind, order="F"), 0
-    for each in found:
-        stop = start + each.shape[1]
-        values[:, start:stop] = each
+    values, start = np.empty((len(features[0]), dictionary.n_features), kind, order="F"), 0
+    for feature in features:
+        stop = start + feature.shape[1]
+        values[:, start:stop] = feature
         start = stop
     return values
 

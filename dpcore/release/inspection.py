@@ -103,24 +103,24 @@ def inspect_table(data: Any, dictionary: Dictionary) -> Inspection:
     OSError
         If a file cannot be read.
     """
-    found = Inspection(columns={each.name: ColumnCounts() for each in dictionary.columns})
+    inspection = Inspection(columns={column.name: ColumnCounts() for column in dictionary.columns})
     rows_of = Counter[str]()
     table = Table(data, dictionary.keys)
     for block in table.blocks():
         require_decimal_mark(block, dictionary)
         for column in dictionary.columns:
             marks = dictionary.marks_of(column, block.decimal, block.thousands)
-            cells, counts = block[column.name], found.columns[column.name]
+            cells, counts = block[column.name], inspection.columns[column.name]
             _count_cells(counts, cells, column, marks)
-        found.n_rows += len(block[dictionary.keys[0]])
+        inspection.n_rows += len(block[dictionary.keys[0]])
         if dictionary.person is not None:
-            found.n_nameless += _count_people(rows_of, block, dictionary)
+            inspection.n_nameless += _count_people(rows_of, block, dictionary)
     require_balanced_quotes(table, dictionary)
-    found.n_joined_lines, found.n_empty_rows = table.n_joined_lines, table.n_empty_rows
+    inspection.n_joined_lines, inspection.n_empty_rows = table.n_joined_lines, table.n_empty_rows
     if dictionary.person is not None:
-        found.n_people = len(rows_of)
-        found.n_beyond = sum(max(0, rows - dictionary.at_most) for rows in rows_of.values())
-    return found
+        inspection.n_people = len(rows_of)
+        inspection.n_beyond = sum(max(0, rows - dictionary.at_most) for rows in rows_of.values())
+    return inspection
 
 
 def _count_cells(counts: ColumnCounts, cells: Cells, column: Column, marks: Marks) -> None:
@@ -158,13 +158,13 @@ def _count_people(rows_of: Counter[str], block: Block, dictionary: Dictionary) -
 
 
 def _is_null(names: pa.Array) -> BoolArray:
-    found: BoolArray = names.is_null().to_numpy(zero_copy_only=False)
-    return found
+    is_missing: BoolArray = names.is_null().to_numpy(zero_copy_only=False)
+    return is_missing
 
 
 def _is_in(names: pa.Array, levels: tuple[str, ...]) -> BoolArray:
     level_names = pa.array(map(name_of_text, levels), pa.string())
-    found: BoolArray = pc.is_in(names, value_set=level_names, skip_nulls=True).to_numpy(
+    is_level: BoolArray = pc.is_in(names, value_set=level_names, skip_nulls=True).to_numpy(
         zero_copy_only=False
     )
-    return found
+    return is_level

@@ -177,7 +177,7 @@ def _cells_of(sigma: int) -> _Cells:
     n_cells = int(_DIGITS.divide(REACH, _DIGITS.sqrt(h2))) + 1
     cumulative = _cumulative(h2, n_cells)
     # The last number is 2^128, which does not fit: all its leading bits are ones instead.
-    leading = np.array([each >> 64 for each in cumulative[:-1]] + [2**64 - 1], dtype=np.uint64)
+    leading = np.array([count >> 64 for count in cumulative[:-1]] + [2**64 - 1], dtype=np.uint64)
     return _Cells(fraction_bits, width_bits, width**2 / fine_sigma**2, h2, cumulative, leading)
 
 
@@ -200,7 +200,7 @@ def _cumulative(h2: Decimal, n_cells: int) -> list[int]:
         sums.append(total)
         density = density * ratio >> _PLACES
         ratio = ratio * ratio_of_ratios >> _PLACES
-    return [(each << 128) // total for each in sums]
+    return [(partial_sum << 128) // total for partial_sum in sums]
 
 
 def _mass_in_powers_of_x2(h2: int) -> list[int]:

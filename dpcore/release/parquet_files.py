@@ -112,7 +112,7 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
     parts: list[ParquetPart] = []
     kinds: dict[str, tuple[str, str]] = {}
     fragments = find_fragments(data)
-    folder = os.path.commonpath([os.path.dirname(each.path) or "." for each in fragments])
+    folder = os.path.commonpath([os.path.dirname(fragment.path) or "." for fragment in fragments])
     for fragment in fragments:
         name = os.path.relpath(fragment.path, folder)
         whole = ParquetPart(fragment, name, (), 0)
@@ -121,7 +121,7 @@ def parquet_parts(data: Any, keys: Sequence[str]) -> list[ParquetPart]:
             whole.open() as stream,
             open_parquet(stream) as file,
         ):
-            names = {normal_form(each): each for each in file.schema_arrow.names}
+            names = {normal_form(name): name for name in file.schema_arrow.names}
             try:
                 require_columns(keys, list(map(normal_form, file.schema_arrow.names)))
             except ParameterError as error:
@@ -146,10 +146,10 @@ def find_fragments(data: Any) -> list[Any]:
     if not isinstance(data, str | Path):
         if getattr(data, "_scan_options", None):
             raise ParameterError("data", "a data set of whole files, without a filter", "a filter")
-        found = list(data.get_fragments())
-        if not all(hasattr(each, "row_groups") for each in found):
+        fragments = list(data.get_fragments())
+        if not all(hasattr(fragment, "row_groups") for fragment in fragments):
             raise ParameterError("data", "a data set of Parquet files", type(data).__name__)
-        return sorted(found, key=lambda each: str(each.path))
+        return sorted(fragments, key=lambda fragment: str(fragment.path))
     system, root, names = _files_at(str(data))
     # Programs add files such as _SUCCESS and .crc.
     names = [
@@ -178,16 +178,16 @@ def _files_at(place: str) -> tuple[Any, str, list[str]]:
             info = system.get_file_info(path)
             if info.type == fs.FileType.Directory:
                 chosen = system.get_file_info(fs.FileSelector(path, recursive=True))
-                return system, path, [each.path for each in chosen if each.is_file]
+                return system, path, [file.path for file in chosen if file.is_file]
             return system, os.path.dirname(path), [path] if info.is_file else []
         except (ValueError, OSError, ImportError, ArrowException) as error:
             raise ParameterError("data", "a URL that Arrow can open here", place) from error
     system = fs.LocalFileSystem()
     if Path(place).is_dir():
-        return system, place, [str(each) for each in Path(place).rglob("*") if each.is_file()]
+        return system, place, [str(file) for file in Path(place).rglob("*") if file.is_file()]
     names = glob.glob(place, recursive=True) if _is_glob(place) else [place]
-    found = [name for name in names if os.path.isfile(name)]
-    return system, os.path.commonpath([os.path.dirname(name) for name in found] or [""]), found
+    files = [name for name in names if os.path.isfile(name)]
+    return system, os.path.commonpath([os.path.dirname(name) for name in files] or [""]), files
 
 
 def _kind_of(kind: pa.DataType) -> str:
@@ -208,7 +208,7 @@ def _group_parts(whole: ParquetPart, n_rows: Sequence[int]) -> Iterator[ParquetP
     """Yield parts of at most `PART_ROWS` rows; larger row groups are parts of their own."""
     groups: list[int] = []
     for group, n in enumerate(n_rows):
-        if groups and sum(n_rows[each] for each in groups) + n > PART_ROWS:
+        if groups and sum(n_rows[group] for group in groups) + n > PART_ROWS:
             yield replace(whole, groups=tuple(groups), n_rows=sum(n_rows[g] for g in groups))
             groups = []
         groups.append(group)

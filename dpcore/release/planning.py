@@ -177,14 +177,14 @@ def plan(
     ]
     variance = _second_moment_of_made_up(table, dictionary, scales)
     best = np.cumsum(leading_eigenpairs(variance, n_components)[0])
-    captured = np.array([cumulative_energy(each.components, variance) for each in drawn])
+    captured = np.array([cumulative_energy(simulated.components, variance) for simulated in drawn])
     whole = np.trace(variance)
     return Plan(
         captured / whole,
         best / whole,
         n_features,
-        tuple(each.centre_choice for each in drawn),
-        tuple(each.n_above_noise for each in drawn),
+        tuple(simulated.centre_choice for simulated in drawn),
+        tuple(simulated.n_above_noise for simulated in drawn),
     )
 
 

@@ -198,7 +198,7 @@ class Project:
 
     def _require_all_releases(self, ledger: sqlite3.Connection, charged: Sequence[Charged]) -> None:
         """Refuse a ledger that lacks a release of the folder: it was restored from a backup."""
-        counted = {each.name.lower() for each in charged}
+        counted = {release.name.lower() for release in charged}
         answers = {str(name) for (name,) in ledger.execute("SELECT name FROM answers")}
         for folder in _folders_of(self.folder):
             is_release = (folder / "certificate.json").exists()
@@ -276,7 +276,7 @@ class Project:
                 (name, now, costs.mu, costs.distance, epsilon, delta),
             )
             ledger.executemany(
-                "INSERT OR IGNORE INTO answers VALUES (?, '')", [(each,) for each in answers]
+                "INSERT OR IGNORE INTO answers VALUES (?, '')", [(answer,) for answer in answers]
             )
             return self._total(self._read(ledger))
 
@@ -317,8 +317,8 @@ class Project:
         partial = final.with_name(f".{name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        for each, content in files.items():
-            with open(partial / each, "xb") as file:
+        for file_name, content in files.items():
+            with open(partial / file_name, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -334,7 +334,7 @@ class Project:
         before = self._read(ledger)
         self._require_all_releases(ledger, before)
         folder = self.path_of(name)
-        used_names = {each.name.lower() for each in before}
+        used_names = {release.name.lower() for release in before}
         if name.lower() in used_names or folder.exists():
             end = "" if folder.exists() else " (it was charged and never finished)"
             raise ParameterError("name", f"new to this project{end}", name)
@@ -346,17 +346,17 @@ class Project:
         return Total(bound.mu, bound.distance, share, cap.epsilon, cap.delta, cap.reserve)
 
     def _read(self, ledger: sqlite3.Connection) -> tuple[Charged, ...]:
-        names = ", ".join(each.name for each in fields(Charged)[:-1])
+        names = ", ".join(field.name for field in fields(Charged)[:-1])
         rows = ledger.execute(f"SELECT {names} FROM releases ORDER BY number")  # noqa: S608
-        found = []
+        releases = []
         for name, charged, *numbers in rows:
             if not isinstance(name, str):
                 raise ParameterError("project", "a ledger whose releases have names", name)
             self._require_numbers(f"mu, distance, epsilon and delta of {name!r}", numbers)
             mu, distance, epsilon, delta = numbers
             is_finished = self.path_of(name).is_dir()
-            found.append(Charged(name, str(charged), mu, distance, epsilon, delta, is_finished))
-        return tuple(found)
+            releases.append(Charged(name, str(charged), mu, distance, epsilon, delta, is_finished))
+        return tuple(releases)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -385,7 +385,7 @@ class Project:
 
 def _folders_of(project: Path) -> list[Path]:
     """Return the folders of releases and answers of a project, in its ledger or not."""
-    return sorted(each for each in (project / "releases").glob("[!.]*") if each.is_dir())
+    return sorted(folder for folder in (project / "releases").glob("[!.]*") if folder.is_dir())
 
 
 def require_ledger_of_releases(project: Path) -> None:
@@ -405,10 +405,10 @@ def _project_in(ledger: Path) -> str | None:
         return None
     try:
         with closing(sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro", uri=True)) as other:
-            found = other.execute("SELECT project FROM place").fetchone()
+            place = other.execute("SELECT project FROM place").fetchone()
     except sqlite3.Error:
         return None
-    return None if found is None else str(found[0])
+    return None if place is None else str(place[0])
 
 
 def sync_folder(folder: Path) -> None:
@@ -444,7 +444,7 @@ def require_room_to_begin(
 
 def _accountant(cap: Cap, charged: Iterable[Charged]) -> Accountant:
     """Return the accountant of the charges in a ledger."""
-    charges = {each.name: _charge(each.name, each) for each in charged}
+    charges = {release.name: _charge(release.name, release) for release in charged}
     return Accountant(LEDGER, charges, cap=cap)
 
 

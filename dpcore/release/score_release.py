@@ -250,7 +250,7 @@ def _levels_of(dictionary: Dictionary, groups: str | None) -> tuple[tuple[str, .
         if column.name == groups and column.levels:
             return column.levels, slice(start, stop)
         start = stop
-    offered = ", ".join(each.name for each in dictionary.columns if each.levels) or "none"
+    offered = ", ".join(column.name for column in dictionary.columns if column.levels) or "none"
     raise ParameterError("groups", f"a column with levels ({offered})", groups)
 
 

@@ -98,13 +98,13 @@ def _column_of_levels(data: Any, parameter: str, name: str | None, most: int) ->
     """Return the label or site column with its levels, which are read from the rows."""
     if name is None:
         return None
-    found: set[str] = set()
+    names: set[str] = set()
     for block in Table(data, [name]).blocks():
-        found.update(pc.unique(names_of(block[name], name)).drop_null().to_pylist())
-        if len(found) > most:
+        names.update(pc.unique(names_of(block[name], name)).drop_null().to_pylist())
+        if len(names) > most:
             kinds = "sites" if parameter == "site" else "classes"
-            raise ParameterError(parameter, f"a column of at most {most} {kinds}", len(found))
-    return Column(name, levels=tuple(sorted(found))) if found else None
+            raise ParameterError(parameter, f"a column of at most {most} {kinds}", len(names))
+    return Column(name, levels=tuple(sorted(names))) if names else None
 
 
 def _require_one_site(data: Any, dictionary: Dictionary) -> None:

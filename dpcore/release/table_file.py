@@ -141,7 +141,7 @@ class TableFile:
     @property
     def ending(self) -> str:
         """Lower-case ending of the name; .gz counts with the ending before it."""
-        endings = [each.lower() for each in PurePath(self.path).suffixes]
+        endings = [suffix.lower() for suffix in PurePath(self.path).suffixes]
         return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
     @property
@@ -162,12 +162,12 @@ class TableFile:
 
 def _check_encoding(encoding: str) -> str:
     try:
-        found = codecs.lookup(encoding)
-        "".encode(found.name)
+        codec = codecs.lookup(encoding)
+        "".encode(codec.name)
     except (LookupError, UnicodeError) as error:
         wish = "the name of an encoding, such as utf-8, utf-16, latin-1 or cp1252"
         raise ParameterError("text_encoding", wish, encoding) from error
-    return "utf-8-sig" if found.name == "utf-8" else found.name
+    return "utf-8-sig" if codec.name == "utf-8" else codec.name
 
 
 def require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") -> None:
@@ -180,10 +180,10 @@ def require_columns(keys: Sequence[str], names: Sequence[str], where: str = "") 
         if counts[key] == 1:
             continue
         spelled = {_letters(name) for name in names}
-        found = "another spelling of it" if _letters(key) in spelled else "none"
+        explanation = "another spelling of it" if _letters(key) in spelled else "none"
         raise ParameterError(
             "data", f"a table with one column {key!r}, as in the dictionary",
-            f"{counts[key] or found}{where}" if where or not counts[key] else counts[key],
+            f"{counts[key] or explanation}{where}" if where or not counts[key] else counts[key],
         )  # fmt: skip
 
 

@@ -192,7 +192,7 @@ class Table:
     def _cut(self, block: Block) -> Iterator[slice]:
         n_rows = len(block[self._keys[0]])
         of_columns = [text_lengths(cells) for cells in block.values()]
-        lengths = [each for each in of_columns if each is not None]
+        lengths = [length for length in of_columns if length is not None]
         ends = np.cumsum(np.sum(lengths, axis=0, dtype=np.int64)) if lengths else np.zeros(n_rows)
         start = 0
         while start < n_rows:

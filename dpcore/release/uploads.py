@@ -76,11 +76,11 @@ class Upload:
         if lengths is not None and lengths.max(initial=0) > _LONGEST_NUMBER:
             return "texts"
         marks = Marks(decimal=self.columns.decimal or ".", thousands=self.columns.thousands or "")
-        are_there = pc.is_valid(names_of(first, column)).to_numpy(zero_copy_only=False)
-        if np.isfinite(numbers_of(first, column, marks))[are_there].all():
+        has_name = pc.is_valid(names_of(first, column)).to_numpy(zero_copy_only=False)
+        if np.isfinite(numbers_of(first, column, marks))[has_name].all():
             return "numbers"
         days = numbers_of(first, column, _ANY_DATES)
-        return "dates" if np.isfinite(days)[are_there].all() else "texts"
+        return "dates" if np.isfinite(days)[has_name].all() else "texts"
 
 
 _held: WeakSet[Upload] = WeakSet()

@@ -153,7 +153,7 @@ def _wrong_files(folder: Path, certified: dict[str, str]) -> Iterator[str]:
 
 def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
     dictionary, mechanism = dictionary_from(certificate["dictionary"]), certificate["mechanism"]
-    scales = Scales(**{each.name: mechanism[each.name] for each in fields(Scales)})
+    scales = Scales(**{field.name: mechanism[field.name] for field in fields(Scales)})
     follows = {
         "grid": (mechanism["grid"], GRID),
         "length": (scales.length, LENGTH),
@@ -165,9 +165,9 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         "number of draws": (mechanism["draws"], scales.n_draws),
         "relation": (certificate["relation"], relation(scales.rows_per_person)),
     }
-    for what, (stated, found) in follows.items():
-        if stated != found:
-            yield f"the {what} is stated as {stated}, and follows as {found}"
+    for what, (stated, computed) in follows.items():
+        if stated != computed:
+            yield f"the {what} is stated as {stated}, and follows as {computed}"
     yield from _wrong_guarantee(certificate, scales)
     if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < scales.distance:
         yield "mu or the sampler's distance is stated as less than it is"
@@ -182,9 +182,9 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
 
 def _wrong_centre(certificate: dict[str, Any], scales: Scales) -> Iterator[str]:
     share, centre = mean_share_of(certificate), certificate["preparation"]["centre"]
-    found, _ = shares_of(scales)
-    if not math.isclose(share, found, rel_tol=_CLOSE_SHARE):
-        yield f"mean_share is stated as {share}, and follows as {found}"
+    shares, _ = shares_of(scales)
+    if not math.isclose(share, shares, rel_tol=_CLOSE_SHARE):
+        yield f"mean_share is stated as {share}, and follows as {shares}"
     if scales.of_differences != (centre == DIFFERENCES):
         yield f"its centre is stated as {centre}, which its mechanism contradicts"
     if centre != MEAN and scales.vote_sigma == 0:
@@ -196,9 +196,9 @@ def _wrong_guarantee(certificate: dict[str, Any], scales: Scales) -> Iterator[st
     requested = certificate["requested"]
     if epsilon > requested["epsilon"] * _ROUNDING or delta != requested["delta"]:
         yield "it spends more than was requested"
-    found = scales.epsilon(delta, epsilon)
-    if found > epsilon * _ROUNDING:
-        yield f"ε is stated as {epsilon}, and follows as {found}"
+    exact = scales.epsilon(delta, epsilon)
+    if exact > epsilon * _ROUNDING:
+        yield f"ε is stated as {epsilon}, and follows as {exact}"
     if requested["epsilon"] > epsilon * _REQUESTED:
         yield f"the requested ε is stated as {requested['epsilon']}, and its noise keeps {epsilon}"
     if certificate["guarantee"] != say_guarantee(epsilon, delta, scales.rows_per_person):
@@ -262,8 +262,8 @@ def _wrong_words(
     except ValueError:
         yield "it was made at no time"
     result = certificate["result"]
-    found = {"eigenvalues": arrays["eigenvalues"].tolist(), **estimates_entry(arrays)}
-    for name, values in found.items():
+    computed = {"eigenvalues": arrays["eigenvalues"].tolist(), **estimates_entry(arrays)}
+    for name, values in computed.items():
         if result[name] != values:
             yield f"its {name} are not those of {COMPONENTS}"
 
@@ -281,13 +281,15 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
         content = path.read_bytes()
         with zipfile.ZipFile(BytesIO(content)) as archive:
             members = archive.infolist()
-        if sorted(each.filename for each in members) != sorted(f"{name}.npy" for name in shapes):
+        if sorted(member.filename for member in members) != sorted(
+            f"{name}.npy" for name in shapes
+        ):
             return f"holds other arrays than {', '.join(shapes)}"
-        for each in members:
-            one = names.itemsize if each.filename == "features.npy" else 8
-            n_cells = math.prod(shapes[each.filename.removesuffix(".npy")])
-            if each.file_size > one * n_cells + _LARGEST_HEADER:
-                return f"holds {each.filename} of another size than certified"
+        for member in members:
+            one = names.itemsize if member.filename == "features.npy" else 8
+            n_cells = math.prod(shapes[member.filename.removesuffix(".npy")])
+            if member.file_size > one * n_cells + _LARGEST_HEADER:
+                return f"holds {member.filename} of another size than certified"
         with np.load(BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in shapes}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:

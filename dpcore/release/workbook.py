@@ -59,8 +59,8 @@ class Workbook:
                 raise ParameterError("sheet", "one of the workbook's", file.sheet)
             chosen = names if file.sheet is None else [file.sheet]
             _check_sheets(file, chosen)
-            found = {name: list(self._first_rows(name)) for name in chosen}
-        self.header = self._choose_header({name: rows for name, rows in found.items() if rows})
+            headers = {name: list(self._first_rows(name)) for name in chosen}
+        self.header = self._choose_header({name: rows for name, rows in headers.items() if rows})
 
     def batches(self) -> Iterator[Block]:
         """Yield columns of some rows, of the type `MIXED`."""
@@ -103,22 +103,22 @@ class Workbook:
             if line >= first and any(map(_is_cell, row)):
                 yield Header(tuple(map(_column_name, row)), line, sheet=sheet)
 
-    def _choose_header(self, found: Mapping[str, list[Header]]) -> Header:
+    def _choose_header(self, headers: Mapping[str, list[Header]]) -> Header:
         """Return the header of the only sheet that has the columns."""
-        if not found:
+        if not headers:
             raise ParameterError("data", REQUIREMENTS[WORKBOOK], self.file.name)
         if not self.keys:
-            if len(found) > 1:
-                wish = f"given, as there are several: {', '.join(found)}"
+            if len(headers) > 1:
+                wish = f"given, as there are several: {', '.join(headers)}"
                 raise ParameterError("sheet", wish, "none")
-            header = next(iter(found.values()))[0]
+            header = next(iter(headers.values()))[0]
             refuse_numbers(header, self.file)
             return header
         whole = {
-            name: each
-            for name, rows in found.items()
-            for each in reversed(rows)
-            if set(self.keys) <= set(each.names)
+            name: header
+            for name, rows in headers.items()
+            for header in reversed(rows)
+            if set(self.keys) <= set(header.names)
         }
         if len(whole) > 1:
             wish = f"given, as several have these columns: {', '.join(whole)}"
@@ -126,8 +126,8 @@ class Workbook:
         for header in whole.values():
             require_columns(self.keys, header.names, f" in row {header.line}")
             return header
-        every = [each for rows in found.values() for each in rows]
-        likeliest = max(every, key=lambda each: len(set(self.keys) & set(each.names)))
+        every = [header for rows in headers.values() for header in rows]
+        likeliest = max(every, key=lambda header: len(set(self.keys) & set(header.names)))
         require_columns(self.keys, likeliest.names, f" in row {likeliest.line}")
         return likeliest
 
@@ -172,9 +172,9 @@ def _check_sheets(file: TableFile, sheets: Sequence[str]) -> None:
         for sheet, member in _members_of(archive, sheets):
             columns, rows = set[int](), set[int]()
             for chunk in _chunks_of(archive, member):
-                found = _CELL.findall(chunk)
-                columns.update(map(_column_number, {column for column, _ in found}))
-                numbers = [int(row) for _, row in found]
+                cells = _CELL.findall(chunk)
+                columns.update(map(_column_number, {column for column, _ in cells}))
+                numbers = [int(row) for _, row in cells]
                 rows.update((min(numbers), max(numbers)) if numbers else ())
                 shared = np.array(_SHARED.findall(chunk), dtype=np.int64)
                 n_bytes += int(lengths[shared[shared < len(lengths)]].sum())
@@ -222,7 +222,7 @@ def _lengths_of_shared_texts(archive: zipfile.ZipFile) -> Any:
     for member in archive.namelist():
         if member.lower().endswith("sharedstrings.xml"):
             content = archive.read(member)
-            ends = np.array([found.end() for found in _TEXT_END.finditer(content)], dtype=np.int64)
+            ends = np.array([match.end() for match in _TEXT_END.finditer(content)], dtype=np.int64)
             lengths += np.diff(ends, prepend=0).tolist()
     return np.array(lengths, dtype=np.int64)
 

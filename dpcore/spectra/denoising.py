@@ -119,11 +119,11 @@ def denoise(
         raise ParameterError("noisy", "square in its last two axes", noisy.shape)
     if noisy.ndim > 2:
         sigmas = np.broadcast_to(sigma, noisy.shape[:-2])
-        each = [
+        matrices = [
             denoise(own, sigmas[i], bases=bases, noise=noise, sigma_of_average=sigma_of_average)
             for i, own in enumerate(noisy)
         ]
-        return np.stack(each) if each else noisy
+        return np.stack(matrices) if matrices else noisy
     sigma = float(sigma)
     _check_settings(len(noisy), sigma, bases, noise)
     if sigma == 0:
@@ -240,8 +240,8 @@ class _Entries(NamedTuple):
         with np.errstate(divide="ignore", over="ignore"):
             if len(self.coupling) == 1:
                 scale = math.sqrt(self.noise_variance / max(self.coupling.item(), _TINY))
-                each = (max(scale, _TINY) / self.variances).astype(dtype)
-                inverse_weights: FloatArray = np.outer(each, each)
+                weights = (max(scale, _TINY) / self.variances).astype(dtype)
+                inverse_weights: FloatArray = np.outer(weights, weights)
             else:
                 scaled = self.variances / math.sqrt(self.noise_variance)
                 grouped = (self.basis.grouping * scaled).astype(dtype)
@@ -557,7 +557,7 @@ def _fit_coupling(
         return parts + noise_squared
 
     overall = _COUPLING
-    whole, slope = (np.full((1, 1), each.sum()) for each in (excess, second))
+    whole, slope = (np.full((1, 1), values.sum()) for values in (excess, second))
     for _ in range(2):
         variance = np.full((1, 1), 4 * spread(overall).sum())
         posterior = posterior_at_least_zero(whole, slope, variance, 0.0, _COUPLING)

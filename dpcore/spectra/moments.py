@@ -585,8 +585,8 @@ class SiteRows(AtSites):
 
     def _average_of(self, products: Iterable[FloatArray], n_rows: int) -> FloatArray:
         total = np.zeros((self.n_features, self.n_features))
-        for each in products:
-            total += each
+        for product in products:
+            total += product
         total /= n_rows * (_INTEGER_LENGTH**2 if self._use_integers else 1)
         return total
 
@@ -671,8 +671,8 @@ def _sums_within_bound(
     block_sums = map_blocks(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
     sums = np.zeros((len(sites), rows.shape[1]))
     for site, own in enumerate(blocks):
-        for each in islice(block_sums, len(own)):
-            sums[site] += each
+        for block_sum in islice(block_sums, len(own)):
+            sums[site] += block_sum
     return sums
 
 

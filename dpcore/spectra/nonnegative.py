@@ -18,9 +18,9 @@ def posterior_at_least_zero(
     An estimate without slope or variance carries no information.
     """
     precision = np.divide(slope**2, variance, out=np.zeros_like(variance), where=variance > 0)
-    found = np.divide(estimate, slope, out=np.zeros_like(estimate), where=slope > 0)
+    ratio = np.divide(estimate, slope, out=np.zeros_like(estimate), where=slope > 0)
     spread = 1 / np.sqrt(precision + scale**-2)
-    mean = spread**2 * (precision * found + centre * scale**-2)
+    mean = spread**2 * (precision * ratio + centre * scale**-2)
     posterior: FloatArray = np.clip(mean_above_zero(mean, spread), 0, 1)
     return posterior
 

@@ -254,13 +254,17 @@ def _basis_of_pictures(image_shape: tuple[int, int], picture: str, is_centred: b
 
 def uncentred_bases(bases: Sequence[PublicBasis]) -> tuple[PublicBasis, ...]:
     """Return the bases for rows about a public point instead of a released mean."""
-    found = []
-    for each in bases:
+    unique = []
+    for candidate in bases:
         basis = (
-            uncentred_picture_basis(each.image_shape, each.picture) if each.image_shape else each
+            uncentred_picture_basis(candidate.image_shape, candidate.picture)
+            if candidate.image_shape
+            else candidate
         )
-        found.append(basis if each.pixels is None else replace(basis, pixels=each.pixels))
-    return tuple(found)
+        unique.append(
+            basis if candidate.pixels is None else replace(basis, pixels=candidate.pixels)
+        )
+    return tuple(unique)
 
 
 @lru_cache(maxsize=16)

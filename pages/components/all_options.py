@@ -55,8 +55,8 @@ def _run_coded(option: Option) -> Iterator[Option]:
     yield with_coded_messages(option, workers=1, store=Store(), problems=cached.problems)
 
 
-def _draw_coded(option: Option, found: Sequence[Option]) -> None:
-    for coded in found:
+def _draw_coded(option: Option, options: Sequence[Option]) -> None:
+    for coded in options:
         ledger.charge_rows(list(coded.searched))
         st.markdown(message_advice(coded, option))
 
@@ -65,8 +65,9 @@ def message_advice(coded: Option, option: Option) -> str:
     """Return which message to send where bytes matter, with the numbers of both."""
     title = PROTOCOLS[CODED].title
     numbers = ", ".join(
-        f"{name} capture {percent(each.mean)} with {bytes_in_words(each.bytes_per_site)} per site"
-        for name, each in ((title, coded), ("R directions", option))
+        f"{name} capture {percent(option.mean)} with "
+        f"{bytes_in_words(option.bytes_per_site)} per site"
+        for name, option in ((title, coded), ("R directions", option))
     )
     advice = "Send R directions."
     if is_recommended_for_bytes(coded, option):

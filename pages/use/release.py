@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dpcore.arrays import largest_entries
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
@@ -87,8 +88,8 @@ class Request:
 def show(_: Selection) -> None:
     """Draw the latest release, or the plan of the first, and the controls of the next one."""
     notices.stop_on_public_demo()
-    own = session_table.current()
-    dictionary = own.dictionary
+    table = session_table.current()
+    dictionary = table.dictionary
     if dictionary is None:
         st.title("Give the public limits of your columns first", anchor=False)
         link_to_parts("release")
@@ -97,7 +98,7 @@ def show(_: Selection) -> None:
     # when a later one is there. The values of the controls are in the session already.
     released = None
     with notices.errors_as_messages():
-        released = _selected_release(own)
+        released = _selected_release(table)
         _draw_answer(dictionary, released)
     link_to_parts("release")
     result_place, request_place = st.columns([3, 2], gap="large")
@@ -106,13 +107,13 @@ def show(_: Selection) -> None:
             _draw_plan(dictionary)
         else:
             _draw_components(released)
-            if (project := _project_of(own)) is not None:
-                draw_released_people(released, own.upload.columns, project)
+            if (project := _project_of(table)) is not None:
+                draw_released_people(released, table.upload.columns, project)
     with request_place, notices.errors_as_messages():
-        request = _draw_request(own, dictionary)
+        request = _draw_request(table, dictionary)
         if released is not None:
             _draw_choice(request.existing)
-            _draw_details(released, own)
+            _draw_details(released, table)
     if released is None:
         with notices.errors_as_messages():
             _draw_plan_details(dictionary)
@@ -121,7 +122,7 @@ def show(_: Selection) -> None:
 # ---- the request: settings, charge, question
 
 
-def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
+def _draw_request(table: OwnTable, dictionary: Dictionary) -> Request:
     """Draw the settings of the next release and the button that charges and draws it.
 
     Raises `ParameterError` if a setting is out of range or the project's ledger cannot be read.
@@ -141,9 +142,9 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
         )
     button_place = st.container()
     with st.expander("Project, cap and name"):
-        request = _draw_project(own, epsilon, delta, n_components)
+        request = _draw_project(table, epsilon, delta, n_components)
         costs = planned_costs(dictionary, request.settings)
-        is_refused = _draw_charge(own, request, costs.mu)
+        is_refused = _draw_charge(table, request, costs.mu)
     # The popover closes after a release, because the next one has another name.
     popover_key = f"release_popover_{request.name}"
     with button_place, st.popover("Release …", type="primary", key=popover_key):
@@ -157,7 +158,7 @@ def _draw_request(own: OwnTable, dictionary: Dictionary) -> Request:
         )
         st.markdown(_REFUSED if is_refused else question)
         if st.button("Release now", key="release_now"):
-            _carry_out(request, own, dictionary)
+            _carry_out(request, table, dictionary)
             st.rerun()
     return request
 
@@ -166,12 +167,12 @@ def _usual_components(dictionary: Dictionary) -> int:
     return min(3, dictionary.n_features)
 
 
-def _usual_project(own: OwnTable) -> str:
-    return "example" if own.is_example else "people"
+def _usual_project(table: OwnTable) -> str:
+    return "example" if table.is_example else "people"
 
 
-def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int) -> Request:
-    usual = _usual_project(own)
+def _draw_project(table: OwnTable, epsilon: float, delta: float, n_components: int) -> Request:
+    usual = _usual_project(table)
     project = st.text_input(
         "Project",
         usual,
@@ -179,9 +180,9 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
         key=f"release_project_{usual}",
         help="One ledger for everything that is released about the same people.",
     )
-    existing = _find_project(own, project)
+    existing = _find_project(table, project)
     if existing is not None:
-        _show_in_ledger(_folder_of(own, project), own)
+        _show_in_ledger(_folder_of(table, project), table)
     number = 1 + (0 if existing is None else len(existing.releases()))
     name = st.text_input(
         "Name of the release", f"release-{number}", max_chars=64, key=f"release_name_{number}"
@@ -207,9 +208,9 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
         )
     cap = epsilon
     if existing is None:
-        caps = [each for each in CAPS if each >= epsilon]
+        caps = [cap for cap in CAPS if cap >= epsilon]
         # A cap of exactly this ε would admit this release and no other.
-        above = next(each for each in caps if each > epsilon)
+        above = next(larger for larger in caps if larger > epsilon)
         cap = st.select_slider(
             "Cap on ε of all releases together",
             caps,
@@ -222,7 +223,7 @@ def _draw_project(own: OwnTable, epsilon: float, delta: float, n_components: int
     return Request(name, settings, project, existing, (cap, delta))
 
 
-def _draw_charge(own: OwnTable, request: Request, mu: float) -> bool:
+def _draw_charge(table: OwnTable, request: Request, mu: float) -> bool:
     """Write what the project has used and what remains after this release.
 
     mu: Cost of the release.
@@ -251,26 +252,26 @@ def _draw_charge(own: OwnTable, request: Request, mu: float) -> bool:
                 f"With this release: **{share_in_words(after)}**. The next one could then have "
                 f"ε = {say_rounded_down(cap.epsilon_of(remaining))} at most."
             )
-    others = _count_others(own, request.project)
+    others = _count_others(table, request.project)
     if others:
         st.caption(
             f"{counted(others, 'other project')} here, each with its own ledger. The cost of a "
             "person in two projects is not added up."
         )
-    st.caption(_lifetime(own))
+    st.caption(_lifetime(table))
     return is_refused
 
 
-def _carry_out(request: Request, own: OwnTable, dictionary: Dictionary) -> None:
+def _carry_out(request: Request, table: OwnTable, dictionary: Dictionary) -> None:
     """Charge the release, draw the noise and write its folder.
 
     Raises `ParameterError` or `BeyondCap` if that is not possible; nothing is charged then.
     """
-    folder = _folder_of(own, request.project)
+    folder = _folder_of(table, request.project)
     try:
         with st.spinner("Drawing the noise"):
             release(
-                own.upload.columns,
+                table.upload.columns,
                 dictionary,
                 **vars(request.settings),
                 project=request.existing or folder,
@@ -279,11 +280,11 @@ def _carry_out(request: Request, own: OwnTable, dictionary: Dictionary) -> None:
             )
     except OSError as error:
         raise ParameterError("project", "in a folder that can be written to", error) from error
-    _show_in_ledger(folder, own)
+    _show_in_ledger(folder, table)
 
 
-def _show_in_ledger(folder: Path, own: OwnTable) -> None:
-    ledger.add_project(str(folder), partial(_summarize, folder, _lifetime(own)))
+def _show_in_ledger(folder: Path, table: OwnTable) -> None:
+    ledger.add_project(str(folder), partial(_summarize, folder, _lifetime(table)))
 
 
 def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
@@ -296,12 +297,12 @@ def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
         lifetime,
         tuple(
             {
-                "Release": each.name,
-                "ε": round_up(each.epsilon, 3),
-                "δ": each.delta,
-                "Time (UTC)": each.charged,
+                "Release": release.name,
+                "ε": round_up(release.epsilon, 3),
+                "δ": release.delta,
+                "Time (UTC)": release.charged,
             }
-            for each in project.releases()
+            for release in project.releases()
         ),
     )
 
@@ -309,9 +310,9 @@ def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
 # ---- folders of projects
 
 
-def _lifetime(own: OwnTable) -> str:
+def _lifetime(table: OwnTable) -> str:
     """Return how long the ledger is kept: the one statement about it on all pages."""
-    if own.is_example or session_table.folder() is None:
+    if table.is_example or session_table.folder() is None:
         return (
             "The ledger and the releases are deleted when this visit ends. Save the release; "
             "`python -m dpcore release` keeps a ledger on disk."
@@ -319,31 +320,31 @@ def _lifetime(own: OwnTable) -> str:
     return "The ledger and the releases are kept on the disk of this server."
 
 
-def _find_project(own: OwnTable, name: str) -> Project | None:
+def _find_project(table: OwnTable, name: str) -> Project | None:
     """Return the project of this name if it has a ledger.
 
     Raises `ParameterError` if the name cannot be a folder or the ledger is damaged.
     """
-    folder = _folder_of(own, name)
+    folder = _folder_of(table, name)
     return Project(folder) if (folder / LEDGER).is_file() else None
 
 
-def _folder_of(own: OwnTable, name: str) -> Path:
-    return _projects_folder(own) / folder_name("project", name)
+def _folder_of(table: OwnTable, name: str) -> Path:
+    return _projects_folder(table) / folder_name("project", name)
 
 
-def _count_others(own: OwnTable, name: str) -> int:
-    found = _projects_folder(own).glob(f"*/{LEDGER}")
-    return sum(each.parent.name != name for each in found)
+def _count_others(table: OwnTable, name: str) -> int:
+    ledger_files = _projects_folder(table).glob(f"*/{LEDGER}")
+    return sum(ledger_file.parent.name != name for ledger_file in ledger_files)
 
 
-def _projects_folder(own: OwnTable) -> Path:
+def _projects_folder(table: OwnTable) -> Path:
     """Return the folder of the projects: the owner's, or a temporary one of this session."""
     lasting = session_table.folder()
-    if lasting is not None and not own.is_example:
+    if lasting is not None and not table.is_example:
         return lasting / "projects"
     folders: dict[str, _SessionFolder] = st.session_state.setdefault(_FOLDER, {})
-    name = own.title if own.is_example else ""
+    name = table.title if table.is_example else ""
     if name not in folders:
         folders[name] = _SessionFolder()
     return folders[name].path
@@ -433,18 +434,18 @@ def _rows_of_plans(tried: Mapping[float, Plan]) -> list[dict[str, Any]]:
         {
             "protocol": "ag",
             "epsilon": epsilon,
-            "energy_ratio": float(captured / each.best[-1]),
-            "floor": len(each.best) / each.n_features / each.best[-1],
+            "energy_ratio": float(captured / plan.best[-1]),
+            "floor": len(plan.best) / plan.n_features / plan.best[-1],
         }
-        for epsilon, each in tried.items()
-        for captured in each.captured[:, -1]
+        for epsilon, plan in tried.items()
+        for captured in plan.captured[:, -1]
     ]
 
 
 def plan_in_words(planned: Plan, n_components: int) -> str:
     """Return the centre and the components above the noise that made-up rows give."""
-    centres = " or ".join(CENTRE_WORDS[each] for each in dict.fromkeys(planned.centres))
-    counts = [each for each in planned.n_above_noise if each is not None]
+    centres = " or ".join(CENTRE_WORDS[centre] for centre in dict.fromkeys(planned.centres))
+    counts = [count for count in planned.n_above_noise if count is not None]
     n_above = min(counts) if len(counts) == len(planned.n_above_noise) else None
     return f"Centre: {centres}. {components_above_noise(n_above, n_components)}"
 
@@ -452,12 +453,12 @@ def plan_in_words(planned: Plan, n_components: int) -> str:
 # ---- a release: answer, components, files
 
 
-def _selected_release(own: OwnTable) -> ReleasedPCA | None:
+def _selected_release(table: OwnTable) -> ReleasedPCA | None:
     """Return the latest finished release of the selected project, or the one that is selected.
 
     Raises `ParameterError` if the project or the release cannot be read.
     """
-    project = _project_of(own)
+    project = _project_of(table)
     names = _finished_names(project)
     if project is None or not names:
         return None
@@ -465,10 +466,10 @@ def _selected_release(own: OwnTable) -> ReleasedPCA | None:
     return load_release(project.path_of(name if name in names else names[-1]))
 
 
-def _project_of(own: OwnTable) -> Project | None:
+def _project_of(table: OwnTable) -> Project | None:
     """Return the project that is selected, if it has a ledger."""
-    usual = _usual_project(own)
-    return _find_project(own, st.session_state.get(f"release_project_{usual}", usual))
+    usual = _usual_project(table)
+    return _find_project(table, st.session_state.get(f"release_project_{usual}", usual))
 
 
 def _draw_choice(project: Project | None) -> None:
@@ -542,7 +543,7 @@ def _draw_components(released: ReleasedPCA) -> None:
             alt=f"Released component {number} as a picture.",
         )
         return
-    strongest = np.argsort(-np.abs(loadings), kind="stable")[:_MOST_BARS]
+    strongest = largest_entries(loadings, _MOST_BARS)
     sign = np.sign(loadings[strongest[0]])
     figure = loading_bars(
         {f"Released component {number}": sign * loadings[strongest]},
@@ -559,7 +560,7 @@ def _draw_components(released: ReleasedPCA) -> None:
     )
 
 
-def _draw_details(released: ReleasedPCA, own: OwnTable) -> None:
+def _draw_details(released: ReleasedPCA, table: OwnTable) -> None:
     place, folder = released.certificate_["name"], Path(released.folder)
     st.download_button(
         "Save the release (ZIP)",
@@ -579,7 +580,7 @@ def _draw_details(released: ReleasedPCA, own: OwnTable) -> None:
         with variance:
             _draw_variances(released)
         with rows:
-            _draw_own_rows(released, own)
+            _draw_own_rows(released, table)
         with computation:
             notices.show_formulas("release")
 
@@ -622,7 +623,7 @@ def _draw_variances(released: ReleasedPCA) -> None:
     shares = released.explained_variance_ratio_
     hidden = int(np.isnan(shares).sum())
     if result["captured"]:
-        value, low, high = (percent(min(each, 1.0)) for each in result["captured"])
+        value, low, high = (percent(min(share, 1.0)) for share in result["captured"])
         st.markdown(f"All components: **{value}** of the variance, between {low} and {high}.")
     if hidden:
         st.markdown(f"**{hidden} of {len(shares)}** cannot be distinguished from noise.")
@@ -639,13 +640,13 @@ def _draw_variances(released: ReleasedPCA) -> None:
     )
 
 
-def _draw_own_rows(released: ReleasedPCA, own: OwnTable) -> None:
+def _draw_own_rows(released: ReleasedPCA, table: OwnTable) -> None:
     """Draw the visitor's own rows along the first two components, for the visitor only."""
     notices.mark_not_private(
         "Projected rows", "are as private as the table: each point is a person."
     )
     try:
-        scores = released.transform(own.upload.columns)
+        scores = released.transform(table.upload.columns)
     except ParameterError as error:
         st.markdown(f"The release belongs to another table: {escape_markdown(error)}.")
         return

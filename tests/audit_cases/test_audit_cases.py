@@ -297,7 +297,7 @@ def test_half_the_noise_in_coded_matrices_is_caught(case, monkeypatch):
 
 def test_half_the_noise_in_a_score_plot_is_caught(monkeypatch):
     """The true epsilon is above twice the claim, and the bound is about 0.7 of it."""
-    (case,) = (each for each in SOUND if each.name == "score plot, Gaussian noise")
+    (case,) = (case for case in SOUND if case.name == "score plot, Gaussian noise")
     release = scores.release
     monkeypatch.setattr(
         scores,

@@ -46,7 +46,7 @@ def square(upper):
 
 def modulo(messages):
     """Return the sum between -2^63 and 2^63, computed with Python integers."""
-    total = sum(each.astype(object) for each in messages)
+    total = sum(message.astype(object) for message in messages)
     return ((total + 2**63) % 2**64 - 2**63).astype(float)
 
 
@@ -64,7 +64,7 @@ def test_the_result_equals_the_simulation_for_the_same_messages(plan_with, sites
     sites.run()
     received = [sites.messages["1-moment"][site] for site in NAMES]
     if plan.is_cut:
-        messages = [SiteMessage(each, 1, 0.0) for each in received]
+        messages = [SiteMessage(values, 1, 0.0) for values in received]
         _, expected = aggregate(messages, 2, ranking="value")
     else:
         noisy = square(modulo(received)) if plan.is_masked else sum(map(square, received))
@@ -109,7 +109,9 @@ def test_sites_decide_together_for_differences(plan_with, sites_of, rows, protoc
     assert sites.charges() == [1, 1, 1, 1]
     charged = sites.guards["one"].project.releases()[0]
     assert charged.mu == plan.worst_scales.mu and charged.epsilon == plan.epsilon
-    votes = np.sum([each.astype(object) for each in sites.messages["1-votes"].values()], axis=0)
+    votes = np.sum(
+        [message.astype(object) for message in sites.messages["1-votes"].values()], axis=0
+    )
     if not plan.is_masked:
         # All 3,600 pairs vote.
         assert sum(votes) / VOTE == pytest.approx(3_600, rel=0.2)
@@ -223,10 +225,10 @@ def test_under_masks_a_silent_site_costs_a_new_attempt(plan_with, sites_of, roun
     assert certificate["sites"]["answered"] == list(NAMES[:3]) and certificate["attempts"] == 2
     assert READER_ALONE not in (assumptions := certificate["assumptions"])
     # The number of attempts is adaptive, so their epsilon exceeds that of two planned attempts.
-    charged = [each.mu for each in sites.guards["one"].project.releases()]
+    charged = [charge.mu for charge in sites.guards["one"].project.releases()]
     epsilon, planned = certificate["epsilon_of_all_attempts"], composed_mu(*charged)
     assert gaussian_epsilon(1e-6, 1.0, planned) < epsilon < odometer_epsilon(planned, 1e-6)
-    assert {each["epsilon"] for each in certificate["against"].values()} <= {
+    assert {entry["epsilon"] for entry in certificate["against"].values()} <= {
         sites.plan.epsilon_against(who) for who in Adversary
     }
     label = json.loads((sites.folder / "label.json").read_text(encoding="utf-8"))
@@ -277,7 +279,7 @@ def test_a_reply_of_another_form_is_one_sentence(plan_with, sites_of, reply, sen
     sites = sites_of(plan_with(protocol="full"))
     sites.faults["two"] = lambda request, _: reply
     assert sites.run()["sites"] == ["one", "three", "four"]
-    (said,) = [each for each in sites.sentences if each.startswith("two")]
+    (said,) = [sentence for sentence in sites.sentences if sentence.startswith("two")]
     assert said.startswith(sentence) and len(said) <= 310 and "\n" not in said
     assert sites.charges() == [1, 1, 1, 1]
 
@@ -323,7 +325,7 @@ def test_a_message_of_another_shape_is_refused(plan_with, sites_of):
     sites = sites_of(plan)
     sites.faults["two"] = changed(plan, "two", SUM, lambda values: values[:-1])
     assert sites.run()["sites"] == ["one", "three", "four"]
-    assert any(each.startswith("two sent 32 bytes of numbers") for each in sites.sentences)
+    assert any(sentence.startswith("two sent 32 bytes of numbers") for sentence in sites.sentences)
 
 
 def test_messages_of_honest_sites_are_within_the_bounds(plan_with):

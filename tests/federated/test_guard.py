@@ -120,9 +120,9 @@ def test_requests_outside_the_plan_are_refused_and_free(plan_with, guards, chang
 @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda each: st.lists(each, max_size=3) | st.dictionaries(
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(["form", "plan", "attempt", "round", "roster", "public_keys", "centre"]),
-        each, max_size=7), max_leaves=12)))  # fmt: skip
+        inner, max_size=7), max_leaves=12)))  # fmt: skip
 def test_arbitrary_bytes_are_refused(plan_with, junk):
     raw = junk if isinstance(junk, bytes) else json.dumps(junk).encode()
     with pytest.raises(MessageError):
@@ -268,12 +268,12 @@ def test_votes_and_differences_carry_the_noise_that_was_charged(plan_with, guard
             lambda exact, sigma, draw=draw: drawn.append(sigma) or draw(exact, sigma),
         )
     request = requests(plan, guards)
-    for each in (
+    for refused in (
         request,
         replace(request, round=VOTES, n_rows=220),
         replace(request, round=MOMENT, of_differences=True),
     ):
-        guard.answer(each.json())
+        guard.answer(refused.json())
     of_sum, of_votes, of_moment = drawn
     root_2, length = math.sqrt(2), math.sqrt(plan.scales.squared_norm)
     parts = (2 * length / of_sum, 2 * root_2 * VOTE / of_votes, 2 * LENGTH**2 / of_moment)

@@ -62,7 +62,7 @@ def test_epsilon_of_all_attempts_holds_under_adaptive_stopping(plan_with, delta_
     # The epsilon of a fixed number of attempts needs more than twice the delta.
     planned = [gaussian_epsilon(plan.delta, 1.0, mus[0] * count**0.5) for count in range(1, 21)]
     assert delta_of_best_stopping(mus, planned) > 2.3 * plan.delta
-    assert all(e < each < 1.3 * e for each, e in zip(shown, planned, strict=True))
+    assert all(e < epsilon < 1.3 * e for epsilon, e in zip(shown, planned, strict=True))
     # The samplers' distance uses up delta.
     assert math.isinf(epsilon_of_attempts(plan_with(epsilon=12.0), 99))
 

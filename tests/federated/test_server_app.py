@@ -51,7 +51,9 @@ class FakeGrid:
         return ids
 
     def pull_messages(self, message_ids):
-        return [reply for each in message_ids if (reply := self._replies[each]) is not None]
+        return [
+            reply for message_id in message_ids if (reply := self._replies[message_id]) is not None
+        ]
 
     def _reply(self, node, message):
         if node in self.lost | self.refused:
@@ -100,9 +102,9 @@ def run(grid, plan, tmp_path, nodes=NODES):
 
 @pytest.fixture
 def sentences(monkeypatch):
-    found = []
-    monkeypatch.setattr(server_app, "say", found.append)
-    return found
+    collected = []
+    monkeypatch.setattr(server_app, "say", collected.append)
+    return collected
 
 
 def test_components_from_all_sites(plan_with, grid_of, tmp_path):
@@ -118,7 +120,9 @@ def test_a_guard_that_is_down_is_named_and_left_out(plan_with, grid_of, tmp_path
     plan = plan_with(join_seconds=1.0, round_seconds=30.0)
     grid, _ = grid_of(plan, NAMES[:3])
     assert run(grid, plan, tmp_path)["sites"] == list(NAMES[:3])
-    assert any(each.startswith("four: no guard answers at its socket") for each in sentences)
+    assert any(
+        sentence.startswith("four: no guard answers at its socket") for sentence in sentences
+    )
 
 
 def test_a_node_that_is_lost_ends_in_one_sentence(
@@ -133,7 +137,9 @@ def test_a_node_that_is_lost_ends_in_one_sentence(
     aggregator = server_app.Aggregator(plan, tmp_path / "aggregator", network.ask, sentences.append)
     with pytest.raises(server_app.RunFailed, match="too few sites answered"):
         aggregator.run(greetings)
-    assert any(each.startswith("no answer yet from two; waiting up to ") for each in sentences)
+    assert any(
+        sentence.startswith("no answer yet from two; waiting up to ") for sentence in sentences
+    )
     assert "two did not answer in 3 s" in sentences
     assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
 
@@ -149,7 +155,7 @@ def test_a_node_that_goes_offline_is_left_out_at_once(plan_with, grid_of, tmp_pa
     aggregator = server_app.Aggregator(plan, tmp_path / "aggregator", network.ask, sentences.append)
     assert aggregator.run(greetings)["sites"] == ["one", "three", "four"]
     assert time.monotonic() - started < plan.round_seconds
-    assert any(each.startswith("two: ") for each in sentences)
+    assert any(sentence.startswith("two: ") for sentence in sentences)
     assert [len(guard.project.releases()) for guard in guards.values()] == [1, 0, 1, 1]
 
 
@@ -179,7 +185,7 @@ def test_a_node_that_sends_nonsense_is_left_out(plan_with, grid_of, tmp_path, co
     grid, _ = grid_of(plan)
     grid.replaced[NODES["two"]] = content
     assert run(grid, plan, tmp_path)["sites"] == ["one", "three", "four"]
-    assert any(each.startswith("two: ") for each in sentences)
+    assert any(sentence.startswith("two: ") for sentence in sentences)
 
 
 def test_a_node_cannot_greet_for_the_site_of_another(plan_with, grid_of, tmp_path, sentences):

@@ -66,11 +66,11 @@ def command_of_user(user: int, interpreter: str, *arguments: str) -> dict:
 def interpreter():
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only root can start processes of other users")
-    for each in INTERPRETERS:
+    for interpreter in INTERPRETERS:
         try:
-            command = command_of_user(GUARD, each, "-c", "import dpcore.federated.guard")
+            command = command_of_user(GUARD, interpreter, "-c", "import dpcore.federated.guard")
             if subprocess.run(**command, check=False, capture_output=True).returncode == 0:
-                return each
+                return interpreter
         except OSError:
             continue
     pytest.skip("other users cannot run Python with this package")
@@ -84,13 +84,13 @@ def guard_folder(plan_with, interpreter):
         folder.chmod(0o755)
         (folder / "plan.json").write_text(plan_with(fewest=2).json(), encoding="utf-8")
         rng = np.random.default_rng(3)
-        np.savez(folder / "rows.npz", **{each: rng.uniform(-1, 1, 50) for each in "wxyz"})
+        np.savez(folder / "rows.npz", **{column: rng.uniform(-1, 1, 50) for column in "wxyz"})
         (folder / "rows.npz").chmod(0o600)
         (folder / "socket").mkdir()
         # An earlier version has made the folder of this project.
         (folder / "project" / "releases").mkdir(parents=True)
-        for each, group in (("rows.npz", GUARD), ("project", GUARD), ("socket", COURIER)):
-            os.chown(folder / each, GUARD, group)
+        for place, group in (("rows.npz", GUARD), ("project", GUARD), ("socket", COURIER)):
+            os.chown(folder / place, GUARD, group)
         os.chown(folder / "project" / "releases", GUARD, GUARD)
         # A socket in a folder with this bit belongs to the folder's group.
         (folder / "socket").chmod(0o2750)

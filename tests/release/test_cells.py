@@ -95,11 +95,11 @@ READERS = {
 
 def encoded(data: object, dictionary: Dictionary) -> dict[int, tuple[float, ...]]:
     """Return the encoded features of each selected row, by the row's number."""
-    found: dict[int, tuple[float, ...]] = {}
+    by_reader: dict[int, tuple[float, ...]] = {}
     for block in grid_blocks(Table(data, dictionary.keys), dictionary):
         for row in block:
-            found[round(row[0] * 2 * N_MOST / GRID)] = tuple(row[1:])
-    return found
+            by_reader[round(row[0] * 2 * N_MOST / GRID)] = tuple(row[1:])
+    return by_reader
 
 
 def some_cells(**unique):
@@ -113,8 +113,8 @@ def pair(reader: str, cells: list, place: int, other: object) -> list:
     rows = list(range(len(cells)))
     try:
         return [
-            READERS[reader](rows, each)
-            for each in (cells, [*cells[:place], other, *cells[place + 1 :]])
+            READERS[reader](rows, texts)
+            for texts in (cells, [*cells[:place], other, *cells[place + 1 :]])
         ]
     except (ValueError, TypeError, NotImplementedError, OverflowError, pa.ArrowException):
         assume(False)  # this reader cannot represent the table

@@ -34,8 +34,8 @@ def test_one_row_on_the_ring_changes_moment_and_votes_by_at_most_their_sensitivi
             after = np.insert(before, rng.integers(N), after[0], axis=0)
         change = moment_of_differences(after) - moment_of_differences(before)
         moved = max(moved, np.linalg.norm(change / LENGTH**2))
-        votes = [count_votes(each, SCALES, RULE) for each in (before, after)]
-        assert [each.sum() for each in votes] == [len(before), len(after)]
+        votes = [count_votes(data, SCALES, RULE) for data in (before, after)]
+        assert [vote.sum() for vote in votes] == [len(before), len(after)]
         voted = max(voted, np.linalg.norm(votes[0] - votes[1]))
     bound = 2 * math.sqrt(2)
     assert moved <= bound and voted <= bound

@@ -338,7 +338,7 @@ def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionar
         error.append(released.explained_variance_ratio_ - along)
     assert (n_covered >= 11).all() and abs(np.mean(error)) < 0.1
     result = released.certificate_["result"]
-    stored = [each[0] for each in result["explained_variance_ratio"]]
+    stored = [share[0] for share in result["explained_variance_ratio"]]
     np.testing.assert_array_equal(stored, released.explained_variance_ratio_)
     table = (released.folder / "variance.csv").read_text().splitlines()
     assert len(table) == 4 and table[0].startswith("row,explained_variance,explained_variance_low")
@@ -348,7 +348,9 @@ def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionar
 def test_estimates_hidden_by_noise_are_missing(make):
     """An estimate is visible by chance in about one release of ten, in all eight with 1e-8."""
     tries = (make(f"r{i}", epsilon=0.001, delta=1e-6, cap=(2.0, 1e-5)) for i in range(8))
-    released = next(each for each in tries if np.isnan(each.explained_variance_ratio_).all())
+    released = next(
+        attempt for attempt in tries if np.isnan(attempt.explained_variance_ratio_).all()
+    )
     result = released.certificate_["result"]
     assert result["explained_variance_ratio"] == [None, None] and result["captured"] is None
     assert verify(released.folder).holds

@@ -72,8 +72,8 @@ def test_denoising_is_certified_and_keeps_the_guarantee(make):
     assert second["post_processing"] == {"denoised_in": []}
     assert first["post_processing"]["denoised_in"] in (["columns"], [])
     stored = {
-        each.folder.name: json.loads((each.folder / "certificate.json").read_text())
-        for each in (auto, none)
+        made.folder.name: json.loads((made.folder / "certificate.json").read_text())
+        for made in (auto, none)
     }
     assert stored["two"]["post_processing"] == {"denoised_in": []}
 
@@ -81,8 +81,8 @@ def test_denoising_is_certified_and_keeps_the_guarantee(make):
 def test_denoising_changes_little_at_low_noise(make):
     captured = {}
     for denoise in params(PublicationSettings)["denoise"].choices:
-        found = make(denoise, denoise=denoise, epsilon=20.0, cap=(40.0, 1e-5))
-        captured[denoise] = found.components_
+        released = make(denoise, denoise=denoise, epsilon=20.0, cap=(40.0, 1e-5))
+        captured[denoise] = released.components_
     overlap = np.sum((captured["auto"] @ captured["none"].T) ** 2) / len(captured["auto"])
     assert overlap == pytest.approx(1, abs=0.01)
 
@@ -168,18 +168,18 @@ def test_a_release_is_the_same_if_only_its_noisy_sums_are(monkeypatch, rng, imag
     columns = tuple(Column(f"c{number}", -1, 1) for number in range(20))
     dictionary = Dictionary(columns, image=image)
     scales = calibrated(dictionary, epsilon=3.0, delta=1e-6)
-    bases, found = bases_of("auto", 20, 3, image), []
+    bases, bases_seen = bases_of("auto", 20, 3, image), []
     for spread in (np.linspace(1, 0.1, 20), np.linspace(0.1, 1, 20)):
         rows = np.clip(rng.normal(size=(500, 20)) * spread + spread / 2, -1, 1)
         data = {column.name: values for column, values in zip(columns, rows.T, strict=True)}
         table = Table(data, dictionary.keys, dictionary.n_features)
         total = sum_and_count(table, dictionary, scales, Reading())
-        found.append(
+        bases_seen.append(
             measurement.measure(
                 table, dictionary, scales, total, n_components=3, on_sphere=True, bases=bases
             )
         )
-    first, second = found
+    first, second = bases_seen
     np.testing.assert_array_equal(first.centre, second.centre)
     np.testing.assert_array_equal(first.components, second.components)
     assert first.bases == second.bases

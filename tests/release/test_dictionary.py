@@ -133,14 +133,14 @@ levels = ["f", "m"]
 
 def test_notations_of_cells_are_read_back(tmp_path):
     (tmp_path / "d.toml").write_text(CELLS.replace('"2000-02-01"', "2000-02-01"), encoding="utf-8")
-    found = read_dictionary(tmp_path / "d.toml")
-    cost, when, sex = map(found.marks_of, found.columns)
+    dictionary = read_dictionary(tmp_path / "d.toml")
+    cost, when, sex = map(dictionary.marks_of, dictionary.columns)
     assert (cost.unit, cost.decimal, cost.thousands, cost.missing) == ("€", ".", "", ("?",))
     assert (when.days_since, when.date_order) == (date(2000, 1, 1), "dmy")
-    assert (found.columns[1].lower, found.columns[1].upper) == (1, 31)
-    assert (sex.missing, found.marks_of(None).missing) == (("-999", "NA"),) * 2
-    assert dictionary_from(tomllib.loads(found.toml())) == found
-    assert dictionary_from(json.loads(json.dumps(found.as_dict()))) == found
+    assert (dictionary.columns[1].lower, dictionary.columns[1].upper) == (1, 31)
+    assert (sex.missing, dictionary.marks_of(None).missing) == (("-999", "NA"),) * 2
+    assert dictionary_from(tomllib.loads(dictionary.toml())) == dictionary
+    assert dictionary_from(json.loads(json.dumps(dictionary.as_dict()))) == dictionary
     # A dictionary without notations of cells is written as in earlier versions.
     assert dictionary_from(tomllib.loads(GOOD)).as_dict()["columns"] == {
         "a": {"lower": 0.0, "upper": 1.0, "middle": 0.5}
@@ -177,8 +177,11 @@ def test_a_template_is_a_dictionary_when_it_is_filled_in():
     text = template(["age", 'na"me', "x", "x", ""], "People")
     assert '[columns."x"]' not in text
     filled = text.replace("# lower = 0 ", "lower = 0 ").replace("# upper = 100", "upper = 100")
-    found = dictionary_from(tomllib.loads(filled))
-    assert [each.name for each in found.columns] == ["age", 'na"me'] and found.title == "People"
+    dictionary = dictionary_from(tomllib.loads(filled))
+    assert [column.name for column in dictionary.columns] == [
+        "age",
+        'na"me',
+    ] and dictionary.title == "People"
 
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path):

@@ -59,7 +59,7 @@ def test_each_file_is_released_or_refused_in_one_sentence(files, tmp_path, monke
         released += [f"r{number}"] * (not status)
         assert {path.name for path in tmp_path.iterdir()} == names_before, name
     # Refused files were not charged, and the releases verify.
-    assert [each.name for each in project.releases()] == released != []
+    assert [release.name for release in project.releases()] == released != []
     assert {path.name for path in (tmp_path / "project/releases").iterdir()} == set(released)
     assert all(verify(project.path_of(name)).holds for name in released[::10])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000

@@ -45,14 +45,19 @@ def files(tmp_path, monkeypatch):
 def test_missing_unknown_and_clipped_cells_are_counted_by_column(files):
     from dpcore.release import TableFile, read_dictionary
 
-    found = inspect_table(TableFile("t.csv", decimal=","), read_dictionary("d.toml"))
+    inspection = inspect_table(TableFile("t.csv", decimal=","), read_dictionary("d.toml"))
     counted = {
-        name: (each.missing, each.unknown, each.below, each.above)
-        for name, each in found.columns.items()
+        name: (column.missing, column.unknown, column.below, column.above)
+        for name, column in inspection.columns.items()
     }
     assert counted == {"age": (1, 1, 1, 1), "sex": (1, 1, 0, 0), "cost": (2, 1, 0, 1)}
-    assert (found.n_rows, found.n_people, found.n_nameless, found.n_beyond) == (5, 2, 1, 1)
-    assert found.empty_columns == ()
+    assert (inspection.n_rows, inspection.n_people, inspection.n_nameless, inspection.n_beyond) == (
+        5,
+        2,
+        1,
+        1,
+    )
+    assert inspection.empty_columns == ()
 
 
 def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
@@ -65,7 +70,7 @@ def test_the_command_counts_charges_nothing_and_writes_nothing(files, capsys):
     assert "5 rows; names in line 1, semicolons between cells, utf-8" in out
     assert "age       20.0 %    20.0 %    20.0 %    20.0 %" in out
     assert "2 people; skipped: 1 rows without a person, 1 beyond 2 of one person" in out
-    assert {each.name for each in files.iterdir()} == {"t.csv", "d.toml"}
+    assert {file.name for file in files.iterdir()} == {"t.csv", "d.toml"}
 
 
 def test_without_a_dictionary_the_command_prints_a_template(files, capsys):

@@ -95,8 +95,8 @@ def exact(data, scheduler=None, watch=lambda share: None):
 def in_memory(place):
     return {
         name: np.concatenate([
-            parquet.ParquetFile(each).read([name]).column(name).to_numpy()
-            for each in sorted(place.rglob("[!.]*.parquet"))
+            parquet.ParquetFile(file).read([name]).column(name).to_numpy()
+            for file in sorted(place.rglob("[!.]*.parquet"))
         ])
         for name in NAMES
     }  # fmt: skip

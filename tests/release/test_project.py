@@ -48,9 +48,13 @@ def start(project: Path, prefix: str, number: int, cap: float) -> subprocess.Pop
 
 def assert_sound(project: Project) -> None:
     """Check that every folder is charged and complete, and that the cap holds."""
-    charged = {each.name for each in project.releases()}
+    charged = {release.name for release in project.releases()}
     folders = {path.name for path in (project.folder / "releases").glob("[!.]*")}
-    assert folders == {each.name for each in project.releases() if each.is_finished} <= charged
+    assert (
+        folders
+        == {release.name for release in project.releases() if release.is_finished}
+        <= charged
+    )
     for name in folders:
         verdict = verify(project.path_of(name))
         assert verdict.holds, verdict.sentence
@@ -59,8 +63,8 @@ def assert_sound(project: Project) -> None:
 
 def keeps(project: Project) -> bool:
     """Return whether the cap holds, computed from the charges by another implementation."""
-    mu = np.sqrt(sum(each.mu**2 for each in project.releases()))
-    distance = sum(each.distance for each in project.releases())
+    mu = np.sqrt(sum(release.mu**2 for release in project.releases()))
+    distance = sum(release.distance for release in project.releases())
     epsilon, delta = project.cap.epsilon, project.cap.delta
     if mu == 0:
         return True
@@ -108,7 +112,7 @@ def test_two_processes_never_exceed_the_cap(tmp_path):
         assert process.returncode == 7
     project = Project(tmp_path)
     assert_sound(project)
-    assert len({each.name for each in project.releases()}) == len(project.releases()) >= 5
+    assert len({release.name for release in project.releases()}) == len(project.releases()) >= 5
     with pytest.raises(BeyondCap):
         project.charge("one-more", calibrated(SMALL, epsilon=0.1, delta=1e-6), 0.1, 1e-6)
 
@@ -144,16 +148,16 @@ def test_a_disk_that_fills_up_leaves_no_release(make, monkeypatch, tmp_path):
 
 
 def test_the_charge_is_on_the_disk_before_the_noise_is_drawn(make, monkeypatch, tmp_path):
-    found = []
+    collected = []
     real = publication.measure
 
     def watched(*arguments, **settings):
-        found.append([each.name for each in Project(tmp_path / "project").releases()])
+        collected.append([release.name for release in Project(tmp_path / "project").releases()])
         return real(*arguments, **settings)
 
     monkeypatch.setattr(publication, "measure", watched)
     make()
-    assert found == [["first"]]
+    assert collected == [["first"]]
 
 
 def test_a_used_cap_refuses_releases_without_a_charge(make, tmp_path):
@@ -162,7 +166,7 @@ def test_a_used_cap_refuses_releases_without_a_charge(make, tmp_path):
     project = Project(tmp_path / "project")
     with pytest.raises(BeyondCap, match="is left of the cap"):
         make("c", epsilon=1.2)
-    assert [each.name for each in project.releases()] == ["a", "b"]
+    assert [release.name for release in project.releases()] == ["a", "b"]
     assert project.total().share <= 1.0 and keeps(project)
 
 
@@ -196,7 +200,7 @@ def test_a_refusal_charges_nothing(make, tmp_path, changed):
     with pytest.raises(ParameterError) as refused:
         make(**changed)
     assert "\n" not in str(refused.value)
-    assert [each.name for each in Project(tmp_path / "project").releases()] == ["first"]
+    assert [release.name for release in Project(tmp_path / "project").releases()] == ["first"]
 
 
 def test_a_table_that_does_not_fit_charges_nothing(dictionary, tmp_path):
@@ -361,7 +365,7 @@ def test_a_copy_of_a_project_is_reported(make, tmp_path, capsys):
     original.rename(copy)
     assert "if it is a copy and was not moved" in Project(copy).origin
     make("c", epsilon=0.5, project=copy, cap=None)
-    assert [each.name for each in Project(copy).releases()] == ["a", "b", "c"]
+    assert [release.name for release in Project(copy).releases()] == ["a", "b", "c"]
     # Another project in the former folder does not affect it.
     make("a", epsilon=0.5)
     make("d", epsilon=0.5, project=copy, cap=None)

@@ -70,8 +70,8 @@ def test_an_unbalanced_quote_does_not_swallow_rows(tmp_path):
     reading = Reading()
     list(grid_blocks(table, allowing, reading))
     assert (reading.n_rows, reading.n_joined_lines) == (400, 100)
-    found = inspect_table(tmp_path / "t.csv", allowing)
-    assert (found.n_rows, found.n_joined_lines) == (400, 100)
+    inspection = inspect_table(tmp_path / "t.csv", allowing)
+    assert (inspection.n_rows, inspection.n_joined_lines) == (400, 100)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -159,7 +159,7 @@ def test_devices_and_pipes_are_refused_in_one_sentence(
             name.symlink_to("/dev/full")
     ending = ".toml" if "PATH.toml" in arguments or arguments[-1] == "PATH" else ".csv"
     odd = f"odd{'.csv' if arguments[0] == 'quiz' or arguments[-2:-1] == ['--data'] else ending}"
-    given = [odd if each in ("PATH", "PATH.toml") else each for each in arguments]
+    given = [odd if argument in ("PATH", "PATH.toml") else argument for argument in arguments]
     try:
         status = main(given)
     except SystemExit as error:
@@ -230,9 +230,9 @@ def _certify(folder, change=lambda certificate: None):
     for name, content in files.items():
         (folder / name).write_bytes(content)
     certificate["files"] = {
-        each.name: sha256(each.read_bytes()).hexdigest()
-        for each in folder.iterdir()
-        if each.name != "certificate.json"
+        file.name: sha256(file.read_bytes()).hexdigest()
+        for file in folder.iterdir()
+        if file.name != "certificate.json"
     }
     path.write_bytes(as_json(certificate))
 

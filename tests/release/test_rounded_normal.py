@@ -65,7 +65,7 @@ def test_the_table_is_the_normal_law(sigma):
         assert 2**-11 < width <= 2**-10
         assert cells.squared_width == float(width**2)
         ends = [mp.erf(width * k / mp.sqrt(2)) for k in range(len(cells.cumulative) + 1)]
-        table = [mp.mpf(each) / 2**128 for each in (0, *cells.cumulative)]
+        table = [mp.mpf(count) / 2**128 for count in (0, *cells.cumulative)]
         pairs = zip(np.diff(ends), np.diff(table), strict=True)
         distance = (sum(abs(a - b) for a, b in pairs) + 1 - ends[-1]) / 2
         assert distance < mp.mpf(2) ** -112
@@ -93,10 +93,10 @@ def test_the_probability_of_rejection_is_accurate():
                 if threshold == 0 and is_rejected:
                     continue
                 given = (threshold - is_rejected).to_bytes(8, "little")
-                found = module._is_rejected(
+                outcome = module._is_rejected(
                     np.array([c]), np.array([w]), cells, lambda n, g=given: g
                 )
-                assert bool(found[0]) is is_rejected
+                assert bool(outcome[0]) is is_rejected
 
 
 def test_a_word_close_to_the_threshold_is_decided_by_128_bits():
@@ -111,10 +111,10 @@ def test_a_word_close_to_the_threshold_is_decided_by_128_bits():
             if not 0 <= bits < 2**64:
                 continue
             answers = iter([first, bits])
-            found = module._is_rejected(
+            outcome = module._is_rejected(
                 np.array([cell]), word, cells, lambda n, a=answers: next(a).to_bytes(n, "little")
             )
-            assert bool(found[0]) is is_rejected and next(answers, None) is None
+            assert bool(outcome[0]) is is_rejected and next(answers, None) is None
     # One word each is enough for two thousand words that are not close to the threshold.
     many = rng.integers(0, 2**64, 2000, dtype=np.uint64)
     sizes = []
@@ -153,10 +153,10 @@ def test_an_undecided_cell_is_decided_by_128_bits():
         for bits, expected in ((second, cell + 1), (second - 1, cell)):
             if not 0 <= bits < 2**64:
                 continue
-            found = module._draw_cells(
+            numbers = module._draw_cells(
                 np.array([first], dtype=np.uint64), cells, lambda n, b=bits: b.to_bytes(n, "little")
             )
-            assert found[0] == expected
+            assert numbers[0] == expected
     last = module._draw_cells(np.array([2**64 - 1], dtype=np.uint64), cells, lambda n: b"\xff" * n)
     assert last[0] == len(cells.cumulative) - 1
 

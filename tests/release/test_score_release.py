@@ -38,18 +38,18 @@ def project(tmp_path):
 def test_the_plot_is_charged_as_its_own_query_before_the_noise_is_drawn(project, monkeypatch):
     data, _ = example("breast-cancer")
     before = project.total().mu
-    found = release_scores(data, project, of="first", name="people", **BUDGET)
-    charged = {each.name: each for each in project.releases()}
+    plot = release_scores(data, project, of="first", name="people", **BUDGET)
+    charged = {release.name: release for release in project.releases()}
     assert set(charged) == {"first", "people"} and charged["people"].is_finished
-    assert charged["people"].epsilon == found.certificate["epsilon"] <= 1.0
+    assert charged["people"].epsilon == plot.certificate["epsilon"] <= 1.0
     assert project.total().mu == pytest.approx(math.hypot(before, charged["people"].mu))
     # Without the sampler's share, the noise is that of the sensitivity sqrt(2).
-    sigma = found.certificate["mechanism"]["sigma"]
+    sigma = plot.certificate["mechanism"]["sigma"]
     assert gaussian_epsilon(1e-6, sigma, math.sqrt(2)) <= 1.0
     assert gaussian_epsilon(1e-6, sigma - 1, math.sqrt(2)) > 1.0
-    assert found.density.min() >= 0 and found.density.sum() == pytest.approx(569, abs=60)
+    assert plot.density.min() >= 0 and plot.density.sum() == pytest.approx(569, abs=60)
     again = read_scores(project.path_of("people"))
-    np.testing.assert_array_equal(again.counts, found.counts)
+    np.testing.assert_array_equal(again.counts, plot.counts)
 
     def fail(*_):
         raise OSError("no noise")
@@ -57,14 +57,14 @@ def test_the_plot_is_charged_as_its_own_query_before_the_noise_is_drawn(project,
     monkeypatch.setattr(score_release, "noisy_sum", fail)
     with pytest.raises(OSError, match="no noise"):
         release_scores(data, project, of="first", name="lost", **BUDGET)
-    assert "lost" in {each.name for each in project.releases()}
+    assert "lost" in {release.name for release in project.releases()}
 
 
 def test_a_plot_beyond_the_cap_is_refused_and_not_charged(project):
     data, _ = example("breast-cancer")
     with pytest.raises(BeyondCap):
         release_scores(data, project, of="first", name="people", epsilon=20, delta=1e-6)
-    assert [each.name for each in project.releases()] == ["first"]
+    assert [release.name for release in project.releases()] == ["first"]
 
 
 def test_all_rows_of_one_person_move_at_most_two_counts_by_their_number(tmp_path):
@@ -79,7 +79,7 @@ def test_all_rows_of_one_person_move_at_most_two_counts_by_their_number(tmp_path
     rows = rng.uniform(-1, 1, (7, len(earlier.mean_))) * GRID
     other = rows.copy()
     other[0] = -rows[0]
-    exact, moved = (score_release._count(each, earlier, edges, None) for each in (rows, other))
+    exact, moved = (score_release._count(data, earlier, edges, None) for data in (rows, other))
     assert np.abs(exact - moved).sum() <= 2 and exact.sum() == moved.sum() == 7
     assert score_release._sigma(1.0, 1e-6, 3) == pytest.approx(
         3 * score_release._sigma(1.0, 1e-6, 1), abs=3
@@ -88,7 +88,7 @@ def test_all_rows_of_one_person_move_at_most_two_counts_by_their_number(tmp_path
 
 def test_groups_are_levels_of_the_dictionary_and_the_command_charges_them(tmp_path, capsys):
     dictionary = write_example("class-survey", tmp_path)
-    (column, *_) = [each for each in dictionary.columns if each.levels]
+    (column, *_) = [column for column in dictionary.columns if column.levels]
     data, project = str(tmp_path / "table.csv"), str(tmp_path / "project")
     table = ["--data", data, "--dictionary", str(tmp_path / "dictionary.toml")]
     common = ["--project", project, "--delta", "1e-6"]
@@ -97,8 +97,8 @@ def test_groups_are_levels_of_the_dictionary_and_the_command_charges_them(tmp_pa
     assert main(["scores", "--data", data, *common, "--epsilon", "1", "--release", "first",
                  "--name", "people", "--groups", column.name]) == 0  # fmt: skip
     assert f"counts of {len(column.levels)} groups" in capsys.readouterr().out
-    found = read_scores(Project(project).path_of("people"))
-    assert found.groups == column.levels and len(found.counts) == len(column.levels)
+    plot = read_scores(Project(project).path_of("people"))
+    assert plot.groups == column.levels and len(plot.counts) == len(column.levels)
     with pytest.raises(ParameterError, match="groups"):
         release_scores(data, project, of="first", name="other", groups="unknown", **BUDGET)
 

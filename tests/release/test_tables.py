@@ -155,7 +155,7 @@ def test_a_file_without_a_table_gets_one_sentence(name, tmp_path):
     assert "\n" not in sentence and len(sentence) < 300
     parameters = ("data", "text_encoding", "decimal")
     assert refused.value.parameter in parameters or sentence.startswith("column")
-    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -219,9 +219,9 @@ def test_a_text_is_read_with_its_layout_options(encoding, separator, packed, tmp
     path.write_bytes(gzip.compress(text) if packed else text)
     options = {} if encoding.startswith("utf") else {"text_encoding": encoding}
     dictionary = Dictionary((Column("größe", -2, 2), SEX), decimal=",")
-    found = rows_of(TableFile(path, footer_lines=1, **options), dictionary)
+    values = rows_of(TableFile(path, footer_lines=1, **options), dictionary)
     wanted = GRID * np.array([[0.75, 1, 0], [-0.25, 0, 1]])
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(values, wanted)
 
 
 def test_a_file_of_many_blocks_in_another_encoding_is_whole(tmp_path, monkeypatch):
@@ -235,8 +235,8 @@ def test_a_file_of_many_blocks_in_another_encoding_is_whole(tmp_path, monkeypatc
         file = TableFile(
             tmp_path / "t.csv", text_encoding=encoding, footer_lines=footer, decimal="."
         )
-        found = rows_of(file, Dictionary((Column("age", 0, 512),)))
-        np.testing.assert_array_equal(found[:, 0], 2 * GRID / 512 * (np.arange(500) - 256))
+        values = rows_of(file, Dictionary((Column("age", 0, 512),)))
+        np.testing.assert_array_equal(values[:, 0], 2 * GRID / 512 * (np.arange(500) - 256))
 
 
 def test_a_workbook_s_cells_are_read_by_their_own_type(tmp_path):
@@ -247,11 +247,11 @@ def test_a_workbook_s_cells_are_read_by_their_own_type(tmp_path):
     (tmp_path / "t.xlsx").write_bytes(workbook(frame, preamble=3))
     since = Column("when", 0, 10, 0, days_since=date(2020, 1, 1))
     dictionary = Dictionary((AGE, SEX, since))
-    found = rows_of(tmp_path / "t.xlsx", dictionary)
+    values = rows_of(tmp_path / "t.xlsx", dictionary)
     ages = (np.array([1, 2.5, 3, 50, 50]) - 50) / 50
-    np.testing.assert_array_equal(found[:, 0], np.rint(GRID * ages))
-    np.testing.assert_array_equal(found[:, 1:3] / GRID, [[1, 0], [0, 0], [0, 0], [0, 1], [1, 0]])
-    np.testing.assert_array_equal(found[:, 3], np.rint(GRID * np.array([0.1, 0.2, 0.5, 0, 0])))
+    np.testing.assert_array_equal(values[:, 0], np.rint(GRID * ages))
+    np.testing.assert_array_equal(values[:, 1:3] / GRID, [[1, 0], [0, 0], [0, 0], [0, 1], [1, 0]])
+    np.testing.assert_array_equal(values[:, 3], np.rint(GRID * np.array([0.1, 0.2, 0.5, 0, 0])))
 
 
 def test_an_ambiguous_sheet_must_be_given(tmp_path):
@@ -340,8 +340,8 @@ def test_the_layout_of_a_text_does_not_depend_on_rows(tmp_path):
         rows = [row for row in rng.choice(cells, (4, 2)) if any(row)] + [["1", "2"]]
         text = "a|b\n" + "".join(f"{first}|{second}\n" for first, second in rows)
         (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-        found = rows_of(TableFile(tmp_path / "t.csv", decimal=","), dictionary)
-        for row, made in zip(rows, found, strict=True):
+        values = rows_of(TableFile(tmp_path / "t.csv", decimal=","), dictionary)
+        for row, made in zip(rows, values, strict=True):
             for cell, number in zip(row, made, strict=True):
                 read.setdefault(str(cell), set()).add(number)
     assert all(len(numbers) == 1 for numbers in read.values())
@@ -383,8 +383,8 @@ def test_codes_of_missing_cells_apply_to_numbers_levels_and_people():
     columns = (Column("a", -4096, 4096, 0), Column("s", levels=("1", "2")))
     dictionary = Dictionary(columns, person="p", missing=("-999", "?", "9"))
     data = {"a": np.array([-999, 8, 9]), "s": ["1", "9", "2"], "p": ["x", "y", "?"]}
-    found = rows_of(data, dictionary)
-    np.testing.assert_array_equal(found, GRID * np.array([[0, 1, 0], [8 / 4096, 0, 0]]))
+    values = rows_of(data, dictionary)
+    np.testing.assert_array_equal(values, GRID * np.array([[0, 1, 0], [8 / 4096, 0, 0]]))
     matrix = np.array([[-999, 8], [9, 5]], dtype=np.int16)
     plain = Dictionary((columns[0], Column("b", -4096, 4096, 0)), missing=("-999",))
     np.testing.assert_array_equal(rows_of(matrix, plain)[:, 0], [0, 9 * GRID / 4096])
@@ -396,7 +396,7 @@ def test_dates_of_parquet_need_days_since(tmp_path):
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("ms", "Europe/Berlin")):
         dates = pa.array([date(2020, 1, 3), None, date(2021, 1, 1)], pa.date32()).cast(kind)
         parquet.write_table(pa.table({"when": dates}), path)
-        found = rows_of(path, Dictionary((since,)))
-        np.testing.assert_array_equal(found[:, 0], GRID / 1024 * np.array([2, 0, 366]))
+        values = rows_of(path, Dictionary((since,)))
+        np.testing.assert_array_equal(values[:, 0], GRID / 1024 * np.array([2, 0, 366]))
         with pytest.raises(ParameterError, match="given days_since in the dictionary"):
             rows_of(path, Dictionary((Column("when", 0, 9),)))

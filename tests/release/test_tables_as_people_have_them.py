@@ -73,8 +73,8 @@ def test_dates_of_distant_years_are_not_wrapped(read, tmp_path):
         "upload": lambda: read_upload("t.parquet", path.read_bytes()).columns,
     }[read]()
     reading = Reading()
-    found = rows_of(source, dictionary, reading)[:, 0]
-    assert found[0] > 0 and found[1] / found[0] == 10 / 16 and reading.clipped == {"when": 1}
+    values = rows_of(source, dictionary, reading)[:, 0]
+    assert values[0] > 0 and values[1] / values[0] == 10 / 16 and reading.clipped == {"when": 1}
 
 
 def test_a_far_date_of_any_unit_is_read_by_its_value():
@@ -143,8 +143,8 @@ def test_names_and_levels_are_compared_in_one_form(ending, tmp_path):
     elif ending == "parquet":
         frame.to_parquet(path)
     dictionary = Dictionary((Column(composed, 0, 2), Column("answer", levels=("é",))))
-    found = rows_of(frame if ending == "frame" else path, dictionary)
-    assert found[:, 1].all()
+    values = rows_of(frame if ending == "frame" else path, dictionary)
+    assert values[:, 1].all()
 
 
 def test_columns_may_be_called_nan_or_inf(tmp_path):
@@ -253,8 +253,8 @@ def test_check_page_and_release_give_one_answer(name, dictionary, tmp_path):
     assert (check.n_rows, check.n_empty_rows) == (reading.n_rows, reading.n_empty_rows)
     if dictionary.person is None:
         counts = check.columns.items()
-        missing = {name: each.missing + each.unknown for name, each in counts}
-        clipped = {name: each.below + each.above for name, each in counts}
+        missing = {name: count.missing + count.unknown for name, count in counts}
+        clipped = {name: count.below + count.above for name, count in counts}
         assert missing == {name: reading.missing[name] for name in missing}
         assert clipped == {name: reading.clipped[name] for name in clipped}
         assert len(rows) < 2 or len(simulation_data(columns, dictionary).X) == len(rows)

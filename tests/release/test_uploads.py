@@ -116,7 +116,7 @@ def test_every_format_gives_the_same_rows():
         "a.npz": _npz(age=np.array(ages), answer=np.array(answers)),
     }
     rows = [simulation_data(read_upload(*file).columns, plain).X for file in files.items()]
-    assert all(np.array_equal(each, rows[0]) for each in rows)
+    assert all(np.array_equal(row, rows[0]) for row in rows)
     matrix = read_upload("m.npz", _npz(X=np.eye(3)))
     assert list(matrix.columns) == ["x1", "x2", "x3"]
 

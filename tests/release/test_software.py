@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore.command_line import main
 from dpcore.release import Column, Dictionary, release
-from dpcore.release.software import AFTER_THE_NOISE, promise_code, software
+from dpcore.release.software import AFTER_THE_NOISE, guarantee_code, software
 
 PEOPLE = Dictionary((Column("a", 0, 1), Column("b", 0, 1)))
 
@@ -32,9 +32,11 @@ def test_functions_that_a_release_calls_are_listed(tmp_path):
         )  # fmt: skip
     finally:
         sys.setprofile(None)
-    listed = {name.removesuffix(".py").replace("/", ".") for name in promise_code()}
+    listed = {name.removesuffix(".py").replace("/", ".") for name in guarantee_code()}
     after = {
-        each for each in called if f"{each}.".startswith(tuple(f"{a}." for a in AFTER_THE_NOISE))
+        module
+        for module in called
+        if f"{module}.".startswith(tuple(f"{a}." for a in AFTER_THE_NOISE))
     }
     # Floating-point noise, which the assessment draws for its estimates.
     made_by_these = {"dpcore.mechanisms.noise", "dpcore.streams", "dpcore.pca.messages"}
@@ -45,7 +47,7 @@ def test_functions_that_a_release_calls_are_listed(tmp_path):
 def test_the_list_of_files_is_printed(capsys):
     assert main(["verify", "--code"]) == 0
     output = capsys.readouterr().out
-    files = promise_code()
+    files = guarantee_code()
     assert "dpcore/release/normal_sampler.py" in files and "dpcore/privacy/accountant.py" in files
     assert all(name in output for name in files)
     assert f"{sum(files.values()):,}  lines in {len(files)} files" in output
