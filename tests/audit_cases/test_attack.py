@@ -20,7 +20,7 @@ from dpcore.privacy import Adversary
 
 SOUND, FLAWED, LEARNT = (
     "second-moment-analytic-isometric",
-    "published-noise-asked-epsilon-10",
+    "published-noise-requested-epsilon-10",
     "lower-triangle-without-noise",
 )
 
