@@ -82,15 +82,12 @@ class Param:
     title, help: Texts for pages. `note` is added on the command line and in the documentation.
     low, high: Limits of a number. `constraint` replaces the text "from low to high".
     choices: All allowed values.
-    place: Group of controls that contains the parameter; "" for none.
     address: Name in an address, if it differs from the field's name.
     control: Streamlit control, if choices, steps and limits do not determine it.
     usual: Initial value of the control, if it differs from the spec's default.
     steps, up_to, offered: Values at which the control stops; its largest value; the choices or
         examples that it offers. `label` formats them.
-    words: Text of the values that an address may contain, if the control does not determine it.
     axis: Axis along which the parameter may be varied.
-    compared: Title of a comparison of several choices; "" if pages do not compare them.
     after_noise: Whether the field only affects the processing of drawn noise. In families that
         share draws, specs that differ only in such fields share one draw.
     """
@@ -102,7 +99,6 @@ class Param:
     high: float | None = None
     constraint: str = ""
     choices: Sequence[str] = ()
-    place: str = ""
     address: str = ""
     control: str = ""
     usual: Any = None
@@ -110,9 +106,7 @@ class Param:
     up_to: float | None = None
     offered: Sequence[str] = ()
     label: Callable[[Any], str] | None = None
-    words: str = ""
     axis: Axis | None = None
-    compared: str = ""
     after_noise: bool = False
 
     @property

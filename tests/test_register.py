@@ -27,7 +27,7 @@ from dpcore.experiments.pca.problem import local_problem
 from dpcore.figures.energy import energy_curves, protocol_dots
 from dpcore.figures.style import look_of
 from dpcore.pca import DistributedPCA
-from dpcore.pca.protocols.protocol import Kind, Protocol
+from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS, protocol, register
 from dpcore.privacy import Accountant, Adversary
 from pages import sidebar
@@ -75,6 +75,11 @@ def test_a_run_comes_with_the_guarantee_and_is_charged_for_it(entry):
     subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0][entry.key]
     assert subspace.components.shape == (2, 64)
     assert subspace.guarantee == spec.guarantee(entry.key, DIGITS)
+    if entry.where is Where.EVERY_SITE and (entry.wants_proxies or entry.wants_average):
+        # At least one float32 for each entry of two directions.
+        assert (subspace.bytes_sent >= 2 * 64 * 4).all()
+    # A mean takes two rounds, keys of masks one.
+    assert 0 <= subspace.n_rounds <= 3 + (SPEC.sites if entry.is_chain else 1)
     charges = charges_of([spec])
     assert len(charges) == (entry.noise is not None)
     for charge in charges:

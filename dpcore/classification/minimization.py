@@ -309,8 +309,8 @@ class _Tasks:
         """Minimise one task by Newton's method with exact line searches.
 
         The method descends on a strongly convex function and, in exact arithmetic, reaches every
-        gradient norm. The limit on its steps prevents endless loops; no rows are known that reach
-        it. The error that it raises reveals something about the rows that no guarantee covers.
+        gradient norm. A limit on the steps prevents endless loops. No known rows reach it; an error
+        would reveal something about the rows that no guarantee covers.
         """
         one, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
         for _ in range(_NEWTON_ITERATIONS):

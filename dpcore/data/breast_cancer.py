@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from dpcore.data.dataset import ColumnRange, Dataset
-from dpcore.data.official_files import scikit_learn_file
+from dpcore.data.official_files import scikit_learn_table
 
 N_ROWS = 569
 # Public upper limits of the mean and the worst value of each measurement. Lengths are in pixels of
@@ -42,11 +42,12 @@ RANGES = tuple(ColumnRange(name, 1, 0.0, 1.0) for name in _LIMITS)
 def load_breast_cancer() -> Dataset:
     """Load the table that ships with scikit-learn, with the public limits of each column as [0, 1].
 
-    Raises `DataUnavailable` if scikit-learn is not installed.
+    Raises `DataUnavailable` if scikit-learn is not installed or the file is damaged.
     """
-    path = scikit_learn_file("breast_cancer.csv", "breast-cancer")
-    with path.open(encoding="utf-8") as file:
-        table = np.loadtxt(file, delimiter=",", skiprows=1)
+    shape = N_ROWS, len(_LIMITS) + 1
+    table = scikit_learn_table(
+        "breast_cancer.csv", "breast-cancer", shape, delimiter=",", skiprows=1
+    )
     return Dataset(
         X=np.clip(table[:, :-1] / np.array(list(_LIMITS.values())), 0.0, 1.0),
         labels=table[:, -1].astype(int),

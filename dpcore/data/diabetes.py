@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dpcore.data.dataset import ColumnRange, Dataset
-from dpcore.data.official_files import scikit_learn_file
+from dpcore.data.official_files import scikit_learn_table
 
 N_ROWS = 442
 # Public limits: plausible ranges in medicine, not the smallest and largest value of the rows.
@@ -32,10 +30,10 @@ RANGES = (
 def load_diabetes() -> Dataset:
     """Load the table that ships with scikit-learn, without scaling.
 
-    Raises `DataUnavailable` if scikit-learn is not installed.
+    Raises `DataUnavailable` if scikit-learn is not installed or the file is damaged.
     """
     return Dataset(
-        X=np.loadtxt(scikit_learn_file("diabetes_data_raw.csv.gz", "diabetes")),
+        X=scikit_learn_table("diabetes_data_raw.csv.gz", "diabetes", (N_ROWS, len(RANGES))),
         feature_names=tuple(column.name for column in RANGES),
         public_norm_bound=math.hypot(*(column.upper for column in RANGES)),
         provenance="All 442 patients of the diabetes table that ships with scikit-learn.",

@@ -102,11 +102,38 @@ def find_data_home(argument: str | os.PathLike[str] | None = None) -> Path:
     return Path(os.path.expanduser(chosen))
 
 
-def scikit_learn_file(name: str, dataset: str) -> Path:
-    """Return the path of a data file that ships with scikit-learn.
+def scikit_learn_table(
+    name: str,
+    dataset: str,
+    shape: tuple[int, int],
+    *,
+    delimiter: str | None = None,
+    skiprows: int = 0,
+) -> FloatArray:
+    """Return the numbers of a text file that ships with scikit-learn.
 
-    Raises `DataUnavailable`, naming the data set, if scikit-learn is not installed.
+    name: Name of the file, plain or gzip.
+    shape: Numbers of rows and columns of the undamaged file.
+    delimiter, skiprows: Parameters of `numpy.loadtxt`.
+
+    Raises `DataUnavailable` if scikit-learn is not installed, or if the file cannot be read, has
+    another shape, or contains a number that is not finite.
     """
+    path = scikit_learn_file(name, dataset)
+    try:
+        # NumPy reads the working folder if it gets a path.
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+            table = np.loadtxt(file, delimiter=delimiter, skiprows=skiprows, ndmin=2)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise damaged(path, str(error)) from error
+    if table.shape != shape:
+        raise damaged(path, f"it must have {shape[0]} rows of {shape[1]} numbers: {table.shape}")
+    if not np.isfinite(table).all():
+        raise damaged(path, "every number must be finite")
+    return table
+
+
+def scikit_learn_file(name: str, dataset: str) -> Path:
     # The package is not imported, because its import takes longer than reading the file.
     package = find_spec("sklearn")
     if package is None or package.origin is None:

@@ -27,7 +27,7 @@ from dpcore.data.official_files import (
     read_lines,
     read_numbers,
     refuse_rows,
-    scikit_learn_file,
+    scikit_learn_table,
 )
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.streams import Purpose, stream
@@ -37,10 +37,11 @@ _PATCH_STREAM = 2
 
 
 def load_digits() -> Dataset:
-    """Load the 1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64."""
-    path = scikit_learn_file("digits.csv.gz", "digits")
-    with gzip.open(path, "rt") as file:  # NumPy reads the working folder if it gets a path
-        table = np.loadtxt(file, delimiter=",")
+    """Load the 1,797 handwritten digits, 8 x 8 pixels from 0 to 16, float64.
+
+    Raises `DataUnavailable` if scikit-learn is not installed or the file is damaged.
+    """
+    table = scikit_learn_table("digits.csv.gz", "digits", (1797, 65), delimiter=",")
     return Dataset(
         X=np.ascontiguousarray(table[:, :-1]),
         labels=table[:, -1].astype(int),

@@ -89,7 +89,7 @@ def _provenance(dataset: str) -> str:
     return load_dataset(dataset).provenance
 
 
-# Dataset: (k, n along the axis).
+# Data set: (number of components k, numbers of rows on the axis).
 _PANELS = {
     "census": (8, (10_000, 25_000, 50_000, 75_000, 100_000, 125_000, 150_000)),
     "kddcup99": (4, (10_000, 20_000, 40_000, 60_000, 80_000, 100_000)),

@@ -73,10 +73,10 @@ class Composition:
 
 
 def _epsilon_of_one(epsilon: float, own_delta: float, delta: float) -> float:
-    """Return the smallest epsilon at `delta` of a release that is (epsilon, own_delta)-DP.
+    """Return the smallest x such that every (epsilon, own_delta)-DP release is (x, delta)-DP.
 
-    The profile of the worst such release is own_delta + (1 - own_delta) (e^epsilon - e^x) / (1 +
-    e^epsilon) at x (Kairouz, Oh & Viswanath 2015).
+    The worst such release is (x, d)-DP for d = own_delta + (1 - own_delta) (e^epsilon - e^x) / (1 +
+    e^epsilon) and no smaller d (Kairouz, Oh & Viswanath 2015).
     """
     if delta < own_delta:
         return math.inf

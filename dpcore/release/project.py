@@ -123,7 +123,7 @@ class Costs(Protocol):
 
 
 class Project:
-    """Folder with releases about the same people and their ledger.
+    """Folder of releases about the same people, with the ledger of these releases.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ def _answer_of(request: bytes, file: TableFile, limits: ReadingLimits) -> bytear
     timer.start()
     answer = bytearray()
     try:
-        # The process reads to the end before it writes.
+        # The process reads all input before it answers, so writing first cannot deadlock.
         with suppress(BrokenPipeError), process.stdin as sink:  # type: ignore[union-attr]
             sink.write(len(request).to_bytes(8) + request)
             sink.write(file.content or b"")
@@ -214,18 +214,18 @@ def main() -> None:
     content = source.read() if request["has_content"] else None
     file = TableFile(**request["file"], content=content)
     _limit_this_process(limits)
-    said: dict[str, Any]
+    answer: dict[str, Any]
     try:
-        said = asdict(write_columns(file, request["keys"], limits, sink))
+        answer = asdict(write_columns(file, request["keys"], limits, sink))
     except ParameterError as error:
-        said = _as_json(error)
+        answer = _as_json(error)
     except DataUnavailable as error:
-        said = {"unavailable": str(error)}
+        answer = {"unavailable": str(error)}
     except MemoryError:
-        said = _as_json(_out_of_memory(file, limits))
+        answer = _as_json(_out_of_memory(file, limits))
     except DAMAGED:
-        said = _as_json(ParameterError("data", REQUIREMENTS[file.ending], file.name))
-    last = json.dumps(said).encode()
+        answer = _as_json(ParameterError("data", REQUIREMENTS[file.ending], file.name))
+    last = json.dumps(answer).encode()
     sink.write(last + len(last).to_bytes(8))
     sink.flush()
 

@@ -217,7 +217,7 @@ def logistic(epsilon: float, print: Print) -> Cells:
     yield None
 
     # %% [markdown]
-    # How it falls with ε: many fits at once, the mean of five draws each.
+    # Accuracy against ε: many fits at once, each the mean of five draws.
 
     # %%
     epsilons = [0.03, 0.1, 0.3, 1.0, 3.0]

@@ -205,3 +205,22 @@ def test_a_folder_that_may_not_be_read_holds_nothing(tmp_path, write_idx, monkey
 def test_a_data_home_of_an_impossible_name_holds_nothing(tmp_path):
     ready = [status.name for status in list_datasets(tmp_path / ("x" * 300)) if status.ready]
     assert ready == BUNDLED
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("1,2\n3,word\n", "word"),
+        ("1,2\n3,nan\n", "every number must be finite"),
+        ("1,2\n", "2 rows of 2 numbers"),
+        ("1,2\n3\n", "columns"),
+    ],
+)
+def test_a_damaged_table_of_scikit_learn_is_named(tmp_path, monkeypatch, text, complaint):
+    """A word in the file raised ValueError, and nan was accepted."""
+    path = tmp_path / "wine.csv"
+    path.write_text(text)
+    monkeypatch.setattr(official_files, "scikit_learn_file", lambda name, dataset: path)
+    with pytest.raises(DataUnavailable, match=complaint) as caught:
+        official_files.scikit_learn_table("wine.csv", "wine", (2, 2), delimiter=",")
+    assert str(path) in str(caught.value)

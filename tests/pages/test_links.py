@@ -71,7 +71,7 @@ def draw_controls(shown: tuple[str, ...]) -> None:
 def test_a_value_of_a_hidden_control_is_checked(open_page, name):
     """A number that no control had checked ended each page that did not show the control."""
     for value in ("-1", "1.5"):
-        at = AppTest.from_function(draw_controls, args=((),))
+        at = AppTest.from_function(draw_controls, args=((),), default_timeout=180)
         at.query_params["dataset"], at.query_params[name] = "digits", value
         at.run()
         assert not at.exception, value

@@ -79,13 +79,11 @@ class CcaSpec(ReleaseSpec, Spec):
         title="Canonical pairs K",
         note="",
         up_to=MOST_PAIRS,
-        words=f"a whole number from 1 to {MOST_PAIRS} or to the columns of the smaller view",
     )
     intermediate_dim: int | None = redeclare(
         ReleaseSpec,
         "intermediate_dim",
         note="Default: 4 K, or the number of columns if that is smaller",
-        words="a whole number from 1 to the columns of both views",
     )
     denoise: str = redeclare(
         ReleaseSpec,

@@ -407,7 +407,7 @@ def with_more_sites(
 
 
 def _run_joined(spec: RunSpec, problem: Problem, tolerated: Option, target: float) -> Option | None:
-    """Return the option of these sites, or None as soon as too many of its runs miss the target."""
+    """Return the option of the joined sites; None once too many runs miss the target."""
     groups: tuple[list[Row], list[Row]] = ([], [])
     for repetition in range(SEARCHED_RUNS + FRESH_RUNS):
         rows = groups[repetition >= SEARCHED_RUNS]

@@ -123,7 +123,7 @@ class PrivateSpec(Prepares):
 
     epsilon: float = param(
         1.0, "Privacy parameter ε (smaller is more private)", note="inf adds no noise",
-        place="first", steps=EPSILONS,
+        steps=EPSILONS,
         axis=Axis(
             "ε", "← more private     requested ε     less private →", "ε = {:g}",
             "0.01, 0.05, 0.1, 0.5, 1, 5, 10"
@@ -134,7 +134,6 @@ class PrivateSpec(Prepares):
         "δ (failure probability; keep it below 1 / number of rows)",
         "One row can raise the probability of a conclusion by a factor of e^ε, plus δ. "
         "Under Gaussian noise, a privacy loss above ε is more frequent than δ.",
-        place="first",
         usual=USUAL_DELTA,
         steps=DELTAS,
         axis=Axis(
@@ -143,7 +142,7 @@ class PrivateSpec(Prepares):
         ),
     )  # fmt: skip
     sites: int = param(
-        5, "Sites S", low=1, place="first", up_to=MOST_SITES,
+        5, "Sites S", low=1, up_to=MOST_SITES,
         axis=Axis(
             "sites S", "sites S, total number of rows fixed", "{:g} sites",
             "1, 2, 4, 8, 16, 32", whole=True, grows=False
@@ -151,7 +150,7 @@ class PrivateSpec(Prepares):
     )  # fmt: skip
     samples: int | None = param(
         None, "Rows in all sites together, N", note="Default: all rows",
-        low=1, place="first", address="people",
+        low=1, address="people",
         axis=Axis(
             "rows per site", "rows at each site", "{:,g} rows per site",
             "20, 50, 100, 200, 350", "people_per_site", whole=True
@@ -159,8 +158,7 @@ class PrivateSpec(Prepares):
     )  # fmt: skip
     components: int | None = param(
         None, "Components K", note="Default: the data set's own",
-        low=1, place="first", up_to=100,
-        words="a whole number from 1 to 100 or to the number of features",
+        low=1, up_to=100,
         axis=Axis(
             "components K", "components K", "K = {:g}", "1, 2, 5, 10, 15, 20",
             whole=True, logarithmic=False, grows=False
@@ -174,24 +172,18 @@ class PrivateSpec(Prepares):
         "Published is the paper's formula. It adds too much noise at small ε. "
         "Its guarantee fails above about ε = 2.",
         choices=CALIBRATIONS[::-1],
-        place="advanced",
-        compared="Calibrations",
     )
     noise: str = param(
         IMPROVED["noise"],
         "Noise shape",
         "Triangle is the published shape. Isometric has the same guarantee with less noise.",
         choices=NOISE_SHAPES[::-1],
-        place="advanced",
-        compared="Noise shapes",
     )
     truncation: str = param(
         IMPROVED["truncation"],
         "Truncation",
         "svd is the published truncation and keeps strongly negative noise. psd removes it.",
         choices=TRUNCATIONS[::-1],
-        place="advanced",
-        compared="Truncations",
         after_noise=True,
     )
     denoise: str = param(
@@ -202,7 +194,6 @@ class PrivateSpec(Prepares):
         "private mean of images is denoised with both. Rows prepared as published are never "
         "denoised.",
         choices=DENOISING,
-        place="advanced",
         offered=("auto", "none"),
         after_noise=True,
     )
@@ -214,12 +205,9 @@ class PrivateSpec(Prepares):
         "public bound and centres by a private mean. None only clips. Published centring and "
         "scaling read all rows and are not private.",
         choices=MODES,
-        place="advanced",
     )
-    repetitions: int = param(10, "Runs", low=1, place="runs", up_to=MOST_REPETITIONS)
-    seed: int = param(
-        0, "Seed", low=0, high=2**63 - 1, place="last", control="number_input", up_to=LARGEST_SEED
-    )
+    repetitions: int = param(10, "Runs", low=1, up_to=MOST_REPETITIONS)
+    seed: int = param(0, "Seed", low=0, high=2**63 - 1, control="number_input", up_to=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         PrivacyBudget(self.epsilon, self.delta)
@@ -254,10 +242,8 @@ class ReleaseSpec(PrivateSpec):
         "Directions each site sends, R",
         note="Default: 2 K, or the number of features if that is smaller",
         low=1,
-        place="first",
         address="intermediate",
         up_to=max(entry.n_features for entry in CATALOG.values()),
-        words="a whole number from 1 to the number of features",
         axis=Axis(
             "directions each site sends",
             "directions a site sends per component, R : K", "R = {:g} K",
@@ -270,14 +256,12 @@ class ReleaseSpec(PrivateSpec):
         "People over sites",
         "Dirichlet gives each site its own mix of labels. Given uses the table's own site column.",
         choices=SPLITS,
-        place="advanced",
     )
     concentration: float = param(
         1.0,
         "Dirichlet concentration (small is skewed)",
         low=SMALLEST_CONCENTRATION,
         high=LARGEST_CONCENTRATION,
-        place="advanced",
         steps=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
     )
     masks: str = param(
@@ -285,7 +269,6 @@ class ReleaseSpec(PrivateSpec):
         "CAPE's masks",
         "Wide masks model secure aggregation. All sites but one are assumed honest.",
         choices=MASKS,
-        place="advanced",
     )
     honest_sites: int | None = param(
         None,

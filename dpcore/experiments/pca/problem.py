@@ -140,7 +140,7 @@ def load_prepared(
 ) -> Prepared:
     """Load and prepare a data set for a private algorithm."""
     dataset = load_dataset(name, limits=limits, download=download)
-    # Rows of an uploaded table belong to the table and are prepared several times.
+    # An uploaded table is prepared again later, so its rows must not be changed in place.
     in_place = not is_held(name)
     return prepare(dataset, mode=preparation, norm_bound=norm_bound, in_place=in_place)
 

@@ -96,7 +96,6 @@ class RunSpec(ReleaseSpec, PlannedSpec):
         "lowest frequencies (dct) or the leading directions of another data set. "
         "The projection loses the rest of the image at every ε.",
         note="none, dct:P (the lowest P percent of frequencies) or DATASET:P",
-        place="advanced",
         control="selectbox",
         offered=CHOICES,
         label=describe_knowledge,
@@ -114,7 +113,6 @@ class RunSpec(ReleaseSpec, PlannedSpec):
         "Number of randomly drawn sites that never answer. A chain loses the messages sent to "
         "them. A secure sum tolerates this number with more noise.",
         low=0,
-        place="advanced",
         control="number_input",
         up_to=MOST_SITES - 1,
         axis=Axis(

@@ -86,9 +86,9 @@ def _log_likelihood(entries: FloatArray, mean: float, variance: float) -> float:
     shape = mean**2 / variance
     ends = gammaincinv(shape, _PROBABILITIES) * (mean / shape)
     widths, noise = np.diff(ends), entries[:, None] - ends
-    below = ndtr(noise)
+    cumulated = ndtr(noise)
     is_wide = widths > _MIN_WIDTH
-    of_intervals = (below[:, :-1] - below[:, 1:]) / np.where(is_wide, widths, 1)
+    of_intervals = (cumulated[:, :-1] - cumulated[:, 1:]) / np.where(is_wide, widths, 1)
     of_points = np.exp(-(noise[:, :-1] ** 2) / 2) / math.sqrt(2 * math.pi)
     densities = np.where(is_wide, of_intervals, of_points) @ np.diff(_PROBABILITIES)
     return float(np.log(np.maximum(densities, _TINY)).sum())

@@ -161,7 +161,8 @@ def assess(
     # One of them may be the noise of the mean: -(m xi^T + xi m^T) has one positive eigenvalue.
     n_above = max(n_above - (mean is not None), 0)
     if mean is not None and n_above == 0:
-        # The effect of the mean's noise on the choice is as large as the estimate.
+        # The effect of the mean's noise on the choice is as large as the estimate, so that no
+        # estimate is given.
         estimates = [replace(group, energy=math.nan) for group in estimates]
         components = replace(components, energy=math.nan)
     # The loss is known to second order only, which is not enough if a mean is noisy.

@@ -100,6 +100,6 @@ def test_epsilons_far_from_one_have_their_place_in_the_table():
         row = {"draws": 1, "released": "mean", "mechanism": "laplace", "mu": None}
         draw_table([row | {"epsilon": 1.7049e-4, "total_epsilon": math.inf}])
 
-    at = AppTest.from_function(page).run()
+    at = AppTest.from_function(page, default_timeout=180).run()
     assert not at.exception
     assert list(at.dataframe[0].value["epsilon"]) == [pytest.approx(1.71e-4)]
