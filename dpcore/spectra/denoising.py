@@ -406,7 +406,9 @@ def _step_to_no_prior_mean(
     step -= estimate
     share = (expected / (expected + _LEADING * expected.sum())).astype(step.dtype)
     step *= share[:, None] * share
-    cubes = np.reciprocal(inverse_weights) ** 3
+    weights = np.reciprocal(inverse_weights)
+    # A power of float32 takes ten times as long as two products.
+    cubes = weights * weights * weights
     step *= cubes / (cubes + _HALF_STEP**3)
     return step
 
