@@ -159,8 +159,8 @@ class Project:
                 sync_folder(self.folder)
                 sync_folder(self.folder.parent)
             stored = ledger.execute("SELECT epsilon, delta, reserve FROM cap").fetchone()
-            here = (secrets.token_hex(16), str(self.folder.resolve()))
-            ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", here)
+            identity = (secrets.token_hex(16), str(self.folder.resolve()))
+            ledger.execute("INSERT OR IGNORE INTO place VALUES (1, ?, ?)", identity)
             self._begun = ledger.execute("SELECT project, folder FROM place").fetchone()
             self._require_all_releases(ledger, self._read(ledger))
         if stored is None:

@@ -552,7 +552,7 @@ def _fit_coupling(
         noise_squared += of_errors[1] + 2 * noise_variance * of_errors[2]
         third += of_errors[3] / noise_variance
     # A square of N(0, t) has variance 2 t^2. Blocks of one band contain each pair twice.
-    twice = 2 * (1 + np.eye(len(grouping)))
+    variance_factors = 2 * (1 + np.eye(len(grouping)))
 
     def spread(c: float) -> FloatArray:
         parts: FloatArray = c**2 * fourth + 2 * c * noise_variance * third
@@ -566,7 +566,9 @@ def _fit_coupling(
         overall = max(posterior.item(), _TINY)
     if basis.bands is None:
         return overall, np.full((1, 1), overall)
-    blocks = posterior_at_least_zero(excess, second, twice * spread(overall), overall, overall)
+    blocks = posterior_at_least_zero(
+        excess, second, variance_factors * spread(overall), overall, overall
+    )
     return overall, blocks
 
 

@@ -24,7 +24,7 @@ SPECS = {
 }
 
 
-def found(spec: RunSpec, site: int = 1) -> Walk:
+def walk_of(spec: RunSpec, site: int = 1) -> Walk:
     return walk(spec, local_problem(spec.problem_key()), site)
 
 
@@ -34,7 +34,7 @@ def spec(request) -> RunSpec:
 
 
 def test_it_ends_where_the_protocol_ends(spec):
-    walked = found(spec)
+    walked = walk_of(spec)
     subspace = draw_subspaces([spec], local_problem(spec.problem_key()), 0)[0]["dpdis"]
     np.testing.assert_allclose(walked.components, subspace.components, atol=1e-12)
     row = run_repetitions([spec], local_problem(spec.problem_key()), 0)[0][0]
@@ -43,7 +43,7 @@ def test_it_ends_where_the_protocol_ends(spec):
 
 
 def test_the_eigenvalues_kept_rebuild_the_cut_matrix(spec):
-    walked = found(spec)
+    walked = walk_of(spec)
     steps = {step.key: step for step in walked.steps}
     noisy, vectors = (panel.matrix for panel in steps["decomposition"].panels)
     np.testing.assert_allclose(vectors * walked.eigenvalues @ vectors.T, noisy, atol=1e-10)
@@ -55,7 +55,7 @@ def test_the_eigenvalues_kept_rebuild_the_cut_matrix(spec):
 
 
 def test_nothing_before_the_noise_counts_as_private(spec):
-    walked = found(spec)
+    walked = walk_of(spec)
     assert [step.key for step in walked.steps] == list(STEPS)
     panels = [panel for step in walked.steps for panel in step.panels]
     open_panels = {panel.name for panel in panels if not panel.private}
@@ -63,7 +63,7 @@ def test_nothing_before_the_noise_counts_as_private(spec):
 
 
 def test_the_noise_step_adds_up():
-    moment, noise, noisy = (panel.matrix for panel in found(SPECS["published"]).steps[1].panels)
+    moment, noise, noisy = (panel.matrix for panel in walk_of(SPECS["published"]).steps[1].panels)
     np.testing.assert_allclose(moment + noise, noisy, atol=1e-15)
 
 
@@ -83,7 +83,7 @@ def weakest_eigenvalues(spec: RunSpec) -> list[float]:
     return [
         float(aggregate(messages, settings.n_components)[0][-1]),
         float(dpdis(Draw(moments, settings, repetition)).eigenvalues[-1]),
-        found(spec).steps[-1].facts["weakest"],
+        walk_of(spec).steps[-1].facts["weakest"],
     ]
 
 
@@ -113,5 +113,5 @@ def test_there_is_one_algorithm_1(monkeypatch, owners, step, grows):
 
 def test_fewer_directions_than_components_keep_less():
     spec = replace(SPECS["published"], components=10, intermediate_dim=3)
-    before, after = (step.energy_ratio for step in found(spec).steps[3:5])
+    before, after = (step.energy_ratio for step in walk_of(spec).steps[3:5])
     assert after < before

@@ -67,7 +67,7 @@ def test_coded_messages_are_recommended_where_they_are_smaller_and_no_worse():
     assert coded.bytes_per_site < option.bytes_per_site / 3
     dataset = dataset_status("digits")
     assert coded.spec.guarantee("coded", dataset) == option.spec.guarantee("dpdis", dataset)
-    percents = [round(100 * each.mean) for each in (coded, option)]
+    percents = [round(100 * member.mean) for member in (coded, option)]
     assert is_recommended_for_bytes(coded, option) == (percents[0] >= percents[1])
     worse = replace(coded, searched=tuple(row | {"energy_ratio": 0.0} for row in coded.searched))
     assert not is_recommended_for_bytes(worse, option)
