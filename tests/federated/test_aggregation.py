@@ -122,8 +122,8 @@ def test_sites_decide_together_for_differences(plan_with, sites_of, rows, protoc
     [
         (lambda rng: rng.uniform(-0.2, 1, (900, 4)), {"epsilon": 2.9}, "mean"),
         (lambda rng: 0.05 * rng.standard_normal((2_000, 4)), {}, "none"),
-        (lambda rng: rng.uniform(-0.2, 1, (60, 4)), {"preparation": "bounded"}, "mean"),
-        (lambda rng: rng.uniform(-0.2, 1, (60, 4)), {"first_view": 2}, "mean"),
+        (lambda rng: rng.uniform(-0.2, 1, (900, 4)), {"preparation": "bounded"}, "mean"),
+        (lambda rng: rng.uniform(-0.2, 1, (900, 4)), {"first_view": 2}, "mean"),
     ],
 )
 def test_other_sites_choose_another_centre(plan_with, sites_of, rows, make, settings, centre):
