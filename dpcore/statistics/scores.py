@@ -236,16 +236,14 @@ def bins_of(n_samples: int, noise_scale: float, *, n_groups: int = 1) -> int:
     return min(MOST_BINS, max(FEWEST_BINS, round(_BINS_FACTOR * optimum)))
 
 
-def score_limits(
-    eigenvalues: ArrayLike, row_norm_bound: float = 1.0, *, of_differences: bool = False
-) -> tuple[float, float]:
+def score_limits(eigenvalues: ArrayLike | None, row_norm_bound: float = 1.0) -> tuple[float, float]:
     """Return the limits of a score plot from two released eigenvalues; no row is read.
 
     The limit of a component is three roots of its eigenvalue, within 5 % and 100 % of the public
-    `row_norm_bound`. With `of_differences` the limits are that bound, because eigenvalues of
-    differences of pairs do not tell how far rows lie from the public middle.
+    `row_norm_bound`. The limits are that bound if no eigenvalues are given, or nan: eigenvalues of
+    differences of pairs do not tell how far rows lie from the public middle, and PPCA has none.
     """
-    if of_differences:
+    if eigenvalues is None or np.isnan(eigenvalues).any():
         return row_norm_bound, row_norm_bound
     roots = np.sqrt(np.maximum(np.asarray(eigenvalues, dtype=float)[:2], 0.0))
     first, second = np.clip(

@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpcore.data import load_dataset
 from dpcore.errors import ParameterError
-from dpcore.pca import DistributedPCA
+from dpcore.pca import DistributedPCA, ExponentialPCA
 from dpcore.privacy import Adversary, gaussian_epsilon
 from dpcore.statistics import bins_of, private_scores, score_limits
 
@@ -93,6 +93,15 @@ def test_limits_and_bins_depend_on_public_numbers_only():
     np.testing.assert_array_equal(*shapes)
     assert bins_of(10_000, 5.0) > bins_of(500, 5.0) > bins_of(500, 50.0)
     assert score_limits([0.04, 0.0], 2.0) == pytest.approx((0.6, 0.1))
+    assert score_limits(None, 2.0) == score_limits([np.nan, np.nan], 2.0) == (2.0, 2.0)
+
+
+def test_components_without_eigenvalues_have_a_score_plot_within_the_bound():
+    """ExponentialPCA has no eigenvalues, and its score plot raised AttributeError."""
+    rows = np.random.default_rng(0).normal(size=(50, 4)) / 10
+    pca = ExponentialPCA(2, epsilon=1.0, random_state=0).fit(rows)
+    released = pca.private_scores(rows, epsilon=1.0, delta=1e-3)
+    assert released.edges[0][-1] == pytest.approx(1.0)
 
 
 def test_people_of_other_groups_are_not_spread_over_the_picture():

@@ -79,7 +79,7 @@ def plot_scores(
     released = private_scores(
         points,
         limits=score_limits(
-            subspace.eigenvalues, of_differences=subspace.centre_choice == DIFFERENCES
+            None if subspace.centre_choice == DIFFERENCES else subspace.eigenvalues
         ),
         epsilon=epsilon,
         delta=spec.delta,

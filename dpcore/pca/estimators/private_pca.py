@@ -149,14 +149,14 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         rows = self._prepared_rows(X)
         is_on_sphere = self.preparation == "sphere"
         bound = 1.0 if is_on_sphere else self.row_norm_bound
+        is_of_differences = self.centre_choice_ == DIFFERENCES
+        eigenvalues = getattr(self, "eigenvalues_", None)
         root = self._root_of_release(
             "scores", len(rows), epsilon, delta, mechanism, bins, groups is not None, combine
         )
         return private_scores(
             rows @ self.components_[:2].T,
-            limits=score_limits(
-                self.eigenvalues_, bound, of_differences=self.centre_choice_ == DIFFERENCES
-            ),
+            limits=score_limits(None if is_of_differences else eigenvalues, bound),
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
