@@ -356,8 +356,10 @@ def _about_prior_mean(
     estimate: FloatArray = entries.noisy / inverse_weights
     np.fill_diagonal(estimate, entries.variances - own[0])
     if first.picture == CENTRED and first.is_centred:
+        # Geometric mean of the noise of a site, which its cut sees, and of the average.
+        between = entries._replace(noise_variance=math.sqrt(of_average) * noise_variance)
         estimate += _step_to_no_prior_mean(
-            entries, estimate, inverse_weights, mean, own[0], sigma, noise, of_average
+            entries, estimate, between.inverse_weights(), mean, own[0], sigma, noise, of_average
         )
     estimate = entries.basis.from_basis(estimate)
     for following in bases[1:]:
