@@ -44,7 +44,7 @@ _CHANGES = np.geomspace(0.003, 1.0, 16)
 _NO_CHANGE = 0.99
 # Largest number of fits of p and rho in turn, and the relative change of p at which they end. Each
 # fit is shrunk to the public kernel, so more of them do not drift.
-_ROUNDS, _SMALL_CHANGE = 4, 0.003
+_ROUNDS, _SMALL_CHANGE = 3, 0.003
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
 _HALF_REPLACED = 0.05
