@@ -228,7 +228,8 @@ def curve_times(browser: Browser, query: str) -> dict[str, tuple[float, float, f
             slider.focus()
             setting, *_ = page.evaluate(_PROGRESS)
             started = time.perf_counter()
-            page.keyboard.press("ArrowRight")
+            # The default of delta is at the end of its slider.
+            page.keyboard.press("ArrowLeft")
             by_key[name] = _progress(page, setting, started)
         page.close()
     return by_key
