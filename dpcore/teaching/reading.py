@@ -19,7 +19,7 @@ _N_TESTS = 1000
 
 @dataclass(frozen=True)
 class Reading:
-    """What the classifier reads from one release.
+    """Answer and accuracy of the classifier on one release.
 
     answer: Numeral that the classifier gives to the picture in question.
     share: Share of all test pictures that it reads.

@@ -206,7 +206,7 @@ def reason_of(answer: Answer) -> str:
 def _draw_answer(
     question: Question, options: Sequence[Option], answer: Answer, decision: Decision
 ) -> None:
-    # Where both meet, the title says the reason; its two sentences are in the memo and the details.
+    # If both limits can be met, the title gives the reason; the memo and the details explain it.
     if answer.do_meet and answer.chosen is not None:
         st.markdown(f"{utility(answer.chosen).finding}.")
     else:

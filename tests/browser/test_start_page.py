@@ -46,7 +46,7 @@ def values_shown(page) -> tuple[str, str, str, str, str]:
 def screens(server, browser):
     """Return pages at several sizes of the window, light and dark."""
     with pages_of(browser) as opener:
-        # As in tests/browser/test_first_screens.py, so that one server computes the curve once.
+        # The same settings as in test_first_screens.py, so that one server computes the curve once.
         address = f"{server}/?repetitions=2&seed=97"
         yield {
             (width, height, dark): opener(address, width=width, height=height, dark=dark)

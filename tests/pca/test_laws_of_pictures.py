@@ -49,7 +49,7 @@ def test_more_rows_per_noise_do_not_lower_the_energy(epsilon, more, less):
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.3])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_protocol_is_below_the_public_constant(epsilon, protocol):
-    """With K = 50 of 64, full, coded and dpdis were .03 below it, before its last directions."""
+    """Full, coded and dpdis were .03 below it at K = 50, before the last directions were public."""
     for k in COMPONENTS:
         values = digits(epsilon)[k, "auto", protocol]
         assert shortfall(values, constant_of("digits", k) + 0 * values) < 0.01

@@ -123,7 +123,7 @@ def noise_scales_of(spec: RunSpec, protocol: str) -> dict[object, tuple[float, .
             for site, scales in zip(draw.sites, draw.scales, strict=True)
         }
     guarantee = entry.guarantee(settings, draw.n_samples, problem.n_features)
-    return {"everybody": (guarantee.sigma, guarantee.l2_sensitivity, draw.n_people)}
+    return {"all rows": (guarantee.sigma, guarantee.l2_sensitivity, draw.n_people)}
 
 
 @pytest.mark.parametrize("split", ["equal", "random"])
