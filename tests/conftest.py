@@ -47,6 +47,15 @@ def results_of_this_run(tmp_path_factory):
         yield
 
 
+@pytest.fixture(autouse=True)
+def same_file_mode_mask():
+    """Undo what commands such as `dpcore federated guard` do to the mask of their process."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    yield
+    os.umask(mask)
+
+
 @pytest.fixture(scope="session")
 def false_alarm() -> float:
     return FALSE_ALARM

@@ -83,6 +83,7 @@ def guard_folder(plan_with, interpreter):
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "plan.json").write_text(plan_with(fewest=2).json(), encoding="utf-8")
+        (folder / "plan.json").chmod(0o644)
         rng = np.random.default_rng(3)
         np.savez(folder / "rows.npz", **{column: rng.uniform(-1, 1, 50) for column in "wxyz"})
         (folder / "rows.npz").chmod(0o600)

@@ -99,7 +99,8 @@ class BoundedFolder:
         except OSError as error:
             self.trouble = (
                 f"Results of sweeps cannot be kept in {self.root.parent} "
-                f"({error.strerror or error}), so they are computed again each time."
+                f"({error.strerror or error}), so they are computed again each time. "
+                f"{FOLDER_VARIABLE} may name another folder."
             )
             return
         self.trouble = ""
@@ -221,13 +222,19 @@ def versions() -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder of results: `DPCORE_CACHE`, or the cache folder of the operating system."""
+    """Return the folder of results: `DPCORE_CACHE`, or the cache folder of the operating system.
+
+    A user without a home folder gets a path that cannot be written, so that nothing is stored.
+    """
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
         return Path(folder)
     from platformdirs import user_cache_path
 
-    return user_cache_path("dpcore", appauthor=False, opinion=False)
+    try:
+        return user_cache_path("dpcore", appauthor=False, opinion=False)
+    except RuntimeError:
+        return Path(os.devnull, "dpcore")
 
 
 def size_in_bytes(text: str) -> int:

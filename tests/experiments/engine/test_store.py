@@ -289,6 +289,18 @@ def test_clearing_deletes_results_and_nothing_else(store):
     assert other.read_text() == "kept"
 
 
+def test_a_user_without_a_home_folder_stores_nothing(monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    monkeypatch.setattr(platformdirs, "user_cache_path", fails)
+    store = Store()
+    store.keep_content(["one"], b"content")
+    assert store.content(["one"]) is None
+    assert FOLDER_VARIABLE in store.trouble
+
+
 def test_a_person_can_find_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     assert cache_folder() == tmp_path
