@@ -66,7 +66,7 @@ def test_promise_noise_and_bytes_are_those_without(moments, settings, key):
 
 
 @pytest.mark.parametrize("key", ON_SUMS)
-def test_a_noisy_matrix_of_everybody_is_denoised_once(moments, settings, key):
+def test_a_noisy_matrix_of_all_rows_is_denoised_once(moments, settings, key):
     """Denoising uses the sigma of the noise in the matrix, and reads the matrix only."""
     average = PROTOCOLS[key].average(drawn(key, moments, settings))
     noise = average.noise or settings.noise

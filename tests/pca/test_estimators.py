@@ -270,10 +270,10 @@ def test_central_estimators_are_the_protocols_on_one_site(rows, estimator, relea
     fitted = estimator(3, epsilon=5.0, preparation="none", random_state=4).fit(rows)
     delta = 0.0 if estimator is ExponentialPCA else fitted.delta
     settings = ReleaseSettings.published(PrivacyBudget(5.0, delta), 3, 3, truncation="psd")
-    everybody = site_moments(rows, [np.arange(len(rows))])
+    pooled = site_moments(rows, [np.arange(len(rows))])
     noise = ("ppca", 3) if estimator is ExponentialPCA else (release.__name__,)
     root = root_of_release(4, *noise, noise_of(settings), [len(rows)], 12, "float64")
-    expected = release(Draw(everybody, settings, Repetition(root)))
+    expected = release(Draw(pooled, settings, Repetition(root)))
     np.testing.assert_array_equal(fitted.components_, expected.components)
     assert fitted.guarantee_ == expected.guarantee
 

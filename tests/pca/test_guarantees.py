@@ -277,11 +277,11 @@ def entries(protocol, draw: Draw) -> dict[Adversary, tuple[float, bool]]:
 def test_against_whom_each_protocol_holds(moments, settings_with):
     draw = Draw(moments, settings_with(calibration="analytic", honest_sites=3), Repetition(0))
     asked, trusted = (pytest.approx(1.0), False), (math.inf, True)
-    everybody = dict.fromkeys(Adversary, asked)
-    assert entries(dpdis, draw) == entries(full, draw) == everybody
+    all_adversaries = dict.fromkeys(Adversary, asked)
+    assert entries(dpdis, draw) == entries(full, draw) == all_adversaries
     assert entries(local, draw) == {Adversary.OUTSIDER: asked, Adversary.SITE: asked}
-    assert entries(pooled, draw) == everybody | {Adversary.AGGREGATOR: trusted}
-    assert entries(ppca, draw) == everybody | {Adversary.AGGREGATOR: trusted}
+    assert entries(pooled, draw) == all_adversaries | {Adversary.AGGREGATOR: trusted}
+    assert entries(ppca, draw) == all_adversaries | {Adversary.AGGREGATOR: trusted}
     for central in (sulq, modsulq):
         assert entries(central, draw)[Adversary.AGGREGATOR] == trusted
     # If all three sites must answer, aggregator and sites learn the same.

@@ -129,9 +129,9 @@ def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, 
     subspace = local(Draw(moments, settings_with(math.inf), Repetition(0)))
     svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12)
     own = svd.fit(rows[labels == 0]).components_.copy()
-    everybody = svd.fit(rows).components_
+    all_rows = svd.fit(rows).components_
     assert projector_distance(subspace.components, own) < 1e-8
-    assert projector_distance(subspace.components, everybody) > 1e-3
+    assert projector_distance(subspace.components, all_rows) > 1e-3
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -165,12 +165,12 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone(
 
 def test_one_site_alone_is_everybody(rows, moments, settings_with):
     """dpdis at R = K, full and local are one release with one site; pooled has its noise."""
-    everybody = SiteMoments(
+    all_rows = SiteMoments(
         moments.pooled()[None],
         (moments.weights @ moments.means)[None],
         moments.n_samples.sum(keepdims=True),
     )
-    draw = Draw(everybody, settings_with(intermediate_dim=4), Repetition(1))
+    draw = Draw(all_rows, settings_with(intermediate_dim=4), Repetition(1))
     alone = local(draw)
     for protocol in (dpdis, full):
         subspace = protocol(draw)

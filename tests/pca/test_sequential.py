@@ -150,8 +150,8 @@ def test_averages_go_over_those_who_answered(mean_share):
 
 def test_the_guarantee_of_those_who_answered_is_the_same():
     for release in (dpdis, full, local, sequential):
-        everybody, fewer = release(draw()), release(draw(replace(SETTINGS, dropped_sites=2)))
-        assert fewer.guarantee.epsilon == pytest.approx(everybody.guarantee.epsilon, rel=1e-9)
+        all_sites, fewer = release(draw()), release(draw(replace(SETTINGS, dropped_sites=2)))
+        assert fewer.guarantee.epsilon == pytest.approx(all_sites.guarantee.epsilon, rel=1e-9)
 
 
 def test_a_holder_misses_the_people_of_sites_that_drop_out():

@@ -82,8 +82,8 @@ def one_site(rows):
 
 
 def on_sphere(rows):
-    everybody = SiteRows.of(rows, (np.arange(len(rows)),))
-    return everybody.moment_around(np.zeros(rows.shape[1]), 0)
+    all_rows = SiteRows.of(rows, (np.arange(len(rows)),))
+    return all_rows.moment_around(np.zeros(rows.shape[1]), 0)
 
 
 def test_rounding_does_not_add_to_the_sensitivity_at_a_short_word_length():
