@@ -287,8 +287,8 @@ class Measured:
 
 def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measured:
     """Run one protocol once. Draws nothing, so that background jobs can call it."""
-    one = one_run(spec, protocol)
-    (row,) = rows_of_run(one, run)
+    run_spec = one_run(spec, protocol)
+    (row,) = rows_of_run(run_spec, run)
     return Measured(
         epsilon=spec.epsilon,
         protocol=protocol,
@@ -296,7 +296,7 @@ def measure(spec: RunSpec, protocol: str, run: int, *, pictured: bool) -> Measur
         energy=row["energy_ratio"],
         exact_epsilon=row["exact_epsilon"],
         bytes_per_site=row["bytes_per_site"],
-        pictures=_private_pictures(one, run) if pictured else None,
+        pictures=_private_pictures(run_spec, run) if pictured else None,
     )
 
 

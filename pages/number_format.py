@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 def plain(number: float, digits: int = 12) -> str:
     """Format a number to some significant digits, without exponent and trailing zeros."""
     rounded = float(f"{number:.{digits}g}")
     return f"{rounded:,.10f}".rstrip("0").rstrip(".").replace("-", "−")
-
-
-def plain_or_text(value: Any) -> str:
-    """Format an option of a control."""
-    return plain(value) if isinstance(value, float) else str(value)

@@ -151,12 +151,14 @@ def masked_case(
     mean_sigma = scales.noise_sigma / (weight * math.sqrt(_N_SITES)) if weight > 0 else 0.0
 
     def view_of_round(masked_round: MaskedRound) -> FloatArray:
-        sent = (
+        messages = (
             masked_round.messages.mean(axis=0, keepdims=True)
             if has_result
             else masked_round.messages
         )
-        return np.concatenate([sent, masked_round.masks[unknown:], masked_round.noises[unknown:]])
+        return np.concatenate(
+            [messages, masked_round.masks[unknown:], masked_round.noises[unknown:]]
+        )
 
     def view(at_sites: SiteData, repetition: Repetition) -> FloatArray:
         if weight == 0:

@@ -93,12 +93,12 @@ def worst_second_moments(n_features: int, n_samples: int) -> tuple[FloatArray, F
     return moments[0], moments[1]
 
 
-def embed_row(row: FloatArray, *, pairs: int = 8) -> FloatArray:
+def embed_row(row: FloatArray) -> FloatArray:
     """Return rows of which `row` is the first and the others lie evenly along all axes.
 
     The other rows have mean zero and keep all directions of the centred moment above the noise.
     """
-    axes = np.repeat(np.eye(len(row)), pairs, axis=0)
+    axes = np.repeat(np.eye(len(row)), 8, axis=0)
     return np.vstack([row, axes, -axes])
 
 

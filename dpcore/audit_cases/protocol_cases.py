@@ -416,12 +416,12 @@ def second_site_case(entry: Protocol) -> AuditCase:
             views[:, _D_WITH_MEAN : 2 * _D_WITH_MEAN],
             views[:, 2 * _D_WITH_MEAN :],
         )
-        first, together = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
-        cross = together[:, :, None] * first[:, None, :]
-        outer = together[:, :, None] * together[:, None, :]
+        first_mean, average = means[:, 0], np.tensordot(means, weights, axes=(1, 0))
+        cross = average[:, :, None] * first_mean[:, None, :]
+        outer = average[:, :, None] * average[:, None, :]
         around_zero = (result - weights[1] * own_message) / weights[0]
         around_zero = around_zero + cross + cross.swapaxes(1, 2) - outer
-        return moment_score(around_zero) + mean_score(first)
+        return moment_score(around_zero) + mean_score(first_mean)
 
     return protocol_case(
         entry,

@@ -312,14 +312,14 @@ class _Tasks:
         gradient norm. A limit on the steps prevents endless loops. No known rows reach it; an error
         would reveal something about the rows that no guarantee covers.
         """
-        one, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
+        tasks, sign = np.array([task]), self.signs[:, task % self.signs.shape[1]]
         for _ in range(_NEWTON_ITERATIONS):
-            gradient = self.evaluate(w[None], one)[1]
+            gradient = self.evaluate(w[None], tasks)[1]
             hessian = self._hessian(sign, w, self.strength[task])
             direction = -linalg.solve(hessian, gradient[0], assume_a="pos")
             # Near the minimum, rounding errors exceed the slopes of a line search: try a full step.
             full: FloatArray = w + direction
-            if self.are_certified(full[None], self.evaluate(full[None], one)[1], one)[0]:
+            if self.are_certified(full[None], self.evaluate(full[None], tasks)[1], tasks)[0]:
                 return full
             w = w + self._exact_step(task, sign, w, direction) * direction
         raise NotConverged(

@@ -189,8 +189,9 @@ _MARKS = {"point": ".", "comma": ",", "space": " ", "apostrophe": "'"}
 DEFAULT_SPEC = RunSpec()
 
 
-def add_run_options(parser: argparse.ArgumentParser, default: RunSpec = DEFAULT_SPEC) -> None:
-    """Add every field of a spec as an option with the spec's default, except for delta."""
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add every field of `RunSpec` as an option with its default, except for delta."""
+    default = DEFAULT_SPEC
     parser.add_argument("--dataset", default=default.dataset, help="see the 'datasets' command")
     by_data = (
         f"{PUBLISHED_DELTA:g} as published, otherwise {USUAL_DELTA:g}, or less for more than "
@@ -404,16 +405,16 @@ def _limits(written: str) -> str:
     )
 
 
-def spec_from(arguments: argparse.Namespace, kind: type[RunSpec] = RunSpec) -> RunSpec:
+def spec_from(arguments: argparse.Namespace) -> RunSpec:
     """Return the spec that the options describe.
 
     Raises `ParameterError` if a value breaks its constraint.
     """
-    values = {name: getattr(arguments, name) for name in kind.__dataclass_fields__}
+    values = {name: getattr(arguments, name) for name in RunSpec.__dataclass_fields__}
     others = version_fields(arguments.version, dataset_status(arguments.dataset).n_samples)
     values |= {name: value for name, value in others.items() if values[name] is None}
     values["limits"] = _limits(arguments.limits)
     values["protocols"] = tuple(key.strip() for key in arguments.protocols.split(","))
     for key in values["protocols"]:
         protocol(key)
-    return kind(**values)
+    return RunSpec(**values)

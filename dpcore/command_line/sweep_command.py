@@ -102,28 +102,24 @@ def _add_sweep(commands: Commands) -> None:
     parser.set_defaults(command=_sweep)
 
 
-def parse_vary(
-    texts: Sequence[str], spec: RunSpec = DEFAULT_SPEC
-) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def parse_vary(texts: Sequence[str]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """Return the field and the values of a text like "epsilon=0.1,1,10".
 
     Raises `ParameterError` if the field is unknown or a value has another type.
     """
-    varied, fields = [], spec.variable_fields()
+    varied, fields = [], DEFAULT_SPEC.variable_fields()
     for text in texts:
         name, equals_sign, values = text.partition("=")
         field = name.strip().replace("-", "_")
         if not equals_sign or field not in fields:
             raise ParameterError("vary", f"FIELD=VALUE,… with one of {', '.join(fields)}", text)
-        varied.append(
-            (field, tuple(_value(spec, field, value.strip()) for value in values.split(",")))
-        )
+        varied.append((field, tuple(_value(field, value.strip()) for value in values.split(","))))
     return tuple(varied)
 
 
-def _value(spec: RunSpec, field: str, text: str) -> object:
-    declared = axes(type(spec))
-    kind = declared[field].kind if field in declared else kind_of(type(spec), field)
+def _value(field: str, text: str) -> object:
+    declared = axes(RunSpec)
+    kind = declared[field].kind if field in declared else kind_of(RunSpec, field)
     if kind is bool:
         if text not in ("true", "false"):
             raise ParameterError("vary", f"true or false for {field}", text)

@@ -91,11 +91,11 @@ def load_patches(n_samples: int | None = None) -> Dataset:
     X = np.empty((n_samples, PATCH * PATCH), dtype=np.float32)
     offset = 0
     for photograph, (view, count) in enumerate(zip(windows, counts, strict=True)):
-        mine = np.flatnonzero(labels == photograph)
-        rows, columns = np.divmod(chosen[mine] - offset, view.shape[1])
+        members = np.flatnonzero(labels == photograph)
+        rows, columns = np.divmod(chosen[members] - offset, view.shape[1])
         # Blocks are used because indexing all windows at once copies them twice.
-        for block in np.array_split(np.arange(len(mine)), max(1, len(mine) // 4096)):
-            X[mine[block]] = view[rows[block], columns[block]].reshape(len(block), -1)
+        for block in np.array_split(np.arange(len(members)), max(1, len(members) // 4096)):
+            X[members[block]] = view[rows[block], columns[block]].reshape(len(block), -1)
         offset += count
     return Dataset(
         X=X,

@@ -262,8 +262,10 @@ class FederatedPlan:
         """Return the part of delta for the samplers of all other sites, and of score plots."""
         n_features = self.n_features
         n_votes = 4 if self._vote_share else 0
-        one = (n_features + 1 + n_votes + n_features * (n_features + 1) // 2) * DISTANCE
-        others = (self._n_samplers - 1) * one + self._n_samplers * self._distance_of_scores
+        of_one_sampler = (n_features + 1 + n_votes + n_features * (n_features + 1) // 2) * DISTANCE
+        others = (
+            self._n_samplers - 1
+        ) * of_one_sampler + self._n_samplers * self._distance_of_scores
         return delta_of_distance(others, self.epsilon)
 
     @property

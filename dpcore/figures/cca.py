@@ -123,14 +123,14 @@ def correlation_curves(
     names_people = field != "samples" and len(people) > 1
     for protocol in dict.fromkeys(row["protocol"] for row in rows):
         for number, samples in enumerate(people if names_people else [None]):
-            mine = [
+            rows_of_curve = [
                 row
                 for row in rows
                 if row["protocol"] == protocol and samples in (None, row["samples"])
             ]
             name = titles[protocol] + (f", {samples:,} people" if names_people else "")
-            if mine:
-                _add_curve(figure, mine, field, protocol, name, number, dark)
+            if rows_of_curve:
+                _add_curve(figure, rows_of_curve, field, protocol, name, number, dark)
     add_exact_and_floor(figure, floor, dark=dark, exact="exact", xshift=-8)
     mark_setting(figure, marker, dark=dark)
     figure.update_xaxes(title=axis_title, **_axis_along(axis_range))

@@ -152,12 +152,12 @@ def people_scatter(
     figure = base_figure(420)
     groups = [None] if labels is None else sorted(set(labels.tolist()))
     for number, group in enumerate(groups):
-        mine = slice(None) if group is None else labels == group
+        members = slice(None) if group is None else labels == group
         name = "people" if group is None else str(label_names[group] if label_names else group)
         name = plain_text(name)
         figure.add_scatter(
-            x=np.round(horizontal[mine], 3),
-            y=np.round(vertical[mine], 3),
+            x=np.round(horizontal[members], 3),
+            y=np.round(vertical[members], 3),
             mode="markers",
             name=name,
             marker={

@@ -65,25 +65,24 @@ class ClaimVerdict:
     sentence: str
 
 
-def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis") -> ClaimVerdict:
-    """Check how captured energy changes along the axis of a panel.
+def check_claim(figure: PaperFigure, rows: Sequence[Row]) -> ClaimVerdict:
+    """Check how the captured energy of DPdisPCA changes along the axis of a panel.
 
     rows: Rows of a complete run of the panel, or of the values that could run.
-    protocol: Protocol whose curve is checked.
     """
     curves = Curves(rows, figure.field)
     direction = -1 if figure.trend.startswith("falls") else 1
     values = curves.values
     first, last = values[0], values[-1]
-    whole = curves.step(protocol, first, last)
+    whole = curves.step("dpdis", first, last)
     sentence = (
-        f"{_TITLES[protocol]} goes from {percent(curves.mean(protocol, first))} at "
-        f"{_say_point(figure.field, first)} to {percent(curves.mean(protocol, last))} at "
+        f"{_TITLES['dpdis']} goes from {percent(curves.mean('dpdis', first))} at "
+        f"{_say_point(figure.field, first)} to {percent(curves.mean('dpdis', last))} at "
         f"{_say_point(figure.field, last)}"
     )
     if not math.isfinite(whole.chance_limit):
         return ClaimVerdict(figure.claim, None, f"{sentence}; one draw cannot tell this from luck.")
-    steps = {s: curves.step(protocol, *s) for s in pairwise(values)}
+    steps = {s: curves.step("dpdis", *s) for s in pairwise(values)}
     against = {s: step for s, step in steps.items() if step.sign == -direction}
     if against:
         start, stop = max(against, key=lambda s: abs(against[s].mean))
@@ -96,7 +95,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row], protocol: str = "dpdis
         return ClaimVerdict(figure.claim, None, f"{sentence}, which is within luck.")
     holds = whole.sign == direction and not against
     if "levels off" in figure.trend:
-        level = _level_from(curves, protocol)
+        level = _level_from(curves)
         holds = holds and level is not None
         sentence += (
             f" and stays within a tenth of that change from {_say_point(figure.field, level)} on"
@@ -121,20 +120,19 @@ def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict
     return check_claim(figure, rows), *check_orders(figure, rows)
 
 
-def check_dimension(
-    rows_of_figure: Mapping[str, Sequence[Row]], level: float = 0.5
-) -> ClaimVerdict:
+def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]]) -> ClaimVerdict:
     """Check that a lower dimension needs less epsilon, across the three panels that vary epsilon.
 
+    Compares the epsilons at which the curves are halfway from a random subspace to the optimum.
+
     rows_of_figure: Rows of fig1-a, fig1-b and fig1-c.
-    level: Share of the way from the random subspace to the optimum of each data set.
     """
     claim = "A lower dimension needs less ε."
     needed = []
     for name, n_features in (("fig1-c", 54), ("fig1-a", 200), ("fig1-b", 784)):
         rows = rows_of_figure[name]
         floor = fmean(row["random_ratio"] for row in rows)
-        epsilon = crossing(Curves(rows, "epsilon").means("dpdis"), floor + level * (1 - floor))
+        epsilon = crossing(Curves(rows, "epsilon").means("dpdis"), (1 + floor) / 2)
         needed.append((n_features, rows[0]["dataset"], epsilon))
     sentence = ", ".join(
         f"{dataset} (D = {n_features}) at ε = {epsilon:.2g}"
@@ -146,8 +144,7 @@ def check_dimension(
     return ClaimVerdict(
         claim,
         reached == sorted(reached) and math.isfinite(reached[0]),
-        f"DPdisPCA comes {percent(level)} of the way from a random subspace to the optimum: "
-        f"{sentence}.",
+        f"DPdisPCA comes 50 % of the way from a random subspace to the optimum: {sentence}.",
     )
 
 
@@ -198,12 +195,12 @@ def _check_order(curves: Curves, first: str, second: str) -> ClaimVerdict:
     return ClaimVerdict(f"{claim}.", holds, f"{sentence}.")
 
 
-def _level_from(curves: Curves, protocol: str) -> float | None:
+def _level_from(curves: Curves) -> float | None:
     """Return the first value from which the curve stays close to its end.
 
     Returns: None if only the last value is close
     """
-    means = [mean for _, mean in curves.means(protocol)]
+    means = [mean for _, mean in curves.means("dpdis")]
     near = _LEVEL_PART * abs(means[-1] - means[0])
     far = [i for i, mean in enumerate(means) if abs(mean - means[-1]) > near]
     return curves.values[far[-1] + 1] if far[-1] + 2 < len(means) else None
@@ -539,4 +536,4 @@ def stored_draws(sweep: Sweep, store: Store) -> tuple[int, tuple[Row, ...]]:
 
 
 def _rows(finished: list[Finished]) -> tuple[Row, ...]:
-    return tuple(row for one in finished for row in one.rows)
+    return tuple(row for result in finished for row in result.rows)

@@ -379,13 +379,13 @@ class Draw:
     def _site_messages(
         self, site: int, drawn: NoisySite
     ) -> tuple[list[Spectrum], ReceivedMessages]:
-        alone, centred = drawn, self.centred_site(site, drawn)
+        around_own_mean, centred = drawn, self.centred_site(site, drawn)
         if self.noisy_means is not None and self.centre is None and site == 0:
             mean = self.noisy_means[site]
-            alone = drawn.centred(mean, mean)
+            around_own_mean = drawn.centred(mean, mean)
         received = {kind: self._send(centred, kind, site) for kind in self._needed_kinds}
         self._watch(SiteAtWork(site, drawn, centred, received))
-        return [alone.spectrum] if site == 0 else [], received
+        return [around_own_mean.spectrum] if site == 0 else [], received
 
     def _send(self, noisy: NoisySite, kind: MessageKind, site: int) -> tuple[SiteMessage, int]:
         message = self._proxy(noisy, kind) if kind.intermediate_dim else noisy.whole()
@@ -492,8 +492,8 @@ class Draw:
         if any(kind.bases == (COLUMNS_WHERE_BETTER,) for kind in boxes):
             self.compute_once(Draw._columns_differ)
         first: list[Spectrum] = []
-        for alone, received in self._in_order(range(self.moments.n_sites if boxes else 1)):
-            first += alone
+        for spectra, received in self._in_order(range(self.moments.n_sites if boxes else 1)):
+            first += spectra
             for kind, (message, n_bytes) in received.items():
                 boxes[kind].receive(message, n_bytes)
         add_up(boxes.values())

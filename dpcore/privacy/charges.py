@@ -131,18 +131,18 @@ class Charge:
         ParameterError
             If both charges are for people of a partition, and the partitions differ.
         """
-        ours, theirs = self.release, other.release
-        combined = max(ours, theirs, key=lambda release: release.epsilon)
-        if EVERYONE in (ours.partition, theirs.partition):
+        first, second = self.release, other.release
+        combined = max(first, second, key=lambda release: release.epsilon)
+        if EVERYONE in (first.partition, second.partition):
             combined = replace(combined, partition=EVERYONE, sites=None)
-        elif ours.partition != theirs.partition:
+        elif first.partition != second.partition:
             raise ParameterError(
-                "partition", f"{ours.partition!r} of both charges", theirs.partition
+                "partition", f"{first.partition!r} of both charges", second.partition
             )
-        elif ours.sites is None or theirs.sites is None:
+        elif first.sites is None or second.sites is None:
             combined = replace(combined, sites=None)
         else:
-            combined = replace(combined, sites=tuple(sorted({*ours.sites, *theirs.sites})))
+            combined = replace(combined, sites=tuple(sorted({*first.sites, *second.sites})))
         return Charge(
             combined,
             self.numbers | other.numbers,
@@ -157,11 +157,11 @@ class Charge:
 
         Gaussian draws are combined into one, exactly.
         """
-        one = self.release
-        if one.mu is not None:
-            mu = composed_mu(*[one.mu] * self.draws)
-            return (replace(one, mu=mu, distance=self.draws * one.distance),)
-        return tuple(replace(one, key=f"{one.key}#{number}") for number in self.numbers)
+        release = self.release
+        if release.mu is not None:
+            mu = composed_mu(*[release.mu] * self.draws)
+            return (replace(release, mu=mu, distance=self.draws * release.distance),)
+        return tuple(replace(release, key=f"{release.key}#{number}") for number in self.numbers)
 
     def who_pays(self) -> str:
         """Describe the people who pay."""

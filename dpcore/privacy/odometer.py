@@ -119,10 +119,10 @@ def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0
         raise ParameterError("number", "at least 1", number)
     if not 0 < delta < 1:
         raise ParameterError("delta", "in (0, 1)", delta)
-    together, part = math.sqrt(number) * mu, 6 * delta / (math.pi * number) ** 2
-    at_most = gaussian_epsilon(part / 2, 1.0, together)
+    total_mu, part = math.sqrt(number) * mu, 6 * delta / (math.pi * number) ** 2
+    at_most = gaussian_epsilon(part / 2, 1.0, total_mu)
     spent = (1 + math.exp(min(at_most, 700))) * number * distance * (1 + 1e-12)
-    return gaussian_epsilon(part - spent, 1.0, together) if spent <= part / 2 else math.inf
+    return gaussian_epsilon(part - spent, 1.0, total_mu) if spent <= part / 2 else math.inf
 
 
 @lru_cache(maxsize=1024)

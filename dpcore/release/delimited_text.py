@@ -185,8 +185,8 @@ class DelimitedText:
 
 def _wrong_encoding(encoding: str, line: int) -> ParameterError:
     name = encoding.removesuffix("-sig")
-    wish = f"that of the file, as latin-1, cp1252 or utf-16; it is not {name}"
-    return ParameterError("text_encoding", wish, f"other characters in line {line}")
+    constraint = f"that of the file, as latin-1, cp1252 or utf-16; it is not {name}"
+    return ParameterError("text_encoding", constraint, f"other characters in line {line}")
 
 
 class _Chunks(io.RawIOBase):
@@ -430,20 +430,20 @@ def _header_with_keys(headers: Sequence[Header], keys: Sequence[str], file: Tabl
     Raises `ParameterError` with the key that the most similar line lacks.
     """
     names, whole = set(keys), _headers_with_all_keys(headers, keys)
-    mine = [header for header in whole if file.separator in (None, header.separator)]
-    if whole and not mine:
+    with_separator = [header for header in whole if file.separator in (None, header.separator)]
+    if whole and not with_separator:
         found_separator = SEPARATORS.get(whole[0].separator, whole[0].separator)
-        wish = (
+        constraint = (
             f"that of the file: the header in line {whole[0].line} has a {found_separator} "
             "between names"
         )
-        raise ParameterError("separator", wish, file.separator)
-    if mine:
-        first = min(header.line for header in mine)
-        at_first = [header for header in mine if header.line == first]
+        raise ParameterError("separator", constraint, file.separator)
+    if with_separator:
+        first = min(header.line for header in with_separator)
+        at_first = [header for header in with_separator if header.line == first]
         if len({header.names for header in at_first}) > 1:
-            wish = f"given: in line {first} the columns are there with several"
-            raise ParameterError("separator", wish, "none")
+            constraint = f"given: in line {first} the columns are there with several"
+            raise ParameterError("separator", constraint, "none")
         header = at_first[0]
         require_columns(keys, header.names, f" in line {header.line}")
         return header

@@ -120,8 +120,10 @@ class Column:
             try:
                 object.__setattr__(self, "days_since", date.fromisoformat(self.days_since))
             except ValueError as error:
-                wish = "a date, as in 2000-01-31"
-                raise ParameterError(f"days_since of {where}", wish, self.days_since) from error
+                constraint = "a date, as in 2000-01-31"
+                raise ParameterError(
+                    f"days_since of {where}", constraint, self.days_since
+                ) from error
         elif isinstance(self.days_since, datetime):
             object.__setattr__(self, "days_since", self.days_since.date())
         elif self.days_since is not None and not isinstance(self.days_since, date):

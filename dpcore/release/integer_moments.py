@@ -78,11 +78,11 @@ def _limit_rows(blocks: Iterable[FloatArray]) -> Iterator[FloatArray]:
 def _add_upper(moment: IntArray, rows: FloatArray) -> None:
     """Add X^T X to the blocks on and above the diagonal."""
     for panel in _panels(len(moment)):
-        mine, right = rows[:, panel], slice(panel.stop, None)
+        in_panel, after_panel = rows[:, panel], slice(panel.stop, None)
         # NumPy multiplies an array by its own transpose in half the time.
-        for columns in (panel, right):
+        for columns in (panel, after_panel):
             part = moment[panel, columns]
-            np.add(part, mine.T @ rows[:, columns], out=part, dtype=np.int64, casting="unsafe")
+            np.add(part, in_panel.T @ rows[:, columns], out=part, dtype=np.int64, casting="unsafe")
 
 
 def _mirror(moment: IntArray) -> None:

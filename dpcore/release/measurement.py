@@ -350,8 +350,8 @@ def estimate_of(measured: Measured, name: str) -> FloatArray:
     if measured.assessment is None:
         return np.full((3, len(measured.components)), np.nan)
     estimate: Estimate = getattr(measured.assessment, name)
-    together = np.vstack([estimate.value[None], estimate.interval])
-    return np.where(np.isnan(estimate.value), np.nan, together)
+    value_and_ends = np.vstack([estimate.value[None], estimate.interval])
+    return np.where(np.isnan(estimate.value), np.nan, value_and_ends)
 
 
 def noisy_centre(

@@ -77,8 +77,8 @@ def look_alike(
     for column in dictionary.columns:
         load = rng.standard_normal(n_factors)
         load /= np.linalg.norm(load)
-        own = rng.normal(scale=_OWN_SPREAD, size=n_rows)
-        table[column.name] = _cells(column, (factors @ load)[person] + own)
+        noise = rng.normal(scale=_OWN_SPREAD, size=n_rows)
+        table[column.name] = _cells(column, (factors @ load)[person] + noise)
     if dictionary.site is not None:
         table[dictionary.site] = np.char.mod("site %d", 1 + person % _N_SITES)
     if dictionary.label is not None:

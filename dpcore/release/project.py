@@ -190,11 +190,11 @@ class Project:
             return
         original = Path(str(self._begun[1]))
         if _project_in(original / LEDGER) == self._begun[0]:
-            wish = (
+            constraint = (
                 f"the original, started in {original}: this is a copy, and each would spend the "
                 "cap separately"
             )
-            raise ParameterError("project", wish, str(self.folder))
+            raise ParameterError("project", constraint, str(self.folder))
 
     def _require_all_releases(self, ledger: sqlite3.Connection, charged: Sequence[Charged]) -> None:
         """Refuse a ledger that lacks a release of the folder: it was restored from a backup."""

@@ -104,14 +104,14 @@ def read_in_process(
     with _slot(file) if limits is UPLOADED else nullcontext():
         answer = _answer_of(json.dumps(request).encode(), file, limits)
     n_last = int.from_bytes(answer[-8:])
-    said = json.loads(bytes(answer[-8 - n_last : -8]))
-    if "message" in said:
-        message = truncate_text(str(said["message"]), _LONGEST_MESSAGE)
-        raise restore_parameter_error(str(said["parameter"]), message)
-    if "unavailable" in said:
-        raise DataUnavailable(truncate_text(str(said["unavailable"]), _LONGEST_MESSAGE))
-    header = said.pop("header")
-    facts = FileFacts(**said, header=None if header is None else _header(header))
+    result = json.loads(bytes(answer[-8 - n_last : -8]))
+    if "message" in result:
+        message = truncate_text(str(result["message"]), _LONGEST_MESSAGE)
+        raise restore_parameter_error(str(result["parameter"]), message)
+    if "unavailable" in result:
+        raise DataUnavailable(truncate_text(str(result["unavailable"]), _LONGEST_MESSAGE))
+    header = result.pop("header")
+    facts = FileFacts(**result, header=None if header is None else _header(header))
     return facts.block(_columns_of(answer, len(answer) - 8 - n_last)), facts
 
 
@@ -125,8 +125,8 @@ def _slot(file: TableFile) -> Any:
         _slots.release()
 
 
-def _header(said: Mapping[str, Any]) -> Header:
-    return Header(**{**said, "names": tuple(said["names"])})
+def _header(stated: Mapping[str, Any]) -> Header:
+    return Header(**{**stated, "names": tuple(stated["names"])})
 
 
 def _columns_of(answer: bytearray, n_bytes: int) -> dict[str, pa.Array]:
@@ -196,8 +196,8 @@ def check_size(n_bytes: int, limits: ReadingLimits) -> None:
 
 
 def _out_of_memory(file: TableFile, limits: ReadingLimits) -> ParameterError:
-    wish = f"a table that is read within {limits.memory // _MB} MB of memory"
-    return ParameterError("data", wish, file.name)
+    constraint = f"a table that is read within {limits.memory // _MB} MB of memory"
+    return ParameterError("data", constraint, file.name)
 
 
 # ---- the process that reads

@@ -165,8 +165,8 @@ def _check_encoding(encoding: str) -> str:
         codec = codecs.lookup(encoding)
         "".encode(codec.name)
     except (LookupError, UnicodeError) as error:
-        wish = "the name of an encoding, such as utf-8, utf-16, latin-1 or cp1252"
-        raise ParameterError("text_encoding", wish, encoding) from error
+        constraint = "the name of an encoding, such as utf-8, utf-16, latin-1 or cp1252"
+        raise ParameterError("text_encoding", constraint, encoding) from error
     return "utf-8-sig" if codec.name == "utf-8" else codec.name
 
 

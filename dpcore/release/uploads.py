@@ -83,7 +83,7 @@ class Upload:
         return "dates" if np.isfinite(days)[has_name].all() else "texts"
 
 
-_held: WeakSet[Upload] = WeakSet()
+_uploads: WeakSet[Upload] = WeakSet()
 _lock = Lock()
 
 
@@ -111,8 +111,9 @@ def read_upload(name: str, content: bytes, **layout: Any) -> Upload:
     columns, facts = read_in_process(file)
     upload = Upload(file, columns, facts.left_out, facts.header)
     with _lock:
-        if sum(held.n_bytes for held in _held) + upload.n_bytes > LARGEST_HELD:
-            wish = f"sent later: the tables of all visitors take up to {LARGEST_HELD // 10**6} MB"
-            raise ParameterError("file", wish, f"{upload.n_bytes / 1e6:.0f} MB more")
-        _held.add(upload)
+        if sum(other.n_bytes for other in _uploads) + upload.n_bytes > LARGEST_HELD:
+            most = LARGEST_HELD // 10**6
+            constraint = f"sent later: the tables of all visitors take up to {most} MB"
+            raise ParameterError("file", constraint, f"{upload.n_bytes / 1e6:.0f} MB more")
+        _uploads.add(upload)
     return upload

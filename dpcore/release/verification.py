@@ -93,11 +93,11 @@ def verify(folder: Path | str) -> CertificateVerdict:
 
 def _other_version(certificate: dict[str, Any]) -> str:
     """Return a note if another version made the folder, which may then be sound despite a fault."""
-    made, own = certificate.get("software"), software()
-    stated = made.get("dpcore") if isinstance(made, dict) else None
-    if not isinstance(stated, str) or stated == own["dpcore"]:
+    writer, version = certificate.get("software"), software()["dpcore"]
+    stated = writer.get("dpcore") if isinstance(writer, dict) else None
+    if not isinstance(stated, str) or stated == version:
         return ""
-    return f" (it says that dpcore {truncate_text(stated, 20)} made it; this is {own['dpcore']})"
+    return f" (it says that dpcore {truncate_text(stated, 20)} made it; this is {version})"
 
 
 def _faults(folder: Path, certificate: dict[str, Any]) -> Iterator[str]:
@@ -165,9 +165,9 @@ def _wrong_numbers(certificate: dict[str, Any]) -> Iterator[str]:
         "number of draws": (mechanism["draws"], scales.n_draws),
         "relation": (certificate["relation"], relation(scales.rows_per_person)),
     }
-    for what, (stated, computed) in follows.items():
+    for name, (stated, computed) in follows.items():
         if stated != computed:
-            yield f"the {what} is stated as {stated}, and follows as {computed}"
+            yield f"the {name} is stated as {stated}, and follows as {computed}"
     yield from _wrong_guarantee(certificate, scales)
     if mechanism["mu"] < scales.mu / _ROUNDING or mechanism["distance"] < scales.distance:
         yield "mu or the sampler's distance is stated as less than it is"
@@ -286,9 +286,9 @@ def _arrays(path: Path, dictionary: Dictionary, n_components: int) -> dict[str, 
         ):
             return f"holds other arrays than {', '.join(shapes)}"
         for member in members:
-            one = names.itemsize if member.filename == "features.npy" else 8
+            cell_bytes = names.itemsize if member.filename == "features.npy" else 8
             n_cells = math.prod(shapes[member.filename.removesuffix(".npy")])
-            if member.file_size > one * n_cells + _LARGEST_HEADER:
+            if member.file_size > cell_bytes * n_cells + _LARGEST_HEADER:
                 return f"holds {member.filename} of another size than certified"
         with np.load(BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in shapes}

@@ -71,11 +71,11 @@ class Workbook:
         n_read = self.n_empty_rows = 0
         while True:
             with _report_damage():
-                more = list(islice(rows, _SHEET_ROWS))
-            if not more:
+                next_rows = list(islice(rows, _SHEET_ROWS))
+            if not next_rows:
                 break
-            with_cell = [row for row in more if any(map(_is_cell, row))]
-            self.n_empty_rows += len(more) - len(with_cell)
+            with_cell = [row for row in next_rows if any(map(_is_cell, row))]
+            self.n_empty_rows += len(next_rows) - len(with_cell)
             pending += with_cell
             ready = pending[: max(0, len(pending) - self.file.footer_lines)]
             pending = pending[len(ready) :]
@@ -109,8 +109,8 @@ class Workbook:
             raise ParameterError("data", REQUIREMENTS[WORKBOOK], self.file.name)
         if not self.keys:
             if len(headers) > 1:
-                wish = f"given, as there are several: {', '.join(headers)}"
-                raise ParameterError("sheet", wish, "none")
+                constraint = f"given, as there are several: {', '.join(headers)}"
+                raise ParameterError("sheet", constraint, "none")
             header = next(iter(headers.values()))[0]
             refuse_numbers(header, self.file)
             return header
@@ -121,8 +121,8 @@ class Workbook:
             if set(self.keys) <= set(header.names)
         }
         if len(whole) > 1:
-            wish = f"given, as several have these columns: {', '.join(whole)}"
-            raise ParameterError("sheet", wish, "none")
+            constraint = f"given, as several have these columns: {', '.join(whole)}"
+            raise ParameterError("sheet", constraint, "none")
         for header in whole.values():
             require_columns(self.keys, header.names, f" in row {header.line}")
             return header
@@ -179,8 +179,8 @@ def _check_sheets(file: TableFile, sheets: Sequence[str]) -> None:
                 shared = np.array(_SHARED.findall(chunk), dtype=np.int64)
                 n_bytes += int(lengths[shared[shared < len(lengths)]].sum())
             if n_bytes > _MOST_TEXT:
-                wish = f"a workbook with at most {_MOST_TEXT >> 20} MB of text in its cells"
-                raise ParameterError("data", wish, f"more in sheet {sheet}")
+                constraint = f"a workbook with at most {_MOST_TEXT >> 20} MB of text in its cells"
+                raise ParameterError("data", constraint, f"more in sheet {sheet}")
             if not rows:
                 continue
             height, width = max(rows) - min(rows) + 1, max(columns) - min(columns) + 1

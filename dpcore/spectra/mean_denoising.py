@@ -157,11 +157,11 @@ class MeanError(NamedTuple):
         variance: Variance of the noise in an entry of the mean; infinite without a mean.
         """
         directions, remainder, in_cosines = _prior_of_mean(basis)
-        own = _COEFFICIENT**2 / (1 + _COEFFICIENT**2 / variance) if variance > 0 else 0.0
-        rest = remainder / (1 + remainder / variance) if variance > 0 else 0 * remainder
-        errors = own * in_cosines + rest
+        in_directions = _COEFFICIENT**2 / (1 + _COEFFICIENT**2 / variance) if variance > 0 else 0.0
+        in_remainder = remainder / (1 + remainder / variance) if variance > 0 else 0 * remainder
+        errors = in_directions * in_cosines + in_remainder
         total = _ROW_SPREAD + float(errors.sum())
-        return cls(directions, own / total, errors / total)
+        return cls(directions, in_directions / total, errors / total)
 
 
 @lru_cache(maxsize=16)

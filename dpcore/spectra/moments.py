@@ -88,8 +88,8 @@ class SiteMoments(AtSites):
     def pooled(self) -> FloatArray:
         """Return the second moment of all rows, float64 of shape (n_features, n_features)."""
         total = np.zeros((self.n_features, self.n_features))
-        for weight, own in zip(self.weights, self.second_moments, strict=True):
-            total += weight * own
+        for weight, second_moment in zip(self.weights, self.second_moments, strict=True):
+            total += weight * second_moment
         return total
 
     def centred(self, mean: FloatArray | None = None, *, in_place: bool = False) -> SiteMoments:
@@ -279,9 +279,9 @@ def _products_of(
 
 def check_sites(sites: Sequence[IntArray], n_samples: int) -> None:
     """Raise a ParameterError for sites that overlap, have fewer than 2 rows, or unknown rows."""
-    for site, own in enumerate(sites):
-        if len(own) < 2:
-            raise ParameterError("sites", f"at least 2 people each (site {site})", len(own))
+    for site, members in enumerate(sites):
+        if len(members) < 2:
+            raise ParameterError("sites", f"at least 2 people each (site {site})", len(members))
     members = np.concatenate(sites)
     if members.min() < 0 or members.max() >= n_samples:
         outside = members[(members < 0) | (members >= n_samples)][0]
@@ -430,10 +430,10 @@ class SiteRows(AtSites):
         means = [
             sum(
                 directions(rows[block], centre, self.parts).sum(axis=0)
-                for block in row_blocks(own, BLOCK_ROWS)
+                for block in row_blocks(rows_of_site, BLOCK_ROWS)
             )
-            / len(own)
-            for own in self.sites
+            / len(rows_of_site)
+            for rows_of_site in self.sites
         ]
         return SiteMoments(np.stack(moments), np.stack(means), self.n_samples, self.dtype)
 
@@ -557,7 +557,7 @@ class SiteRows(AtSites):
             checkpoint()
             return self._product(_directions_of(rows, centre, self.parts, block))
 
-        blocks = chain.from_iterable(row_blocks(own, BLOCK_ROWS) for own in sites)
+        blocks = chain.from_iterable(row_blocks(rows_of_site, BLOCK_ROWS) for rows_of_site in sites)
         n_rows = sum(map(len, sites))
         return self._average_of(map_blocks(product, blocks, _workers(n_rows, threads)), n_rows)
 
@@ -576,7 +576,7 @@ class SiteRows(AtSites):
             shifted = rows[first].astype(precision, copy=False) - rows[second]
             return self._product(_normalize_parts(shifted, self.parts))
 
-        blocks = chain.from_iterable(pair_blocks(own, BLOCK_ROWS) for own in groups)
+        blocks = chain.from_iterable(pair_blocks(group, BLOCK_ROWS) for group in groups)
         n_rows = sum(map(len, groups))
         return self._average_of(map_blocks(product, blocks, _workers(n_rows, threads)), n_rows)
 
@@ -666,12 +666,12 @@ def _sums_within_bound(
     rows: FloatArray, box: FloatArray | None, sites: Sequence[IntArray]
 ) -> FloatArray:
     """Return the sums of each site's rows, shortened to 1 and clipped to the box."""
-    blocks = [list(row_blocks(own, BLOCK_ROWS)) for own in sites]
+    blocks = [list(row_blocks(rows_of_site, BLOCK_ROWS)) for rows_of_site in sites]
     sum_of = partial(_sum_within_bound, rows, box)
     block_sums = map_blocks(sum_of, chain.from_iterable(blocks), _workers(len(rows)))
     sums = np.zeros((len(sites), rows.shape[1]))
-    for site, own in enumerate(blocks):
-        for block_sum in islice(block_sums, len(own)):
+    for site, blocks_of_site in enumerate(blocks):
+        for block_sum in islice(block_sums, len(blocks_of_site)):
             sums[site] += block_sum
     return sums
 

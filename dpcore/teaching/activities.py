@@ -208,8 +208,8 @@ class QuizAnswers:
 
     def n_answered(self, phase: Phase) -> list[int]:
         """Return the number of answers of each phone that gave any in this phase."""
-        made = [sum(when is phase for _, when in phone) for phone in self.phones()]
-        return [count for count in made if count]
+        counts = [sum(when is phase for _, when in phone) for phone in self.phones()]
+        return [count for count in counts if count]
 
     def phones(self) -> list[dict[tuple[str, Phase], str]]:
         """Return the answers of all phones in random order, so that no row identifies a seat."""

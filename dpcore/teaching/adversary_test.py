@@ -207,15 +207,15 @@ def turn_person(degrees: float, guarantee: Guarantee) -> Turn:
     if guarantee.sigma is None or guarantee.l2_sensitivity is None:
         raise ParameterError("guarantee", "one of Gaussian noise", guarantee.mechanism)
     sigma = guarantee.sigma / guarantee.l2_sensitivity * math.sqrt(2) / N_PEOPLE
-    still, moved = (second_moment(np.vstack((people, person))) for person in (before, after))
+    moments = [second_moment(np.vstack((people, person))) for person in (before, after)]
     return Turn(
         people,
         before,
         after,
-        first_direction(still),
-        first_direction(moved),
-        direction_law(still, sigma, ANGLES),
-        direction_law(moved, sigma, ANGLES),
+        first_direction(moments[0]),
+        first_direction(moments[1]),
+        direction_law(moments[0], sigma, ANGLES),
+        direction_law(moments[1], sigma, ANGLES),
     )
 
 
@@ -448,7 +448,7 @@ def _trace(
     before: tuple[FloatArray, FloatArray], after: tuple[FloatArray, FloatArray], row: FloatArray
 ) -> FloatArray:
     """Return the strongest pattern of the difference of two results, with the drawing's sign."""
-    old, new = ((vectors.T * values) @ vectors for values, vectors in (before, after))
-    values, vectors = np.linalg.eigh(new - old)
+    of_before, of_after = ((vectors.T * values) @ vectors for values, vectors in (before, after))
+    values, vectors = np.linalg.eigh(of_after - of_before)
     direction = vectors[:, np.argmax(np.abs(values))]
     return np.asarray(direction if direction @ row >= 0 else -direction)

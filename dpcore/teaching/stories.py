@@ -199,15 +199,15 @@ class TotalEpsilon:
         rows = rows_of(replace(story, protocols=("dpdis",)))
         accountant = Accountant(rows[0]["dataset"])
         accountant.charge(*compute_charges(rows))
-        delta, one = rows[0]["delta"], rows[0]["exact_epsilon"]
+        delta, epsilon_of_one = rows[0]["delta"], rows[0]["exact_epsilon"]
         total, adaptive = accountant.total(delta), accountant.total(delta, stopping=True)
         n_releases = accountant.n_releases
         sentence = self.template.format(
-            n=n_releases, one=say_number(one), total=say_number(total), delta=say_delta(delta),
-            adaptive=say_number(adaptive),
+            n=n_releases, one=say_number(epsilon_of_one), total=say_number(total),
+            delta=say_delta(delta), adaptive=say_number(adaptive),
         )  # fmt: skip
         outcomes = (
-            Outcome("1 release", (one,)),
+            Outcome("1 release", (epsilon_of_one,)),
             Outcome(f"{n_releases} releases", (total,)),
             Outcome("chosen adaptively", (adaptive,)),
         )

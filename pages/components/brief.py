@@ -422,10 +422,10 @@ def _add_bars(
         farthest = max(abs(value) for values in series.values() for value in values)
         end = math.ceil(10 * farthest) / 10
         axis.minimum_scale, axis.maximum_scale = -end, end
-    for one, colour in zip(plot.series, colours, strict=True):
-        one.format.fill.solid()
-        one.format.fill.fore_color.rgb = _rgb(colour)
-        one.invert_if_negative = False
+    for bars, colour in zip(plot.series, colours, strict=True):
+        bars.format.fill.solid()
+        bars.format.fill.fore_color.rgb = _rgb(colour)
+        bars.invert_if_negative = False
 
 
 def _add_png(slide: Any, png: bytes, at: tuple[float, float], width: float, alt: str) -> None:

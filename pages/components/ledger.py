@@ -106,10 +106,10 @@ def charge(charges: Iterable[Charge]) -> None:
     by_dataset: dict[str, list[Charge]] = {}
     for new_charge in charges:
         by_dataset.setdefault(new_charge.release.dataset, []).append(new_charge)
-    for dataset, theirs in by_dataset.items():
-        accountant(dataset).require(*theirs)
-    for dataset, theirs in by_dataset.items():
-        accountant(dataset).charge(*theirs)
+    for dataset, charges_of_dataset in by_dataset.items():
+        accountant(dataset).require(*charges_of_dataset)
+    for dataset, charges_of_dataset in by_dataset.items():
+        accountant(dataset).charge(*charges_of_dataset)
 
 
 def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:

@@ -155,12 +155,13 @@ def _choose_classes(names: tuple[str, ...]) -> tuple[int, ...]:
     # 3 and 8 are the numerals that are most alike.
     first, second = (3, 8) if len(names) > 8 else (0, 1)
     left, right = st.columns(2)
-    one = names.index(left.selectbox("Class", names, index=first, key="class_one"))
+    first_class = names.index(left.selectbox("Class", names, index=first, key="class_one"))
     if task == "rest":
-        return (one,)
-    others = [name for name in names if name != names[one]]
+        return (first_class,)
+    others = [name for name in names if name != names[first_class]]
     usual = others.index(names[second]) if names[second] in others else 0
-    return one, names.index(right.selectbox("From", others, index=usual, key="class_other"))
+    second_class = right.selectbox("From", others, index=usual, key="class_other")
+    return first_class, names.index(second_class)
 
 
 def _choose_details(n_rows: int, protocol: str) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _draw_own_estimate(spec: RunSpec) -> None:
     assessment = cached.self_assessed(spec)
     rows = []
     for key in spec.protocols:
-        own_estimate = assessment[key].own if key in assessment else None
+        own_estimate = assessment[key].assessment if key in assessment else None
         true = percent(assessment[key].energy / assessment[key].total) if key in assessment else "–"
         estimate = (
             "no estimate" if own_estimate is None else _with_interval(own_estimate.captured_share)
@@ -162,7 +162,7 @@ def _draw_own_estimate(spec: RunSpec) -> None:
     )
     st.dataframe(rows, hide_index=True)
     lead = spec.protocols[0]
-    own_estimate = assessment[lead].own if lead in assessment else None
+    own_estimate = assessment[lead].assessment if lead in assessment else None
     if own_estimate is not None and np.isfinite(own_estimate.captured_share.value):
         variance, total = own_estimate.explained_variance, assessment[lead].total
         figure = released_variances(

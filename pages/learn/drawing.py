@@ -75,18 +75,18 @@ def show(selection: Selection) -> None:
 
 def _take_drawing() -> None:
     """Read a drawing, the name of an example, or a request for a new game from the browser."""
-    sent: Any = st.session_state[_KEY].seated
-    if sent is None:  # Streamlit also calls this when it resets the value of the previous run.
+    message: Any = st.session_state[_KEY].seated
+    if message is None:  # Streamlit also calls this when it resets the value of the previous run.
         return
     st.session_state.pop(_VIEW, None)
     st.session_state.pop(_ENTROPY, None)
-    if not isinstance(sent, dict):
+    if not isinstance(message, dict):
         return
-    if sent.get("example") in drawn_digits():
-        st.session_state[_DRAWING] = sent["example"], drawn_digits()[sent["example"]]
-    elif isinstance(sent.get("ink"), list):
+    if message.get("example") in drawn_digits():
+        st.session_state[_DRAWING] = message["example"], drawn_digits()[message["example"]]
+    elif isinstance(message.get("ink"), list):
         try:
-            ink = np.array(sent["ink"], dtype=float)
+            ink = np.array(message["ink"], dtype=float)
             row_of(ink)
         except (ParameterError, TypeError, ValueError):
             return

@@ -287,7 +287,7 @@ def say_finding(captured: Mapping[str, float], n_sites: int, *, is_denoised: boo
 
     captured: Captured energy after each step.
     """
-    noisy, denoised, together = (
+    noisy, denoised, aggregated = (
         percent(captured[key]) for key in ("noise", "denoising", "components")
     )
     who = "a site" if n_sites > 1 else "the site"
@@ -295,7 +295,7 @@ def say_finding(captured: Mapping[str, float], n_sites: int, *, is_denoised: boo
     if is_denoised:
         verb = "lifts" if captured["denoising"] > captured["noise"] else "takes"
         finding = f"Denoising {verb} {who} from {noisy} to {denoised}"
-    return f"{finding}, {n_sites} sites reach {together}" if n_sites > 1 else finding
+    return f"{finding}, {n_sites} sites reach {aggregated}" if n_sites > 1 else finding
 
 
 @cached.cached(3, megabytes=128)

@@ -96,7 +96,7 @@ def _draw_component(table: OwnTable, spec: RunSpec) -> None:
     strongest = largest_entries(exact[0], _MOST_BARS)
     names, title = cached.feature_names(spec), PROTOCOLS[_PROTOCOL].title
     components = {"Exact (not private)": exact[0][strongest]}
-    assessment = cached.self_assessed(spec)[_PROTOCOL].own
+    assessment = cached.self_assessed(spec)[_PROTOCOL].assessment
     if assessment is not None and assessment.n_above_noise == 0:
         st.markdown(f"{title}: the first component cannot be told from noise.")
     else:

@@ -522,9 +522,9 @@ def components_above_noise(n_above: int | None, n_components: int) -> str:
         return ""
     if n_above == 0:
         return "No component can be told from noise. Release more people, or a larger ε."
-    shown = min(n_above, n_components)
-    which = "Component 1 is" if shown == 1 else f"Components 1 to {shown} are"
-    others = "; the others cannot be told from it" if shown < n_components else ""
+    n_clear = min(n_above, n_components)
+    which = "Component 1 is" if n_clear == 1 else f"Components 1 to {n_clear} are"
+    others = "; the others cannot be told from it" if n_clear < n_components else ""
     return f"{which} above the noise{others}."
 
 

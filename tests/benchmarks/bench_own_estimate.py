@@ -93,7 +93,7 @@ def _held(estimates: list[Estimate], truths: list[float]) -> str:
 
 
 def _line(releases: list[AssessedRelease]) -> tuple[str, float]:
-    own = [release.own for release in releases if release.own is not None]
+    own = [release.assessment for release in releases if release.assessment is not None]
     energy = [release.energy for release in releases]
     share = [release.energy / release.total for release in releases]
     ratio = [(o.energy_ratio, e.energy_ratio) for o, e in zip(own, releases, strict=True)]
@@ -135,7 +135,7 @@ def main() -> int:
                         problem = replace(problem, moments=_remembered(problem.moments))
                     draws = range(asked.draws)
                     releases = [assess_releases(spec, problem, n)[key] for n in draws]
-                    if releases[0].own is None:
+                    if releases[0].assessment is None:
                         print(f"{dataset} {preparation} {epsilon:g} {key} | cannot tell")
                         continue
                     line, coverage = _line(releases)

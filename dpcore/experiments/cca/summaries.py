@@ -44,11 +44,11 @@ def cca_headline(rows: Sequence[Row], protocol: str) -> str:
 
 def cca_comparison(rows: Sequence[Row], protocol: str) -> str:
     """Describe the runs of a protocol, the other protocols and random directions."""
-    mine = [row for row in rows if row["protocol"] == protocol]
-    shares = [row["correlation_share"] for row in mine]
-    sites = "" if protocol == "pooled" else f" at {counted(mine[0]['sites'], 'site')}"
+    runs = [row for row in rows if row["protocol"] == protocol]
+    shares = [row["correlation_share"] for row in runs]
+    sites = "" if protocol == "pooled" else f" at {counted(runs[0]['sites'], 'site')}"
     setting = (
-        f"{TITLES[protocol]}: {_NOISE_WORDS[protocol]}, {mine[0]['samples']:,} rows{sites}. "
+        f"{TITLES[protocol]}: {_NOISE_WORDS[protocol]}, {runs[0]['samples']:,} rows{sites}. "
         f"{counted(len(shares), 'run')}, {percent(min(shares))} to {percent(max(shares))}."
     )
     others = [key for key in dict.fromkeys(row["protocol"] for row in rows) if key != protocol]
@@ -71,10 +71,10 @@ def epsilon_reaching(rows: Iterable[Row], share: float = 0.5) -> float:
 
 def epsilon_by_rows(rows: Sequence[Row], protocol: str, share: float = 0.5) -> dict[int, float]:
     """Return the smallest epsilon that captures the share, by number of rows."""
-    mine = [row for row in rows if row["protocol"] == protocol]
+    by_samples = group_by_key((row["samples"], row) for row in rows if row["protocol"] == protocol)
     return {
-        samples: epsilon_reaching([row for row in mine if row["samples"] == samples], share)
-        for samples in sorted({row["samples"] for row in mine}, reverse=True)
+        samples: epsilon_reaching(members, share)
+        for samples, members in sorted(by_samples.items(), reverse=True)
     }
 
 

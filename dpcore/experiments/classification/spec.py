@@ -127,8 +127,8 @@ class PipelineSpec(PrivateSpec):
     @property
     def training_share(self) -> float:
         """Return the share for training; a remainder from rounding counts as 0."""
-        rest = 1.0 - self.pca_share - (self.centring_share or 0.0)
-        return rest if rest > 1e-9 else 0.0
+        remainder = 1.0 - self.pca_share - (self.centring_share or 0.0)
+        return remainder if remainder > 1e-9 else 0.0
 
     def problem_key(self, repetition: int = 0) -> LearningKey:  # noqa: ARG002
         """Return the key of the data side."""
@@ -193,9 +193,9 @@ def stage_budgets(spec: PipelineSpec) -> tuple[float, PrivacyBudget | None]:
         return mean_mu, PrivacyBudget(pca) if pca > 0 else None
     if centring == 0:
         return 0.0, PrivacyBudget(pca, spec.delta) if pca > 0 else None
-    together = gaussian_mu(PrivacyBudget(centring + pca, spec.delta))
+    both_mu = gaussian_mu(PrivacyBudget(centring + pca, spec.delta))
     part = pca / (centring + pca)
-    mean_mu, pca_mu = together * math.sqrt(1 - part), together * math.sqrt(part)
+    mean_mu, pca_mu = both_mu * math.sqrt(1 - part), both_mu * math.sqrt(part)
     return mean_mu, budget_of_mu(pca_mu) if pca > 0 else None
 
 

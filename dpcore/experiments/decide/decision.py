@@ -256,8 +256,8 @@ def epsilon_of_breach(guarantee: Guarantee) -> float:
         return math.inf
     if guarantee.l2_sensitivity is None:
         return math.inf
-    alone = gaussian_epsilon(guarantee.delta, guarantee.sigma, guarantee.l2_sensitivity)
-    return max(guarantee.epsilon, alone)
+    of_one_site = gaussian_epsilon(guarantee.delta, guarantee.sigma, guarantee.l2_sensitivity)
+    return max(guarantee.epsilon, of_one_site)
 
 
 def share_recognised(
@@ -370,9 +370,9 @@ def remedies(
         (option,) = decide(changed, epsilons=epsilons, **options)
         return option if option.has_reached(answer.target) else None
 
-    for more in list(Trusted)[list(Trusted).index(trusted) + 1 :]:
-        if option := reaches(replace(spec, protocols=(PROTOCOL_FOR[more],))):
-            yield Remedy(more, option)
+    for more_trust in list(Trusted)[list(Trusted).index(trusted) + 1 :]:
+        if option := reaches(replace(spec, protocols=(PROTOCOL_FOR[more_trust],))):
+            yield Remedy(more_trust, option)
             break
     n_components = spec.components or dataset.default_components or 1
     for fewer in range(n_components - 1, 0, -1):

@@ -10,9 +10,9 @@ from scipy.special import betaincinv, stdtr
 
 from dpcore.errors import ParameterError
 
-# Runs of a search at one value, and runs with new noise that confirm what the search found. A
-# recommendation needs the target in `ENOUGH_RUNS` of the fresh runs.
-SEARCH_RUNS, FRESH_RUNS, ENOUGH_RUNS = 3, 10, 9
+# Runs with new noise that confirm the result of a search. A recommendation needs the target in
+# `ENOUGH_RUNS` of them.
+FRESH_RUNS, ENOUGH_RUNS = 10, 9
 
 
 def count_hits(energies: Sequence[float], target: float) -> int:

@@ -284,11 +284,11 @@ class ReleaseSpec(PrivateSpec):
 
 def same_fields(spec: ReleaseSpec, other: type[PrivateSpec]) -> dict[str, Any]:
     """Return the values of a spec's fields that another kind of spec declares identically."""
-    ours, theirs = type(spec).__dataclass_fields__, other.__dataclass_fields__
+    fields, other_fields = type(spec).__dataclass_fields__, other.__dataclass_fields__
     return {
         name: getattr(spec, name)
         for name in params(type(spec))
-        if name in theirs and ours[name].metadata == theirs[name].metadata
+        if name in other_fields and fields[name].metadata == other_fields[name].metadata
     }
 
 

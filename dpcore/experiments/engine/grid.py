@@ -143,5 +143,5 @@ def cost_of_sweeps(sweeps: Iterable[Grid]) -> RunCost:
 
 def cost_of_spec(spec: Spec) -> RunCost:
     """Return the cost of a spec's draws, without its problem."""
-    one = RunCost(1, len(spec.outline()), spec.draw_seconds())
-    return one.times(spec.n_repetitions())
+    cost_of_one = RunCost(1, len(spec.outline()), spec.draw_seconds())
+    return cost_of_one.times(spec.n_repetitions())

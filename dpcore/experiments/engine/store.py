@@ -330,9 +330,9 @@ class Store:
         """Add the unit's rows to those of the same draw."""
         path = self._path(unit)
         cells = self._cells(path)
-        for spec, one in zip(unit.specs, finished, strict=True):
+        for spec, result in zip(unit.specs, finished, strict=True):
             key = spec.cell_identity()
-            cells[key] = {"rows": one.rows, "reason": one.reason}
+            cells[key] = {"rows": result.rows, "reason": result.reason}
         document = {"draw": _draw_of(unit), "cells": cells}
         self._keep(path, json.dumps(document).encode(), self._files)
 

@@ -303,10 +303,10 @@ def run_sweep(
         done += len(finished)
         stored += len(finished) if was_stored else 0
         skipped: list[Row] = []
-        for one in finished:
-            if one.reason is not None and one.cell not in refused:
-                refused.add(one.cell)
-                skipped.append(replace(cells[one.cell], reason=one.reason).as_row())
+        for result in finished:
+            if result.reason is not None and result.cell not in refused:
+                refused.add(result.cell)
+                skipped.append(replace(cells[result.cell], reason=result.reason).as_row())
         yield event(finished, tuple(skipped))
 
 
@@ -330,5 +330,5 @@ def collect(
 
 def in_order(finished: list[Finished]) -> tuple[Row, ...]:
     """Return rows by the position of their cell, then by repetition."""
-    ordered = sorted(finished, key=lambda one: (one.cell, one.repetition))
-    return tuple(row for one in ordered for row in one.rows)
+    ordered = sorted(finished, key=lambda result: (result.cell, result.repetition))
+    return tuple(row for result in ordered for row in result.rows)

@@ -25,14 +25,14 @@ from dpcore.streams import Repetition
 class AssessedRelease:
     """Assessment of one release, with the exact values, which are not private.
 
-    own: Assessment by the release itself; None if it cannot be assessed.
+    assessment: Assessment by the release itself; None if it cannot be assessed.
     variances: shape (n_components,). v_i^T A v_i, where A is the second moment of the rows that the
         release reads: those of the first site for a protocol of one site, else of all sites.
     total: tr A.
     optimum: Energy of the best subspace of this dimension.
     """
 
-    own: Assessment | None
+    assessment: Assessment | None
     variances: FloatArray
     total: float
     optimum: float
@@ -81,7 +81,7 @@ def _assess_one(entry: Protocol, average: NoisyAverage, draw: Draw) -> AssessedR
     n_components = draw.settings.n_components
     energies = cumulative_energy(average.subspace(draw.settings).components, exact)
     return AssessedRelease(
-        own=entry.assess(draw),
+        assessment=entry.assess(draw),
         variances=np.diff(energies, prepend=0.0),
         total=float(exact.trace()),
         optimum=float(leading_eigenpairs(exact, n_components)[0].sum()),

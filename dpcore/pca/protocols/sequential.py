@@ -92,8 +92,9 @@ def sequential(draw: Draw) -> Subspace:
             previous = None
             continue
         site = draw.sites.index(number)
-        own = _own_message(draw, received, site)
-        joined = own if previous is None else join_proxies(previous, own, settings.intermediate_dim)
+        joined = _own_message(draw, received, site)
+        if previous is not None:
+            joined = join_proxies(previous, joined, settings.intermediate_dim)
         previous, length = transmit(joined, settings.encoding)
         last, lengths[site] = previous, length + for_means + for_diagonals
     _, sizes, directions = np.linalg.svd(last.values.T, full_matrices=False)
@@ -113,22 +114,22 @@ def _own_message(draw: Draw, received: Inbox, site: int) -> SiteMessage:
     return SiteMessage(received.proxies[site].T, draw.n_samples[site], float(draw.sigma[site]))
 
 
-def join_proxies(previous: SiteMessage, own: SiteMessage, intermediate_dim: int) -> SiteMessage:
+def join_proxies(previous: SiteMessage, proxy: SiteMessage, intermediate_dim: int) -> SiteMessage:
     """Return the next proxy: the top R of (n P P^T + n_s P_s P_s^T) / (n + n_s).
 
     These are the left singular vectors of [sqrt(n) P, sqrt(n_s) P_s], each times its singular
     value, so no D x D matrix is needed.
     """
-    n_samples = previous.n_samples + own.n_samples
+    n_samples = previous.n_samples + proxy.n_samples
     stacked = np.concatenate(
         [
             message.values.T * message.values.dtype.type((message.n_samples / n_samples) ** 0.5)
-            for message in (previous, own)
+            for message in (previous, proxy)
         ]
     )
     _, sizes, directions = np.linalg.svd(stacked, full_matrices=False)
     scaled = sizes[:intermediate_dim, None] * directions[:intermediate_dim]
-    return SiteMessage(scaled.T, n_samples, own.sigma)
+    return SiteMessage(scaled.T, n_samples, proxy.sigma)
 
 
 register(

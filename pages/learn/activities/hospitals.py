@@ -153,13 +153,13 @@ def _hospitals_headline(_: Room, activity: Hospitals) -> str:
 
 
 def _describe_round(activity: Hospitals) -> None:
-    n_sites, sent = activity.hospitals.moments.n_sites, len(activity.messages)
-    if not sent:
+    n_sites, n_sent = activity.hospitals.moments.n_sites, len(activity.messages)
+    if not n_sent:
         st.markdown("### No message yet. Choose your ε and send.")
         return
     improved = activity.improved
     rows = activity.hospitals.people(0)
-    dealt = f"{sent} of {n_sites} hospitals, {rows:,} of 10,000 pictures each."
+    dealt = f"{n_sent} of {n_sites} hospitals, {rows:,} of 10,000 pictures each."
     if improved is None:
         average = "Quiet messages count more." if activity.is_weighed else "All count alike."
         st.caption(
@@ -168,7 +168,7 @@ def _describe_round(activity: Hospitals) -> None:
         )
         return
     floor = percent(activity.hospitals.prior_energy)
-    equal = f", as on Explore with {n_sites} sites" if sent == n_sites else ""
+    equal = f", as on Explore with {n_sites} sites" if n_sent == n_sites else ""
     st.caption(
         f"{dealt} Improved ran with new noise at ε = {plain(improved.epsilon)}, the smallest "
         f"chosen{equal}. Guessing that pictures are smooth gives {floor}. It is a "
