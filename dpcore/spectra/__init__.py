@@ -6,7 +6,6 @@ from dpcore.spectra.eigen import (
     Spectrum,
     few_of_many,
     leading_eigenpairs,
-    leading_eigenpairs_of_many,
     proxy_aggregates,
 )
 from dpcore.spectra.mean_denoising import denoise_mean
@@ -56,7 +55,6 @@ __all__ = [
     "denoise_mean",
     "few_of_many",
     "leading_eigenpairs",
-    "leading_eigenpairs_of_many",
     "noise_edge_left",
     "picture_basis",
     "principal_angles",

@@ -14,7 +14,6 @@ as `by="magnitude"`, takes four times as long and loses the signs of the eigenva
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
@@ -39,7 +38,6 @@ CRITERIA = ("value", "magnitude")
 _MIN_LAPACK_SIZE = 96  # features; NumPy's solver is faster below
 _MAX_SELECTED_SHARE = 0.35  # of the spectrum; divide and conquer is faster above
 _FIRST_BLOCKS, _LATER_BLOCKS = 25, 50  # pairs per block: the first two, all others
-_MIN_THREADED_SIZE = 96  # features
 _RANKS_PER_BLOCK = 50
 _MIN_LANCZOS_BASIS = 100
 
@@ -300,50 +298,8 @@ def leading_eigenpairs(
         If the matrix is not square or not finite, n_components is out of range, or the criterion
         is unknown.
     """
-    values, vectors = leading_eigenpairs_of_many(np.asarray(matrix)[None], n_components, by=by)
-    return values[0], vectors[0]
-
-
-def leading_eigenpairs_of_many(
-    matrices: FloatArray, n_components: int, *, by: str = "value", threads: int = 1
-) -> tuple[FloatArray, FloatArray]:
-    """Compute `leading_eigenpairs` of each of S symmetric matrices.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_sites, n_features, n_features), each symmetric
-    n_components : int
-        Number of pairs, from 1 to n_features.
-    by : {"value", "magnitude"}
-    threads : int
-        Number of matrices decomposed in parallel; small matrices use one thread. Two threads on
-        two idle cores are twice as fast at 784 features, given one BLAS thread. The result does
-        not depend on the number of threads.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (n_sites, n_components)
-    vectors : ndarray of shape (n_sites, n_components, n_features)
-
-    Raises
-    ------
-    ParameterError
-        See `leading_eigenpairs`.
-    """
-    matrices = np.asarray(matrices)
-    if matrices.ndim != 3:
-        raise ParameterError("matrix", "square", matrices.shape[1:])
-    workers = min(threads, len(matrices)) if matrices.shape[-1] >= _MIN_THREADED_SIZE else 1
-
-    def decompose(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return Spectrum(matrix).leading(n_components, by=by)
-
-    if workers <= 1:
-        pairs = [decompose(matrix) for matrix in matrices]
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            pairs = list(pool.map(decompose, matrices))
-    return np.stack([values for values, _ in pairs]), np.stack([vectors for _, vectors in pairs])
+    values, vectors = Spectrum(matrix).leading(n_components, by=by)
+    return values.copy(), vectors.copy()
 
 
 def few_of_many(matrix: FloatArray, n_components: int) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,6 @@ import scipy.linalg
 from dpcore.spectra import (
     Spectrum,
     leading_eigenpairs,
-    leading_eigenpairs_of_many,
     second_moment,
     site_moments,
 )
@@ -85,30 +84,6 @@ def one_matrix(rng: np.random.Generator, n_features: int, n_components: int, dty
     )
 
 
-def many_sites(rng: np.random.Generator, n_features: int, n_components: int) -> None:
-    matrices = np.stack([noisy_matrix(rng, n_features, np.float32) for _ in range(N_SITES)])
-    top = [n_features - n_components, n_features - 1]
-
-    def ours(threads: int) -> None:
-        leading_eigenpairs_of_many(matrices, n_components, by="magnitude", threads=threads)
-
-    def scipy_top() -> None:
-        for matrix in matrices:
-            scipy.linalg.eigh(matrix, subset_by_index=top, check_finite=False)
-
-    times = milliseconds(
-        {"one": lambda: ours(1), "two": lambda: ours(2), "scipy": scipy_top},
-        rounds=3 if n_features > 500 else 15,
-    )
-    print(
-        f"{n_components:4d} of {n_features:3d} x {N_SITES} sites, by magnitude, a site"
-        f" | 1 thread {times['one'] / N_SITES:6.2f}, 2 threads {times['two'] / N_SITES:6.2f}"
-        f" = {times['one'] / times['two']:4.2f}x"
-        f" | scipy (top end only) {times['scipy'] / N_SITES:6.2f}"
-        f" = {times['scipy'] / times['one']:4.2f}x and {times['scipy'] / times['two']:4.2f}x"
-    )
-
-
 def several(rng: np.random.Generator, n_features: int, asked: tuple[int, ...]) -> None:
     matrix = noisy_matrix(rng, n_features, np.float32)
 
@@ -154,8 +129,6 @@ def main() -> None:
     for n_features, n_components in SIZES:
         for dtype in (np.float32, np.float64):
             one_matrix(rng, n_features, n_components, dtype)
-    for n_features, n_components in SIZES[:3]:
-        many_sites(rng, n_features, n_components)
     several(rng, 784, (25, 50, 75, 100, 125, 150, 175, 200))
     moments(rng)
 

@@ -20,7 +20,6 @@ from dpcore.spectra import (
     few_of_many,
     lapack,
     leading_eigenpairs,
-    leading_eigenpairs_of_many,
     principal_angles,
     projector_distance,
     proxy_aggregates,
@@ -238,21 +237,6 @@ def test_failure_of_inverse_iteration_is_made_good(rng):
     assert projector_distance(vectors, expected[1]) < 1e-10
 
 
-@pytest.mark.parametrize("n_features", [20, 130])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_many_equal_one_by_one_whatever_the_threads(rng, n_features, dtype):
-    matrices = np.stack([noisy(rng, n_features, dtype) for _ in range(7)])
-    values, vectors = leading_eigenpairs_of_many(matrices, 6, by="magnitude")
-    for site, matrix in enumerate(matrices):
-        alone = leading_eigenpairs(matrix, 6, by="magnitude")
-        np.testing.assert_array_equal(values[site], alone[0])
-        np.testing.assert_array_equal(vectors[site], alone[1])
-    for threads in (2, 16):
-        again = leading_eigenpairs_of_many(matrices, 6, by="magnitude", threads=threads)
-        np.testing.assert_array_equal(values, again[0])
-        np.testing.assert_array_equal(vectors, again[1])
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_features", [60, 200, 784])
 def test_the_first_pairs_do_not_depend_on_how_many_are_asked_for(rng, n_features, dtype):
@@ -316,15 +300,6 @@ def test_calls_from_many_threads_do_not_disturb_each_other(rng):
             for (values, vectors), expected in zip(together, alone, strict=True):
                 np.testing.assert_array_equal(values, expected[0])
                 np.testing.assert_array_equal(vectors, expected[1])
-
-
-def test_an_error_in_a_thread_reaches_the_caller(rng):
-    matrices = np.stack([noisy(rng, 120)] * 3)
-    with (
-        mock.patch.object(Spectrum, "leading", side_effect=np.linalg.LinAlgError("no")),
-        pytest.raises(np.linalg.LinAlgError, match="no"),
-    ):
-        leading_eigenpairs_of_many(matrices, 2, threads=2)
 
 
 def test_integers_are_computed_in_float64():
