@@ -62,8 +62,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "local-centred-by-others",
         "one site alone reads nobody else",
         "dpcore/pca/draw.py",
-        "alone = drawn.centred(mean, mean)",
-        "alone = drawn.centred(mean, self.moments.weights @ self.noisy_means)",
+        "around_own_mean = drawn.centred(mean, mean)",
+        "around_own_mean = drawn.centred(mean, self.moments.weights @ self.noisy_means)",
         ("tests/pca/test_protocols.py", _AUDIT),
     ),
     PlantedBug(
