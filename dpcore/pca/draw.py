@@ -41,7 +41,7 @@ from dpcore.pca.site import (
     ReceivedMessages,
     SiteAtWork,
     SiteMessage,
-    centre_of_sphere,
+    centre_of_site_rows,
     noise_of_sites,
     noise_scales,
     noisy_mean,
@@ -443,17 +443,10 @@ class Draw:
         if not isinstance(self.moments, SiteRows):
             return None
         if self.noisy_means is None:
-            return np.zeros(self.moments.n_features)
+            return centre_of_site_rows(self.moments, None)
         weights = self.moments.weights
         sigma = float(np.linalg.norm(weights * [scales.mean for scales in self.scales]))
-        mean, rows = weights @ self.noisy_means, self.moments
-        return centre_of_sphere(
-            mean,
-            rows.half_widths,
-            sigma=sigma,
-            image_shape=rows.image_shape,
-            picture=rows.picture,
-        )
+        return centre_of_site_rows(self.moments, weights @ self.noisy_means, sigma)
 
     def _columns_differ(self) -> bool:
         sigma = self.sigma_of_average

@@ -33,6 +33,7 @@ from dpcore.privacy import (
 from dpcore.spectra import (
     COLUMNS_WHERE_BETTER,
     PublicBasis,
+    SiteRows,
     Spectrum,
     denoise_mean,
     picture_basis,
@@ -202,6 +203,21 @@ def centre_of_sphere(
         nearest: FloatArray = np.clip(factor * noisy_mean, -half_widths, half_widths)
         return nearest
     return noisy_mean * min(factor, 1 / math.sqrt(squared))
+
+
+def centre_of_site_rows(
+    rows: SiteRows, noisy_mean: FloatArray | None, sigma: float = 0.0
+) -> FloatArray:
+    """Return `centre_of_sphere` with the public facts of the rows; zero without a mean."""
+    if noisy_mean is None:
+        return np.zeros(rows.n_features)
+    return centre_of_sphere(
+        noisy_mean,
+        rows.half_widths,
+        sigma=sigma,
+        image_shape=rows.image_shape,
+        picture=rows.picture,
+    )
 
 
 def centred_around(second_moment: FloatArray, own_mean: FloatArray, mean: FloatArray) -> FloatArray:

@@ -262,8 +262,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "denoiser-reads-the-mean",
         "the centre is denoised from the noisy mean alone",
         "dpcore/pca/draw.py",
-        "mean, rows = weights @ self.noisy_means, self.moments",
-        "mean, rows = weights @ self.moments.means, self.moments",
+        "centre_of_site_rows(self.moments, weights @ self.noisy_means, sigma)",
+        "centre_of_site_rows(self.moments, weights @ self.moments.means, sigma)",
         ("tests/pca/test_denoising.py", _AUDIT),
     ),
     PlantedBug(

@@ -37,31 +37,20 @@ class AnalyzeGaussPCA(PrivatePCA):
     ----------
     {n_components}
     {epsilon_delta}
-    {calibration}
-    {noise}
-    {truncation}
-    {denoise}
-    {image_shape}
-    {picture}
+    {matrix_noise}
     {preparation}
     {mean_share}
-    {row_norm_bound}
-    {on_long_rows}
+    {row_bound}
     {random_state}
 
     Attributes
     ----------
-    {components_}
-    {eigenvalues_}
-    {mean_}
-    {centre_choice_}
+    {subspace_}
     {noise_scale_}
     {guarantee_}
     {assessment_}
-    {explained_variance_}
-    {suggested_n_components_}
-    {n_features_in_}
-    {feature_names_in_}
+    {estimates_}
+    {input_}
 
     Warnings
     --------

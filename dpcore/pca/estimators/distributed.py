@@ -36,17 +36,11 @@ class DistributedPCA(PrivatePCA):
     protocol : str
         Key of a registered protocol that starts from sites (`dpcore.pca.protocols`);
         `python -m dpcore run --help` lists them.
-    {calibration}
-    {noise}
-    {truncation}
-    {denoise}
-    {image_shape}
-    {picture}
+    {matrix_noise}
     {preparation}
         Sites use the average of their noisy means; "local" uses its own.
     {mean_share}
-    {row_norm_bound}
-    {on_long_rows}
+    {row_bound}
     masks : {"published", "wide"}
         Scale of the masks of "cape".
     honest_sites : int or None
@@ -56,10 +50,7 @@ class DistributedPCA(PrivatePCA):
 
     Attributes
     ----------
-    {components_}
-    {eigenvalues_}
-    {mean_}
-    {centre_choice_}
+    {subspace_}
     noise_scale_ : ndarray of shape (n_sites,)
         Noise standard deviation in one second-moment entry, for each site that adds noise: only
         the first under "local", the aggregator under "pooled". The masks of "cape" cancel and are
@@ -78,8 +69,7 @@ class DistributedPCA(PrivatePCA):
         Bytes sent by all sites together.
     sites_ : ndarray of shape (n_sites,)
         Labels of the sites, sorted.
-    {n_features_in_}
-    {feature_names_in_}
+    {input_}
 
     Warnings
     --------

@@ -40,8 +40,7 @@ class ExponentialPCA(PrivatePCA):
     epsilon : float
         Requested epsilon, positive and finite. There is no delta.
     {preparation_at_zero}
-    {row_norm_bound}
-    {on_long_rows}
+    {row_bound}
     {random_state}
 
     Attributes
@@ -53,8 +52,7 @@ class ExponentialPCA(PrivatePCA):
         captures less by this amount is e times less likely.
     {mean_}
     {centre_choice_}
-    {n_features_in_}
-    {feature_names_in_}
+    {input_}
 
     Warnings
     --------

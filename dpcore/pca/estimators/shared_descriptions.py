@@ -99,9 +99,17 @@ rows. Do not use an int for two data sets: with the same settings both get the s
 their difference has none. It is never saved: copies made by pickle, joblib or copy have None.""",
 }
 
+_GROUPS = {
+    "matrix_noise": ("calibration", "noise", "truncation", "denoise", "image_shape", "picture"),
+    "row_bound": ("row_norm_bound", "on_long_rows"),
+    "subspace_": ("components_", "eigenvalues_", "mean_", "centre_choice_"),
+    "estimates_": ("explained_variance_", "suggested_n_components_"),
+    "input_": ("n_features_in_", "feature_names_in_"),
+}
+
 
 def insert_shared_descriptions(cls: _Class) -> _Class:
-    """Replace each line `{name}` of a class's docstring by the description of that name."""
+    """Replace each line `{name}` of a class's docstring by the description of a name or group."""
     # Python has no docstrings if it runs with -OO.
     if cls.__doc__:
         cls.__doc__ = _PLACE.sub(_entry, cls.__doc__)
@@ -110,4 +118,5 @@ def insert_shared_descriptions(cls: _Class) -> _Class:
 
 def _entry(place: re.Match[str]) -> str:
     indent, name = place.groups()
-    return "\n".join(indent + line if line else "" for line in _ENTRIES[name].splitlines())
+    text = "\n".join(_ENTRIES[member] for member in _GROUPS.get(name, (name,)))
+    return "\n".join(indent + line if line else "" for line in text.splitlines())

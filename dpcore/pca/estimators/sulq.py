@@ -60,23 +60,17 @@ class SulqPCA(_SulqFamily):
     {epsilon_delta}
     {truncation}
     {preparation_at_zero}
-    {row_norm_bound}
-    {on_long_rows}
+    {row_bound}
     {random_state}
 
     Attributes
     ----------
-    {components_}
-    {eigenvalues_}
-    {mean_}
-    {centre_choice_}
+    {subspace_}
     {noise_scale_}
     {guarantee_}
     {assessment_}
-    {explained_variance_}
-    {suggested_n_components_}
-    {n_features_in_}
-    {feature_names_in_}
+    {estimates_}
+    {input_}
 
     Warnings
     --------
@@ -103,23 +97,17 @@ class ModSulqPCA(_SulqFamily):
     {epsilon_delta}
     {truncation}
     {preparation_at_zero}
-    {row_norm_bound}
-    {on_long_rows}
+    {row_bound}
     {random_state}
 
     Attributes
     ----------
-    {components_}
-    {eigenvalues_}
-    {mean_}
-    {centre_choice_}
+    {subspace_}
     {noise_scale_}
     {guarantee_}
     {assessment_}
-    {explained_variance_}
-    {suggested_n_components_}
-    {n_features_in_}
-    {feature_names_in_}
+    {estimates_}
+    {input_}
 
     Warnings
     --------

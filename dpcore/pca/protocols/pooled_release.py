@@ -20,7 +20,7 @@ from dpcore.pca.site import (
     Calibrate,
     NoiseScales,
     add_noise,
-    centre_of_sphere,
+    centre_of_site_rows,
     noise_scales,
     noisy_mean,
     noisy_votes,
@@ -150,16 +150,7 @@ def centre_of_rows(draw: Draw, mean: FloatArray | None, *, sigma: float = 0.0) -
     """
     if not isinstance(draw.moments, SiteRows):
         return mean
-    if mean is None:
-        return np.zeros(draw.moments.n_features)
-    rows = draw.moments
-    return centre_of_sphere(
-        mean,
-        rows.half_widths,
-        sigma=sigma,
-        image_shape=rows.image_shape,
-        picture=rows.picture,
-    )
+    return centre_of_site_rows(draw.moments, mean, sigma)
 
 
 def _pooled_around(draw: Draw, centre: FloatArray | None) -> FloatArray:
