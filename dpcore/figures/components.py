@@ -22,7 +22,7 @@ from dpcore.figures.style import (
     with_opacity,
 )
 
-_MOST_FEATURES = 15
+_MOST_FEATURES = 6
 # Tol's muted colours, ordered so that neighbours differ. No protocol has one of them.
 _ON_LIGHT = (
     "#332288", "#cc6677", "#117733", "#ddaa33", "#4aa3d0",
@@ -94,7 +94,7 @@ def loading_bars(
 ) -> go.Figure:
     """Draw the loadings of one component, one group of bars per feature.
 
-    Shows the fifteen features with the largest loadings in the first component.
+    Shows the six features with the largest loadings in the first component.
 
     loadings: mapping of str to shape (n_features,). Loadings by title, the exact component first,
         with aligned signs. A protocol's title has its colour; other titles, such as values of ε,
@@ -105,7 +105,7 @@ def loading_bars(
     strongest = largest_entries(leading, _MOST_FEATURES)[::-1]
     names = [plain_text(feature_names[index]) for index in strongest]
     colours = _colours(tuple(loadings), protocol, dark)
-    figure = base_figure(120 + 26 * len(strongest))
+    figure = base_figure(450)
     for title, values in reversed(list(loadings.items())):
         figure.add_bar(
             x=values[strongest],
@@ -115,7 +115,7 @@ def loading_bars(
             marker={"color": colours[title]},
             hovertemplate="%{y}: %{x:.2f}<extra>" + title + "</extra>",
         )
-    figure.update_xaxes(range=[-1, 1], title="loading (each component has length 1)")
+    figure.update_xaxes(range=[-1, 1], title="loading")
     figure.update_layout(barmode="group")
     return legend_above(figure, traceorder="reversed")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.arrays import largest_entries
 from dpcore.data import DatasetStatus
 from dpcore.experiments.engine.fields import GIVEN, VERSIONS
 from dpcore.experiments.engine.summaries import counted, percent
@@ -27,8 +26,7 @@ from pages.use.table_sources import draw_sources
 CONTROLS = ()
 _PROTOCOL = "pooled"
 _EPSILON = 1.0
-_MOST_BARS = 6
-_FIGURE_HEIGHT = 460
+_MOST_NAMES = 6
 
 
 def show(_: Selection) -> None:
@@ -93,23 +91,15 @@ def _spec(status: DatasetStatus) -> RunSpec:
 def _draw_component(table: OwnTable, spec: RunSpec) -> None:
     exact = cached.problem_of(spec.problem_key()).exact_components[:1]
     released = cached.subspaces(spec)[_PROTOCOL].components[:1]
-    strongest = largest_entries(exact[0], _MOST_BARS)
     names, title = cached.feature_names(spec), PROTOCOLS[_PROTOCOL].title
-    components = {"Exact (not private)": exact[0][strongest]}
+    components = {"Exact (not private)": exact[0]}
     assessment = cached.self_assessed(spec)[_PROTOCOL].assessment
     if assessment is not None and assessment.n_above_noise == 0:
         st.markdown(f"{title}: the first component cannot be told from noise.")
     else:
-        components[title] = align_signs(released, exact)[0][strongest]
-    figure = loading_bars(
-        components,
-        tuple(names[index] for index in strongest),
-        dark=is_dark(),
-    )
-    figure.update_layout(height=_FIGURE_HEIGHT)
-    figure.update_xaxes(title="loading")
+        components[title] = align_signs(released, exact)[0]
     show_figure(
-        figure,
+        loading_bars(components, names, dark=is_dark()),
         key="own_component",
         alt=f"Strongest loadings of the first component of {table.title}, exact and private.",
     )
@@ -136,7 +126,7 @@ def _draw_unreadable(table: OwnTable) -> None:
         return
     examples = "; ".join(
         f"{escape_markdown(name)}: " + ", ".join(f"“{escape_markdown(cell)}”" for cell in cells)
-        for name, cells in list(table.unreadable.items())[:_MOST_BARS]
+        for name, cells in list(table.unreadable.items())[:_MOST_NAMES]
     )
     st.warning(
         f"Some cells cannot be read, for example {examples}. Choose below how cells are written. "

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpcore.arrays import largest_entries
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.figures.components import loading_bars, people_scatter, released_variances
@@ -63,8 +62,7 @@ _PREPARATIONS = {"sphere": "to one length (sphere)", "bounded": "at their length
 _USUAL = (("epsilon", 1.0), ("delta", 1e-6))
 _SCORES_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 _FOLDER = "_own_projects"
-_MOST_COMPONENTS, _MOST_BARS, _MOST_POINTS = 20, 6, 2_000
-_FIGURE_HEIGHT = 440
+_MOST_COMPONENTS, _MOST_POINTS = 20, 2_000
 _PLAN_DRAWS, _MOST_ROWS = 2, 10_000_000
 _FILES = ("label.html", "certificate.html", "certificate.json", "components.csv")
 
@@ -543,18 +541,14 @@ def _draw_components(released: ReleasedPCA) -> None:
             alt=f"Released component {number} as a picture.",
         )
         return
-    strongest = largest_entries(loadings, _MOST_BARS)
-    sign = np.sign(loadings[strongest[0]])
-    figure = loading_bars(
-        {f"Released component {number}": sign * loadings[strongest]},
-        tuple(released.features_[index] for index in strongest),
-        protocol="ag",
-        dark=is_dark(),
-    )
-    figure.update_layout(height=_FIGURE_HEIGHT)
-    figure.update_xaxes(title="loading")
+    upwards = loadings * np.sign(loadings[np.abs(loadings).argmax()])
     show_figure(
-        figure,
+        loading_bars(
+            {f"Released component {number}": upwards},
+            released.features_,
+            protocol="ag",
+            dark=is_dark(),
+        ),
         key="release_loadings",
         alt=f"Strongest loadings of released component {number}.",
     )
