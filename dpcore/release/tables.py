@@ -28,7 +28,8 @@ from dpcore.release.parquet_files import (
     parquet_parts,
     read_row_groups,
 )
-from dpcore.release.reading_process import OF_THE_HOLDER, read_in_process
+from dpcore.release.reading_limits import OF_THE_HOLDER
+from dpcore.release.reading_process import read_in_process
 from dpcore.release.table_file import (
     WORKBOOK,
     Block,

@@ -1,4 +1,4 @@
-"""Write the columns of a whole file to a stream; for a process with limits (`reading_process`)."""
+"""Write the columns of a whole file to a stream; for a process with limits (`reading_worker`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpcore.release.parquet_files import (
     read_row_groups,
     text_too_long,
 )
-from dpcore.release.reading_process import FileFacts, ReadingLimits, check_size
+from dpcore.release.reading_limits import FileFacts, ReadingLimits, check_size
 from dpcore.release.table_file import WORKBOOK, Block, TableFile
 from dpcore.release.workbook import Workbook
 

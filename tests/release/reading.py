@@ -6,7 +6,7 @@ import io
 
 import pyarrow as pa
 
-from dpcore.release.reading_process import UPLOADED
+from dpcore.release.reading_limits import UPLOADED
 from dpcore.release.table_file import refuse_damaged
 from dpcore.release.whole_file import write_columns
 

@@ -20,7 +20,8 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec
 from dpcore.experiments.pca.problem import sites_of
 from dpcore.release import Column, Dictionary, Reading, simulation, uploads
-from dpcore.release.reading_process import UPLOADED, ReadingLimits, read_in_process
+from dpcore.release.reading_limits import UPLOADED, ReadingLimits
+from dpcore.release.reading_process import read_in_process
 from dpcore.release.simulation import simulation_data
 from dpcore.release.uploads import read_upload
 
@@ -162,7 +163,7 @@ def test_a_zip_bomb_is_not_unpacked(monkeypatch):
 def test_tables_of_all_visitors_take_a_bounded_memory(monkeypatch):
     content = b"a,b\n" + b"1,2\n" * 10_000
     first = read_upload("a.csv", content)
-    monkeypatch.setattr(uploads, "_held", WeakSet([first]))
+    monkeypatch.setattr(uploads, "_uploads", WeakSet([first]))
     monkeypatch.setattr(uploads, "LARGEST_HELD", int(1.5 * first.n_bytes))
     with pytest.raises(ParameterError, match="sent later"):
         read_upload("b.csv", content)
