@@ -1,7 +1,8 @@
 """Style of the dashboard in the first HTML document, so that the page does not move at load.
 
 Streamlit delivers style sheets together with the elements of a page, and opens the sidebar after
-its first elements. Both move elements that are already visible.
+its first elements. It loads the code of a kind of element when the first one is drawn, and shows a
+grey bar of another height meanwhile. All three move elements that are already visible.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ _STYLE = Path(__file__).parent / "components" / "style.css"
 _TITLE = b"<title>Streamlit</title>"
 _HIDE = """
 .stApp:not(:has(.sidebar-is-there, .stException)) .stAppViewContainer { visibility: hidden; }
+.stMainBlockContainer:has(
+  > .stVerticalBlock > :nth-child(-n+4):not(.st-key-theme_watch) > [data-testid="stSkeleton"]
+) { visibility: hidden; }
 """
 
 

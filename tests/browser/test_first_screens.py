@@ -93,7 +93,7 @@ def test_a_part_link_and_a_segment_look_like_a_tab(server, open_page):
     ],
 )
 def test_a_page_on_a_phone_has_a_named_menu_and_does_not_move(server, open_page, address):
-    """Earlier Stories moved by .42, Break it by .19 and CCA by .18."""
+    """Stories once moved by .42, Break it by .19, CCA by .18 and Meaning of ε by .12."""
     page, _ = open_page(f"{server}/{address}", width=390, height=844)
     assert page.evaluate(LARGEST_SHIFT) <= MAX_SHIFT
     button = page.get_by_test_id("stExpandSidebarButton")
