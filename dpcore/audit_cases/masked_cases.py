@@ -129,6 +129,37 @@ def _case_of_pairs(adversary: Adversary) -> AuditCase:
     return replace(case, family="CCA")
 
 
+def _statistic_of_result(unknown: int) -> Statistic:
+    """Return the statistic of views that start with the result: it without the known noise."""
+
+    def statistic(views: FloatArray) -> FloatArray:
+        noisy_moments: FloatArray = (
+            views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
+        )
+        return noisy_moments
+
+    return statistic
+
+
+def _statistic_of_messages(scales: CapeScales, unknown: int) -> Statistic:
+    """Return the statistic of views that start with the messages.
+
+    It is the inverse covariance of the unknown noise, given the sum of its masks, applied to a
+    change at the first site.
+    """
+    across = scales.mask_sigma**2 + scales.noise_sigma**2
+    weights = np.full(unknown, (scales.noise_sigma**-2 - 1 / across) / unknown)
+    weights[0] += 1 / across
+
+    def statistic(views: FloatArray) -> FloatArray:
+        of_known_sites = (
+            views[:, _N_SITES : 2 * _N_SITES - unknown].sum(axis=1, keepdims=True) / unknown
+        )
+        return np.tensordot(views[:, :unknown] + of_known_sites, weights, axes=(1, 0))
+
+    return statistic
+
+
 def masked_case(
     name: str,
     covers: str,
@@ -179,24 +210,9 @@ def masked_case(
             ).matrix
         return np.concatenate([matrices, view_of_round(means)[:, :, None]], axis=2)
 
-    def from_result(views: FloatArray) -> FloatArray:
-        noisy_moments: FloatArray = (
-            views[:, 0] - views[:, 1 + _N_SITES - unknown :].sum(axis=1) / _N_SITES
-        )
-        return noisy_moments
-
-    def from_messages(views: FloatArray) -> FloatArray:
-        # The inverse covariance of the unknown noise, given its masks' sum, applied to a change
-        # at the first site.
-        across = scales.mask_sigma**2 + scales.noise_sigma**2
-        weights = np.full(unknown, (scales.noise_sigma**-2 - 1 / across) / unknown)
-        weights[0] += 1 / across
-        of_known_sites = (
-            views[:, _N_SITES : 2 * _N_SITES - unknown].sum(axis=1, keepdims=True) / unknown
-        )
-        return np.tensordot(views[:, :unknown] + of_known_sites, weights, axes=(1, 0))
-
-    statistic = from_result if has_result else from_messages
+    statistic = (
+        _statistic_of_result(unknown) if has_result else _statistic_of_messages(scales, unknown)
+    )
     return AuditCase(
         name=name,
         family=DISTRIBUTED,

@@ -230,7 +230,6 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         y_rows = _as_columns(y_rows)
         x_bound, y_bound = self._norm_bounds()
-        on_sphere = self.preparation == "sphere"
         views = bound_views(
             x_rows,
             y_rows,
@@ -241,15 +240,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         check_long_rows(self.on_long_rows, views.n_clipped, f"({x_bound:g}, {y_bound:g})")
         n_x = x_rows.shape[1]
-        settings = ReleaseSettings(
-            PrivacyBudget(self.epsilon, self.delta),
-            n_components=self.n_components,
-            intermediate_dim=self.n_components,
-            calibration=self.calibration,
-            noise=self.noise,
-            mean_share=0.0 if self.preparation == "none" else self.mean_share,
-            on_sphere=on_sphere,
-        )
+        settings = self._settings()
         one_site = (np.arange(len(x_rows)),)
         root = self._root_of_release(
             "joint moment",
@@ -260,7 +251,7 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         )
         pairs = distributed_cca(
             SiteRows.of(views.joined, one_site, parts=views.parts)
-            if on_sphere
+            if settings.on_sphere
             else site_moments(views.joined, one_site),
             n_x,
             settings,
@@ -278,6 +269,17 @@ class PrivateCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.guarantee_ = pairs.guarantee
         self.noise_scale_ = pairs.sigma
         return self
+
+    def _settings(self) -> ReleaseSettings:
+        return ReleaseSettings(
+            PrivacyBudget(self.epsilon, self.delta),
+            n_components=self.n_components,
+            intermediate_dim=self.n_components,
+            calibration=self.calibration,
+            noise=self.noise,
+            mean_share=0.0 if self.preparation == "none" else self.mean_share,
+            on_sphere=self.preparation == "sphere",
+        )
 
     def _norm_bounds(self) -> tuple[float, float]:
         both = self.row_norm_bound

@@ -163,11 +163,7 @@ def private_scores(
     ParameterError
         If the scores are not finite or not pairs, or a parameter is outside its range.
     """
-    points = np.asarray(scores, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
-        raise ParameterError("scores", "of shape (n_samples, 2), one row or more", points.shape)
-    if not np.all(np.isfinite(points)):
-        raise ParameterError("scores", "finite", points[~np.isfinite(points)][0])
+    points = _to_points(scores)
     require_one_of("combine", combine, SUMS)
     names, group_of = _number_labels(groups, labels, len(points))
     budget = PrivacyBudget(epsilon, delta)
@@ -312,6 +308,15 @@ def _count(points: FloatArray, group_of: AnyArray, edges: FloatArray, n_groups: 
             for first, second in (within[group_of == group].T for group in range(n_groups))
         ]
     )
+
+
+def _to_points(scores: ArrayLike) -> FloatArray:
+    points = np.asarray(scores, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
+        raise ParameterError("scores", "of shape (n_samples, 2), one row or more", points.shape)
+    if not np.all(np.isfinite(points)):
+        raise ParameterError("scores", "finite", points[~np.isfinite(points)][0])
+    return points
 
 
 def _number_labels(

@@ -12,6 +12,7 @@ import shlex
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,7 +32,7 @@ from dpcore.experiments.pca.rebuilt_rows import ExampleRows, rebuild_rows, selec
 from dpcore.params import EPSILONS
 from dpcore.pca import Subspace
 from dpcore.pca.protocols.register import PROTOCOLS
-from dpcore.privacy import icon_counts
+from dpcore.privacy import Guarantee, icon_counts
 
 _WEBSITE = Path(__file__).parent / "website"
 _FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
@@ -196,21 +197,22 @@ def settings_of(
                     )
                     for by_protocol in subspaces[: grid.pictured]
                 ]
-                of_protocol = [
-                    row
-                    for of_repetition in rows_of_setting
-                    for row in of_repetition
-                    if row["protocol"] == name
-                ]
-                guarantee = subspaces[0][name].guarantee
-                if guarantee.assumptions not in setting["assumptions"]:
-                    setting["assumptions"].append(guarantee.assumptions)
+                of_protocol = [row for row in chain(*rows_of_setting) if row["protocol"] == name]
                 point = _point(of_protocol, command_of(spec, name), pictures)
-                point["right"] = icon_counts(guarantee)[0]
-                point["assumes"] = setting["assumptions"].index(guarantee.assumptions)
+                _add_guarantee(point, setting["assumptions"], subspaces[0][name].guarantee)
                 setting["points"][name].append(point)
         progress(1)
     return settings
+
+
+def _add_guarantee(
+    point: dict[str, Any], assumptions: list[tuple[str, ...]], guarantee: Guarantee
+) -> None:
+    """Add a guarantee to a point, which refers to an entry of a list of assumptions."""
+    if guarantee.assumptions not in assumptions:
+        assumptions.append(guarantee.assumptions)
+    point["right"] = icon_counts(guarantee)[0]
+    point["assumes"] = assumptions.index(guarantee.assumptions)
 
 
 def _point(rows: list[PcaRow], command: str, pictures: list[str]) -> dict[str, Any]:
