@@ -26,17 +26,10 @@ from dpcore.command_line.options import (
 from dpcore.data.loading import rows_here
 from dpcore.errors import DataUnavailable, ParameterError
 from dpcore.experiments.engine.spec import Row
-from dpcore.papers.dpdispca import (
-    FIGURES,
-    ClaimVerdict,
-    Comparison,
-    PaperFigure,
-    check_dimension,
-    compare_with_published,
-    paper_figure,
-    published_points_of,
-)
+from dpcore.papers.dpdispca import FIGURES, PaperFigure, paper_figure
+from dpcore.papers.dpdispca_claims import ClaimVerdict, check_dimension
 from dpcore.papers.nips2012 import FIGURES_2012, Figure2012
+from dpcore.papers.published_points import Comparison, compare_with_published, published_points_of
 from dpcore.pca import TRUNCATIONS
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Adversary

@@ -16,7 +16,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.grid import Points
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.pca import RunSpec
-from dpcore.papers.dpdispca import ClaimVerdict
+from dpcore.papers.dpdispca_claims import ClaimVerdict
 from dpcore.papers.nips2012_claims import check_accuracies, check_privacy_curve, check_sample_curve
 from dpcore.papers.nips2012_draws import NORM_BOUNDS, PROTOCOLS, DrawsSpec
 from dpcore.papers.nips2012_table import TASKS, Task

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from dpcore.experiments.engine.spec import Row, group_by_key
 from dpcore.experiments.engine.summaries import Difference, percent
-from dpcore.papers.dpdispca import ClaimVerdict
+from dpcore.papers.dpdispca_claims import ClaimVerdict
 from dpcore.papers.nips2012_draws import PROTOCOLS
 
 _LEVEL = 0.001

@@ -19,21 +19,19 @@ from dpcore.experiments.engine.store import Store
 from dpcore.experiments.engine.summaries import counted, percent
 from dpcore.figures.energy import energy_curves, energy_panel
 from dpcore.figures.overview import SmallPanel, panel_overview
-from dpcore.papers.dpdispca import (
-    FIGURES,
+from dpcore.papers.dpdispca import FIGURES, PanelState, PaperFigure, panel_state, paper_figure
+from dpcore.papers.dpdispca_claims import (
     ClaimVerdict,
-    PanelState,
-    PaperFigure,
     check_claims,
     check_cost_of_sending,
     check_orders,
+)
+from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
+from dpcore.papers.published_points import (
     compare_with_published,
-    panel_state,
-    paper_figure,
     published_citation,
     published_points_of,
 )
-from dpcore.papers.nips2012 import CITATION, FIGURES_2012, Figure2012
 from dpcore.pca.protocols.register import PROTOCOLS
 from pages import links, navigation, sweeps
 from pages.cached import cached

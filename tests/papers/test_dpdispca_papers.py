@@ -12,16 +12,17 @@ from dpcore.errors import DataUnavailable
 from dpcore.experiments.engine.summaries import Curves, crossing, paired_difference
 from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import run
-from dpcore.papers import dpdispca as published
-from dpcore.papers.dpdispca import (
-    FIGURES,
+from dpcore.papers import published_points as published
+from dpcore.papers.dpdispca import FIGURES, paper_figure
+from dpcore.papers.dpdispca_claims import (
     check_claim,
     check_claims,
     check_cost_of_sending,
     check_dimension,
     check_orders,
+)
+from dpcore.papers.published_points import (
     compare_with_published,
-    paper_figure,
     published_citation,
     published_points,
     published_points_of,

@@ -8,7 +8,8 @@ from dpcore.experiments.engine.grid import Sweep
 from dpcore.experiments.engine.store import Store
 from dpcore.experiments.engine.sweep import collect
 from dpcore.experiments.pca import RunSpec
-from dpcore.papers.dpdispca import PaperFigure, check_claims, panel_state, stored_draws
+from dpcore.papers.dpdispca import PaperFigure, panel_state, stored_draws
+from dpcore.papers.dpdispca_claims import check_claims
 
 PANEL = PaperFigure(
     "tiny",
