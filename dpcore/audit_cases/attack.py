@@ -20,12 +20,9 @@ from dpcore.arrays import FloatArray
 from dpcore.audit_cases.centre_cases import differences_cases_of
 from dpcore.audit_cases.flawed import flawed_cases
 from dpcore.audit_cases.noise_cases import message_cases, second_moment_cases
-from dpcore.audit_cases.protocol_cases import (
-    cases_of,
-    ppca_by_chains_case,
-    private_mean_cases_of,
-    sphere_cases_of,
-)
+from dpcore.audit_cases.private_mean_cases import private_mean_cases_of
+from dpcore.audit_cases.protocol_cases import cases_of, ppca_by_chains_case
+from dpcore.audit_cases.sphere_cases import sphere_cases_of
 from dpcore.errors import ParameterError
 from dpcore.params import LARGEST_SEED
 from dpcore.pca.protocols.protocol import Protocol

@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from dpcore.audit_cases.protocol_cases import matrix_case, sphere_cases_of
+from dpcore.audit_cases.protocol_cases import matrix_case
+from dpcore.audit_cases.sphere_cases import sphere_cases_of
 from dpcore.cca import PROTOCOLS
-from dpcore.cca.canonical import noisy_joint_moment
+from dpcore.cca.distributed import noisy_joint_moment
 from dpcore.pca import Draw, Subspace
 from dpcore.pca.protocols.protocol import Protocol
 from dpcore.pca.protocols.register import PROTOCOLS as REGISTERED

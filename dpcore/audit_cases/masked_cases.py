@@ -25,18 +25,17 @@ from dpcore.audit_cases.neighbours import (
     sample_one_by_one,
     worst_second_moments,
 )
-from dpcore.audit_cases.protocol_cases import (
+from dpcore.audit_cases.private_mean_cases import SHARE, TURN_FROM_MEAN
+from dpcore.audit_cases.protocol_cases import SiteData
+from dpcore.audit_cases.sphere_cases import (
     DENOISED,
-    SHARE,
-    TURN_FROM_MEAN,
-    SiteData,
     expected_matrices,
     mean_change,
     moments_around,
     worst_on_sphere,
 )
 from dpcore.cca import distributed_cca
-from dpcore.cca.canonical import joint_noise
+from dpcore.cca.distributed import joint_noise
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.protocols.cape import (
     MaskedRound,

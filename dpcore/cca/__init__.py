@@ -1,17 +1,13 @@
 """Private canonical correlation analysis of two views, central and distributed."""
 
+from dpcore.cca.bounded_views import BoundedViews, bound_views
 from dpcore.cca.canonical import (
-    PROTOCOLS,
-    BoundedViews,
-    CanonicalPairs,
     MeasuredCorrelations,
-    bound_views,
     canonical_pairs,
-    distributed_cca,
-    joint_moment_sigma,
     measured_correlations,
     noise_floor,
 )
+from dpcore.cca.distributed import PROTOCOLS, CanonicalPairs, distributed_cca, joint_moment_sigma
 
 __all__ = [
     "PROTOCOLS",

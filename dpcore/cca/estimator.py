@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from dpcore.arrays import FloatArray
-from dpcore.cca.canonical import bound_views, distributed_cca
+from dpcore.cca.bounded_views import bound_views
+from dpcore.cca.distributed import distributed_cca
 from dpcore.data.row_bounds import check_norm_bound
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings

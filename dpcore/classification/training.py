@@ -26,7 +26,7 @@ from dpcore.classification.perturbation import (
 from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound, shorten
 from dpcore.errors import ParameterError
 from dpcore.privacy import Guarantee
-from dpcore.spectra.moments import directions
+from dpcore.spectra.site_rows import directions
 
 
 @dataclass(frozen=True, eq=False)

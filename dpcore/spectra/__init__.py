@@ -9,13 +9,7 @@ from dpcore.spectra.eigen import (
     proxy_aggregates,
 )
 from dpcore.spectra.mean_denoising import denoise_mean
-from dpcore.spectra.moments import (
-    RunningMoments,
-    SiteMoments,
-    SiteRows,
-    second_moment,
-    site_moments,
-)
+from dpcore.spectra.moments import RunningMoments, SiteMoments, second_moment, site_moments
 from dpcore.spectra.public_bases import (
     COLUMNS,
     COLUMNS_WHERE_BETTER,
@@ -28,6 +22,7 @@ from dpcore.spectra.public_bases import (
 )
 from dpcore.spectra.public_constant import public_components
 from dpcore.spectra.public_kernel import public_kernel
+from dpcore.spectra.site_rows import SiteRows
 from dpcore.spectra.subspaces import (
     align_signs,
     captured_energy,

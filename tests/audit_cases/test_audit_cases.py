@@ -21,16 +21,10 @@ from dpcore.audit_cases.flawed import (
     sample_by_wrong_acceptance,
 )
 from dpcore.audit_cases.neighbours import projection_on
-from dpcore.audit_cases.protocol_cases import (
-    DENOISED,
-    SETTINGS,
-    matrix_case,
-    prepared_sites,
-    protocol_case,
-    sphere_cases_of,
-)
+from dpcore.audit_cases.protocol_cases import SETTINGS, matrix_case, prepared_sites, protocol_case
+from dpcore.audit_cases.sphere_cases import DENOISED, sphere_cases_of
 from dpcore.cca import PrivateCCA, bound_views, distributed_cca
-from dpcore.cca.canonical import noisy_joint_moment
+from dpcore.cca.distributed import noisy_joint_moment
 from dpcore.pca import Draw, ReleaseSettings, site
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS

@@ -184,7 +184,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "sphere-longer-than-one",
         "no row is longer than 1 after its own rounding",
-        "dpcore/spectra/moments.py",
+        "dpcore/spectra/site_rows.py",
         "(1 - slack) / lengths",
         "(1 + slack) / lengths",
         ("tests/spectra/test_site_rows.py",),
@@ -192,7 +192,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "views-longer-together",
         "two views, each at its own length, make a row of length 1",
-        "dpcore/spectra/moments.py",
+        "dpcore/spectra/site_rows.py",
         "part, part)) / length",
         "part, part))",
         ("tests/spectra/test_site_rows.py",),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from dpcore.cca.canonical import joint_moment_sigma, joint_noise
+from dpcore.cca.distributed import joint_moment_sigma, joint_noise
 from dpcore.errors import ParameterError
 from dpcore.pca import ReleaseSettings
 from dpcore.pca.site import noise_scales

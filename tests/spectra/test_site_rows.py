@@ -15,7 +15,8 @@ from hypothesis.extra.numpy import arrays
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import l2_sensitivity_of_second_moment, l2_sensitivity_on_sphere
-from dpcore.spectra import SiteRows, moments, site_moments
+from dpcore.spectra import SiteRows, site_moments
+from dpcore.spectra import site_rows as module
 
 N, D = 5, 3
 ENTRIES = st.floats(-(2.0**50), 2.0**50, width=32, allow_subnormal=False)
@@ -25,10 +26,10 @@ CENTRES = arrays(np.float64, D, elements=st.floats(-1, 1, allow_subnormal=False)
 
 # The whole row, and two views of it, as CCA reads them: of the same weight or of any other.
 TWO_VIEWS = [((slice(2), w**0.5), (slice(2, None), (1 - w) ** 0.5)) for w in (0.5, 0.1)]
-PARTS = st.sampled_from([moments.WHOLE, *TWO_VIEWS])
+PARTS = st.sampled_from([module.WHOLE, *TWO_VIEWS])
 
 
-def one_site(rows, parts=moments.WHOLE):
+def one_site(rows, parts=module.WHOLE):
     return SiteRows.of(rows, (np.arange(len(rows)),), parts=parts)
 
 
@@ -38,7 +39,7 @@ def squared_length(row):
 
 @given(rows=TABLES, centre=CENTRES, parts=PARTS, dtype=st.sampled_from([np.float32, np.float64]))
 def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtype):
-    directions = moments.directions(rows.astype(dtype), centre.astype(dtype), parts)
+    directions = module.directions(rows.astype(dtype), centre.astype(dtype), parts)
     assert np.isfinite(directions).all()
     for row in directions:
         assert squared_length(row) <= 1
@@ -122,27 +123,27 @@ def wide(n_rows: int, n_features: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n_features", [256, 1000])
 def test_wide_rows_are_whole_numbers_of_bounded_length(n_features):
-    directions = moments.directions(wide(400, n_features), np.zeros(n_features, np.float32))
-    whole = moments._round_to_integers(directions.copy()).astype(np.int64)
-    assert ((whole**2).sum(axis=1) <= moments._INTEGER_LENGTH**2).all()
-    assert np.abs(whole / moments._INTEGER_LENGTH - directions).max() < 0.04
+    directions = module.directions(wide(400, n_features), np.zeros(n_features, np.float32))
+    whole = module._round_to_integers(directions.copy()).astype(np.int64)
+    assert ((whole**2).sum(axis=1) <= module._INTEGER_LENGTH**2).all()
+    assert np.abs(whole / module._INTEGER_LENGTH - directions).max() < 0.04
 
 
 def test_products_of_wide_rows_are_exact_in_whatever_precision_they_are_taken():
     """Float32 cannot represent the sums of a block of the first rows, which are all alike."""
-    directions = moments.directions(wide(8192, 300), np.zeros(300, np.float32))
-    whole = moments._round_to_integers(directions)
+    directions = module.directions(wide(8192, 300), np.zeros(300, np.float32))
+    whole = module._round_to_integers(directions)
     for rows in (whole, whole[-2048:]):
         # Whole numbers below 2^53 are exact in float64; int64 has no fast product.
         exact = rows.astype(np.float64).T @ rows
         some = rows[:, ::37].astype(np.int64).T @ rows[:, :9].astype(np.int64)
         np.testing.assert_array_equal(exact[::37, :9], some)
-        np.testing.assert_array_equal(moments._integer_product(rows), exact)
+        np.testing.assert_array_equal(module._integer_product(rows), exact)
     in_float32 = whole.T @ whole
-    assert in_float32.diagonal().max() > moments._EXACT_LIMIT
+    assert in_float32.diagonal().max() > module._EXACT_LIMIT
     n_rows = len(whole)
     around = one_site(wide(n_rows, 300)).moment_around(np.zeros(300))
-    assert (around * n_rows * moments._INTEGER_LENGTH**2 % 1 == 0).all()
+    assert (around * n_rows * module._INTEGER_LENGTH**2 % 1 == 0).all()
 
 
 def test_the_public_total_of_wide_rows_includes_their_rounding():
@@ -168,7 +169,7 @@ def test_replacing_one_wide_row_moves_the_moment_by_its_sensitivity_at_most():
 
 
 def test_a_moment_is_left_between_two_blocks():
-    rows = SiteRows.of(np.ones((3 * moments.BLOCK_ROWS, 2)), (np.arange(3 * moments.BLOCK_ROWS),))
+    rows = SiteRows.of(np.ones((3 * module.BLOCK_ROWS, 2)), (np.arange(3 * module.BLOCK_ROWS),))
     asked: list[None] = []
 
     def ask():
@@ -198,7 +199,7 @@ def test_nobody_waits_for_the_moments_of_another_table(monkeypatch):
             assert may_end.wait(30)
         return site_moments(rows, sites, **how)
 
-    monkeypatch.setattr(moments, "site_moments", slow)
+    monkeypatch.setattr(module, "site_moments", slow)
     large = one_site(np.ones((3, 2)))
     with ThreadPoolExecutor(2) as pool:
         waiting = pool.submit(lambda: large.unscaled_moments)

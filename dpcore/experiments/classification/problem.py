@@ -13,7 +13,7 @@ from dpcore.errors import ParameterError
 from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import Prepares
 from dpcore.spectra import SiteMoments, SiteRows, site_moments
-from dpcore.spectra.moments import directions
+from dpcore.spectra.site_rows import directions
 from dpcore.streams import Purpose, stream
 
 

@@ -45,7 +45,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.site import centre_of_sphere
 from dpcore.privacy import Charge, Guarantee, PrivacyBudget
 from dpcore.spectra import site_moments
-from dpcore.spectra.moments import directions
+from dpcore.spectra.site_rows import directions
 from dpcore.streams import Purpose, Repetition
 
 if TYPE_CHECKING:

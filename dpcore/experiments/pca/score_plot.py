@@ -16,7 +16,7 @@ from dpcore.pca import Subspace
 from dpcore.pca.centre_rule import DIFFERENCES
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Charge, Release
-from dpcore.spectra.moments import directions
+from dpcore.spectra.site_rows import directions
 from dpcore.statistics import PrivateScores, private_scores, score_limits
 from dpcore.streams import Purpose, root_of_release, stream
 

@@ -25,7 +25,7 @@ from dpcore.pca.estimators.rows import bounded_rows, check_preparation
 from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of
 from dpcore.privacy import Guarantee
 from dpcore.spectra import PublicBasis, SiteMoments, SiteRows, site_moments
-from dpcore.spectra.moments import directions
+from dpcore.spectra.site_rows import directions
 from dpcore.statistics import PrivateScores, private_scores, score_limits
 from dpcore.streams import Purpose, Repetition, stream
 
