@@ -29,7 +29,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import posterior_at_least_zero
@@ -53,7 +52,7 @@ _MEAN_NOISE = 3 * math.sqrt(2)
 _SCATTER_SCALE = 0.1
 # Half of the step to the estimate without a prior mean is taken at this weight of an entry of the
 # residual, and for a cosine with this share of the trace.
-_HALF_STEP = 0.15
+_HALF_STEP = 0.1
 _LEADING = 1 / 128
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
@@ -328,8 +327,8 @@ def _about_prior_mean(
     error of the mean counts as noise. The weights are those of the average of all sites, so
     filtering each site's matrix has the same result as filtering their average.
 
-    rho assumes that pictures are alike everywhere, which centred objects are not: the first few
-    directions are ordered better without A_0. `_step_to_no_prior_mean` goes there in part.
+    rho assumes that pictures are alike everywhere, which they are not: the first few directions are
+    ordered better without A_0. `_step_to_no_prior_mean` goes there in part.
     """
     first = bases[0]
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
@@ -355,7 +354,7 @@ def _about_prior_mean(
     remaining = entries.remaining_variance(inverse_weights)
     estimate: FloatArray = entries.noisy / inverse_weights
     np.fill_diagonal(estimate, entries.variances - own[0])
-    if first.picture == CENTRED and first.is_centred:
+    if first.is_centred:
         # Geometric mean of the noise of a site, which its cut sees, and of the average.
         between = entries._replace(noise_variance=math.sqrt(of_average) * noise_variance)
         estimate += _step_to_no_prior_mean(

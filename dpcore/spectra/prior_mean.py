@@ -42,15 +42,14 @@ _ANISOTROPY = 0.1
 # of a pixel, and prior probability that there are none.
 _CHANGES = np.geomspace(0.003, 1.0, 16)
 _NO_CHANGE = 0.99
-# Largest number of fits of p and rho in turn, and the relative change of p at which they end. Each
-# fit is shrunk to the public kernel, so more of them do not drift.
+# Largest number of fits of p and rho in turn, and the relative change of p at which they end.
 _ROUNDS, _SMALL_CHANGE = 3, 0.003
 # Error of the mean in its public directions, in units of the public kernel, at which half of that
 # block is replaced.
 _HALF_REPLACED = 0.05
 _LEAST_ESTIMATE = 3.0
-# Noise of the fits in an entry in cosines, in units of sigma / side.
-_TAIL = 4.0
+# Energy of the error of the mean, as a share of the trace, at which p takes half of its change.
+_HALF_CHANGED = 0.15
 _TINY = 1e-12
 
 
@@ -80,7 +79,8 @@ class PriorMean(NamedTuple):
         1. The trace is fitted by least squares to the public kernel.
         2. The block of M with most of the error of the mean is replaced (`_without_mean_error`).
         3. p is fitted by least squares given rho (`_fit_deviations`), then rho given p
-           (`_fit_correlations`), in turn.
+           (`_fit_correlations`), in turn. The larger the error of the mean, the less p changes:
+           the outer product of the error is a smooth pattern of p, and repeated fits follow it.
 
         All steps shrink to the public kernel, which is the result if there is no signal. Models are
         weighed by the noise of M. They are shrunk by less, the geometric mean of this noise and
@@ -104,14 +104,15 @@ class PriorMean(NamedTuple):
         public = _public_parts(shape, basis.picture)
         shrunk_by = math.sqrt(of_average)
         trace = _fit_trace(noisy, variance, public)
-        noisy = _without_mean_error(noisy, trace, basis, mean_variance, public)
+        error = MeanError.of(basis, mean_variance / trace**2)
+        changed = 1 / (1 + (float(error.in_cosines.sum()) / _HALF_CHANGED) ** 4)
+        noisy = _without_mean_error(noisy, trace, error, public)
         window = math.sqrt(trace / len(noisy)) * public.window
         deviations, curve = window, KERNELS[basis.picture].correlations(shape)
         for _ in range(_ROUNDS):
-            before, deviations = (
-                deviations,
-                _fit_deviations(noisy, deviations, curve, window, variance, shrunk_by, basis),
-            )
+            before = deviations
+            fitted = _fit_deviations(noisy, before, curve, window, variance, shrunk_by, basis)
+            deviations = window + changed * (fitted - window)
             correlations, curve = _fit_correlations(
                 noisy, deviations, variance, shrunk_by, shape, basis.picture
             )
@@ -170,20 +171,22 @@ def with_public_tail(
     """Return an estimate of a second moment that is the public kernel where no data support it.
 
     Noise of the fits is spread over all cosines, and is far above the public variance b_i of most.
-    An entry in cosines takes the share g_i g_j of the step to the public kernel, where
-    g_i = z^2 / (b_i^2 + z^2) and z = 4 sigma / side. This keeps the public order of the last
-    directions.
+    An entry in cosines keeps the share g_i g_j of its distance from the public kernel, where
+    g_i = b_i^2 / (b_i^2 + z^2) and z = sigma / side is the noise of a fit that averages a row. This
+    keeps the public order of the last directions.
 
     trace: Fitted trace of the second moment.
     sigma: Standard deviation of the noise in the average of all sites' matrices.
     """
     public = _public_in_cosines(basis)
-    noise = _TAIL * sigma / math.sqrt(len(estimate)) / max(trace, _TINY)
-    tail = (noise**2 / (np.diagonal(public) ** 2 + noise**2)).astype(estimate.dtype)
-    step = (trace * public).astype(estimate.dtype) - basis.to_basis(estimate)
-    step *= tail
-    step *= tail[:, None]
-    return estimate + basis.from_basis(step)
+    noise = sigma / math.sqrt(len(estimate)) / max(trace, _TINY)
+    squares = np.diagonal(public) ** 2
+    supported = (squares / (squares + noise**2)).astype(estimate.dtype)
+    centre = (trace * public).astype(estimate.dtype)
+    difference = basis.to_basis(estimate) - centre
+    difference *= supported
+    difference *= supported[:, None]
+    return basis.from_basis(centre + difference)
 
 
 @lru_cache(maxsize=8)
@@ -205,11 +208,7 @@ def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> floa
 
 
 def _without_mean_error(
-    noisy: FloatArray,
-    trace: float,
-    basis: PublicBasis,
-    mean_variance: float,
-    public: _PublicParts,
+    noisy: FloatArray, trace: float, error: MeanError, public: _PublicParts
 ) -> FloatArray:
     """Return the matrix with the block of the mean's public directions replaced in part.
 
@@ -217,7 +216,6 @@ def _without_mean_error(
     correlation. Most of it is in these directions. The larger it is expected to be, the more of
     the block is that of the public kernel.
     """
-    error = MeanError.of(basis, mean_variance / trace**2)
     directions = error.directions.astype(noisy.dtype)
     block = directions @ noisy @ directions.T - trace * public.block
     excess = error.in_directions / (float(np.trace(public.block)) / len(directions))

@@ -346,8 +346,7 @@ def test_pictures_of_your_own_are_denoised_as_pictures(estimator):
     best = np.linalg.eigvalsh(exact)[-10:].sum()
     ratios = []
     for shape in (None, (8, 8)):
-        # The catalogue declares digits as centred pictures.
-        fitted = estimator(10, image_shape=shape, picture="centred", **release).fit(digits.X)
+        fitted = estimator(10, image_shape=shape, **release).fit(digits.X)
         ratios.append(captured_energy(fitted.components_, exact) / best)
     assert ratios[1] > ratios[0] + 0.05
     with pytest.raises(ParameterError, match="n_features"):
