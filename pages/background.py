@@ -274,7 +274,7 @@ def watch(
     """Draw the results of a job, again and again while they arrive, with progress and Cancel.
 
     draw: Draws the results that have arrived; called with an empty list at first.
-    noun: Plural name of what is counted, as in "12 of 40 runs".
+    noun: Plural name of the counted units, as in "12 of 40 runs".
     count: Number of them in the results that have arrived.
     """
     poll(job, lambda: _watch(job, draw, noun, count))

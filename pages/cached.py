@@ -198,7 +198,7 @@ _subspaces = OnceCache(_draw, keep=256, most_bytes=24 * _MEGABYTE)
 
 @cached(256, message="Estimating the captured energy from the release")
 def self_assessed(spec: RunSpec) -> dict[str, AssessedRelease]:
-    """Return the estimates that the first run's releases give of themselves."""
+    """Return the self-assessment of each release of the first run."""
     return assess_releases(single(spec), problem_of(spec.problem_key()))
 
 

@@ -231,7 +231,7 @@ def claim_of(case: AuditCase) -> str:
 
 
 def basis_of(case: AuditCase) -> str:
-    """Return, as the end of a sentence, what the claimed guarantee was computed from."""
+    """Return the source of the claimed guarantee, as the end of a sentence."""
     if not case.is_sound:
         return "as it was published or shipped"
     return "from the exact profile of its noise" if case.is_gaussian else "from its proof"

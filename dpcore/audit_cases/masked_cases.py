@@ -129,7 +129,7 @@ def _case_of_pairs(adversary: Adversary) -> AuditCase:
 
 
 def _statistic_of_result(unknown: int) -> Statistic:
-    """Return the statistic of views that start with the result: it without the known noise."""
+    """Return the statistic of views that start with the result: the result less the known noise."""
 
     def statistic(views: FloatArray) -> FloatArray:
         noisy_moments: FloatArray = (
@@ -143,8 +143,8 @@ def _statistic_of_result(unknown: int) -> Statistic:
 def _statistic_of_messages(scales: CapeScales, unknown: int) -> Statistic:
     """Return the statistic of views that start with the messages.
 
-    It is the inverse covariance of the unknown noise, given the sum of its masks, applied to a
-    change at the first site.
+    The weights are the inverse covariance of the unknown noise, given the sum of its masks, applied
+    to a change at the first site.
     """
     across = scales.mask_sigma**2 + scales.noise_sigma**2
     weights = np.full(unknown, (scales.noise_sigma**-2 - 1 / across) / unknown)

@@ -288,8 +288,8 @@ def rounded_score(
 def ppca_by_chains_case(*, epsilon: float = 3.0) -> AuditCase:
     """Return the case of two directions of four by Markov chains.
 
-    As many chains as draws start at random, with the effective sample size per draw of a release
-    with four chains.
+    The number of chains is that of the draws. They start at random and have the effective sample
+    size per draw of a release with four chains.
     """
     moments = [np.diag(np.eye(4)[[axis, 1, 2]].mean(axis=0)) for axis in (0, 1)]
 

@@ -1,1 +1,1 @@
-"""Experiments: the engine, one package per family, and what is built on all families."""
+"""Experiments: the engine, one package per family, and packages that use all families."""

@@ -58,8 +58,8 @@ LABEL = "label"
 OUTCOME = "outcome.json"
 LOCK = "run.lock"
 _ATTEMPT = "attempt.json"
-# A conflict leads to a new attempt, which every site is charged for. A lying site can report
-# conflicts without end.
+# Each conflict leads to a new attempt, which every site is charged for. A lying site can report a
+# conflict in every attempt.
 _MOST_CONFLICTS = 3
 
 T = TypeVar("T")

@@ -44,8 +44,8 @@ class Reply(NamedTuple):
 def serve_guard(guard: Guard, path: Path | str) -> Iterator[None]:
     """Serve a guard at a Unix socket until the context ends.
 
-    path: Path of the socket. Its owner and group may connect. A socket that no process serves
-        any more is replaced.
+    path: Path of the socket. Its owner and group may connect. A socket whose process
+        has ended is replaced.
 
     Raises `OSError` if the path exists.
     """

@@ -189,7 +189,7 @@ def mean_error_limit(votes: FloatArray, rule: VoteRule) -> float:
 def n_above_mean_error(
     n_above: int | None, eigenvalues: FloatArray, trace: float, limit: float
 ) -> int | None:
-    """Return the number of leading components that neither noise nor a mean's error gives alone.
+    """Return the number of leading components above both the noise and the error of the mean.
 
     n_above: Number above the noise of the matrix; None if it is unknown.
     eigenvalues: Leading eigenvalues, descending.

@@ -304,11 +304,11 @@ class Draw:
         return self.compute_once(Draw._receive_messages)[0]
 
     def proxies(self) -> Inbox:
-        """Return what the aggregator receives when every site sends its proxy."""
+        """Return the aggregator's inbox if every site sends its proxy."""
         return self.compute_once(Draw._receive_messages)[1][MessageKind.proxy(self.settings)]
 
     def whole_matrices(self) -> Inbox:
-        """Return what the aggregator receives when every site sends its whole matrix."""
+        """Return the aggregator's inbox if every site sends its whole matrix."""
         return self.compute_once(Draw._receive_messages)[1][MessageKind(self.settings.encoding)]
 
     @property

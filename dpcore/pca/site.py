@@ -74,7 +74,7 @@ class NoiseScales:
     votes: Noise of the shares of votes on the centre; 0 if there is no vote.
     l2_sensitivity: Change of the matrix when one row is replaced, together with the private mean,
         weighted by its smaller noise; in the matrix's units.
-    mu: Parameter of the Gaussian mechanism that each adversary faces, if they know parts of the
+    mu: Parameter of the Gaussian mechanism that each adversary faces, if it knows parts of the
         noise.
     """
 

@@ -6,26 +6,7 @@ independent with variance b^2. The average of the messages has only the noise va
 
 H sites keep their masks and noises secret, among them the site of the attacked person. An adversary
 may collude with the other S - H. Let Delta be the sensitivity of one message; with 1/N weights it
-is the same at every site for all site sizes. Each adversary sees a Gaussian mechanism:
-
-1. **Aggregator**: reads every message and knows the masks of the S - H colluding sites, hence the
-   sum of the other masks. Given that sum, the noise of the H sites has covariance
-   a^2 (I - 1 1^T / H) + b^2 I, with eigenvalue b^2 along the all-ones direction and a^2 + b^2
-   orthogonal to it. One person changes one message, whose unit vector has squared length 1 / H
-   along the all-ones direction. Therefore (entry AGGREGATOR of `cape_mu`)
-
-       mu^2 = Delta^2 [ 1 / (H b^2) + (1 - 1/H) / (a^2 + b^2) ].
-
-2. **Participating site**: knows the result and its own mask and noise, so h = min(H, S - 1)
-   noises are unknown. The sum of the h unknown masks is determined by the known ones, so noise of
-   variance h b^2 remains (entry SITE):
-
-       mu^2 = Delta^2 / (h b^2).
-
-   For H < S, the aggregator learns at least as much, since it colludes with such a site. For
-   H = S, the site may learn more.
-
-3. **Outsider**: knows only the result, mu^2 = Delta^2 / (S b^2) (entry OUTSIDER).
+is the same at every site for all site sizes. Each adversary sees a Gaussian mechanism (`cape_mu`).
 """
 
 from __future__ import annotations
@@ -108,7 +89,26 @@ def cape_mu(
     """Return mu of the equivalent Gaussian mechanism against each adversary.
 
     The largest mu determines the guarantee; l2_sensitivity / mu is the noise of the equivalent
-    mechanism. A single site has no other participating site as an adversary.
+    mechanism. A single site has no other participating site as an adversary. Proof:
+
+    1. **Aggregator**: reads every message and knows the masks of the S - H colluding sites, hence
+       the sum of the other masks. Given that sum, the noise of the H sites has covariance a^2 (I -
+       1 1^T / H) + b^2 I, with eigenvalue b^2 along the all-ones direction and a^2 + b^2 orthogonal
+       to it. One person changes one message, whose unit vector has squared length 1 / H along the
+       all-ones direction. Therefore
+
+           mu^2 = Delta^2 [ 1 / (H b^2) + (1 - 1/H) / (a^2 + b^2) ].
+
+    2. **Participating site**: knows the result and its own mask and noise, so h = min(H, S - 1)
+       noises are unknown. The sum of the h unknown masks is determined by the known ones, so noise
+       of variance h b^2 remains:
+
+           mu^2 = Delta^2 / (h b^2).
+
+       For H < S, the aggregator learns at least as much, since it colludes with such a site. For H
+       = S, the site may learn more.
+
+    3. **Outsider**: knows only the result, mu^2 = Delta^2 / (S b^2).
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Composition:
     def basic_bound(self, delta: float) -> float:
         """Return a fast bound by basic composition; the Gaussian part gets the remaining delta.
 
-        It is never below `epsilon`, and equal to it if all releases are Gaussian.
+        The value is never below `epsilon`, and equal to it if all releases are Gaussian.
         """
         rest = delta - math.fsum(part for _, part in self.others)
         if rest < 0:

@@ -11,15 +11,6 @@ positive part of p - e^epsilon q, attained on the half-line where the loss excee
 probabilities under p and q are the two values of Phi. The same mu is the parameter of Gaussian
 differential privacy (Dong, Roth & Su 2022), which gives the trade-off between the two errors of any
 test (`gaussian_trade_off`) and an exact composition rule (`composed_mu`).
-
-Evaluated as written, the difference cancels where its terms are close, and e^epsilon overflows.
-With a = epsilon / mu - mu / 2 and b = a + mu, e^epsilon phi(b) = phi(a), so
-
-    delta = phi(a) (m(a) - m(b)),   m(x) = (1 - Phi(x)) / phi(x), the Mills ratio,
-
-which needs no large exponential (`_log_delta`). For mu < 1 the difference is an integral of
-m' = x m - 1 (variable `gap`). The relative error is below 1e-12 wherever delta is above the
-smallest double. Roots are rounded towards more noise (`_round_outwards`).
 """
 
 from __future__ import annotations
@@ -268,7 +259,18 @@ def _delta(epsilon: float, mu: float) -> float:
 
 
 def _log_delta(epsilon: float, mu: float) -> float:
-    """Return log delta for finite positive mu and a = epsilon / mu - mu / 2 below _UNDERFLOW."""
+    """Return log delta for finite positive mu and a = epsilon / mu - mu / 2 below _UNDERFLOW.
+
+    The difference of the theorem (module docstring) cancels where its terms are close, and
+    e^epsilon overflows. With a = epsilon / mu - mu / 2 and b = a + mu,
+    e^epsilon phi(b) = phi(a), so
+
+        delta = phi(a) (m(a) - m(b)),   m(x) = (1 - Phi(x)) / phi(x), the Mills ratio,
+
+    which needs no large exponential. For mu < 1 the difference is an integral of
+    m' = x m - 1 (variable `gap`). The relative error is below 1e-12 wherever delta is above the
+    smallest double. Roots are rounded towards more noise (`_round_outwards`).
+    """
     a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if mu < 1:
         x = a + mu * _NODES

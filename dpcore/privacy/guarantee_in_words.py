@@ -50,7 +50,7 @@ class GuaranteeCard:
         Conditions of the guarantee.
     badges : tuple of Badge
     sights : tuple of str
-        One sentence per adversary: what it sees, and which guarantee holds against it.
+        One sentence per adversary: the data that it sees, and the guarantee that holds against it.
     """
 
     headline: str

@@ -40,7 +40,7 @@ def sum_rows_on_cluster(
     watch: Watch,
     scheduler: str,
 ) -> tuple[IntArray, int]:
-    """Return what `sum_rows` returns, summed by the workers of a Dask cluster.
+    """Return the result of `sum_rows`, summed by the workers of a Dask cluster.
 
     Raises `ParameterError` if the scheduler is lost.
     """
@@ -65,7 +65,7 @@ def moment_on_cluster(
     on_sphere: bool,
     scheduler: str,
 ) -> IntArray:
-    """Return what `moment_of_rows` returns, summed by the workers of a Dask cluster.
+    """Return the result of `moment_of_rows`, summed by the workers of a Dask cluster.
 
     If the scheduler is lost, this process sums the remaining parts, with a `RuntimeWarning`: the
     release is charged by then, and starting again would be charged again.

@@ -34,7 +34,8 @@ _LARGEST_FILE = 1 << 24
 # Dictionaries from a page. The time to read a dictionary is limited by the number of its keys.
 LARGEST_UPLOADED_DICTIONARY = 1 << 18
 _MOST_KEY_PARTS = 10
-# Strings and comments, in which dots mean nothing. No quote is looked at twice, also if unclosed.
+# Strings and comments, in which dots do not separate keys. The pattern takes linear time, also for
+# an unclosed quote.
 _STRINGS = re.compile(
     r'"""(?:\\.|(?!""")[^\\])*+(?:""")?|' + r"'''(?:(?!''').)*+(?:''')?|"
     r'"(?:\\.|[^"\\\n])*+"?|' + r"'[^'\n]*+'?|#[^\n]*+",

@@ -73,10 +73,10 @@ class Measured:
     trace: Trace of the noisy moment as drawn, in the same units.
     assessment: Estimates of how good the components are; None above `MOST_ASSESSED` features.
     bases: Public bases in which the noisy moment was denoised.
-    n_above_noise: Number of leading components that neither the noise of the moment nor the error
-        of a mean that votes chose would give alone; None if it is unknown.
+    n_above_noise: Number of leading components above both the noise of the moment and the error of
+        a mean that votes chose; None if it is unknown.
     centre_choice: Item of `dpcore.pca.centre_rule.CENTRES`.
-    scales: Scales of the noise; not the calibrated ones after a choice of differences.
+    scales: Scales of the noise. After a choice of differences they are not the calibrated ones.
     """
 
     centre: FloatArray

@@ -40,7 +40,7 @@ from dpcore.release.table_file import REQUIREMENTS, Block, Header, TableFile
 _LONGEST_MESSAGE = 600
 _WAIT = 30
 _STEP = 1 << 20
-# Processes at a time that read uploads of one server.
+# Largest number of processes that read uploads of one server.
 _MOST_AT_A_TIME = 2
 # Status of a process that the limit of processor time ended.
 _OUT_OF_TIME = -getattr(signal, "SIGXCPU", 24)

@@ -46,7 +46,7 @@ def files_of(
         "features": np.array(dictionary.features),
         **{name: estimate_of(measured, name) for name in ESTIMATES},
     }
-    files = {COMPONENTS: npz_bytes(arrays), **files_beside(certificate, arrays)}
+    files = {COMPONENTS: npz_bytes(arrays), **derived_files(certificate, arrays)}
     hashes = {name: sha256(content).hexdigest() for name, content in files.items()}
     return files | {CERTIFICATE: as_json(certificate | {"files": hashes})}
 
@@ -58,7 +58,7 @@ def npz_bytes(arrays: Mapping[str, AnyArray]) -> bytes:
     return file.getvalue()
 
 
-def files_beside(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) -> dict[str, bytes]:
+def derived_files(certificate: dict[str, Any], arrays: Mapping[str, AnyArray]) -> dict[str, bytes]:
     """Return all files except the two from which they are made, by name.
 
     certificate: Its hashes are not read.

@@ -77,7 +77,7 @@ class ScoreScales:
 class PlannedCosts:
     """Cost of the components of a release, and of their score plot if the settings share it.
 
-    mu: Of both together.
+    mu: Parameter of both together.
     distance: Upper bound of the samplers' total variation.
     """
 
@@ -91,7 +91,7 @@ class PlannedCosts:
 
 
 def planned_costs(dictionary: Dictionary, settings: PublicationSettings) -> PlannedCosts:
-    """Return what a release with these settings will charge to its project.
+    """Return the charge of a release with these settings to its project.
 
     Raises `ParameterError` if a value is out of range, or there is one component to plot on.
     """

@@ -40,7 +40,7 @@ from dpcore.release.dictionary import Dictionary, dictionary_from
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import ESTIMATES, bases_of
 from dpcore.release.project import folder_name
-from dpcore.release.release_files import CERTIFICATE, COMPONENTS, files_beside, npz_bytes
+from dpcore.release.release_files import CERTIFICATE, COMPONENTS, derived_files, npz_bytes
 from dpcore.release.released_pca import load_release, read_certificate
 from dpcore.release.scales import Scales, shares_of, squared_norm_bound
 from dpcore.release.software import software
@@ -128,7 +128,7 @@ def _wrong_bytes(
     """Yield the files that differ from those that a release writes."""
     if (folder / COMPONENTS).read_bytes() != npz_bytes(arrays):
         yield f"{COMPONENTS} has other bytes than a release writes for its arrays"
-    expected = files_beside(certificate, arrays)
+    expected = derived_files(certificate, arrays)
     for name in sorted(expected.keys() ^ (certificate["files"].keys() - {COMPONENTS})):
         yield f"{name} is no file of a release, or is missing among those certified"
     for name, content in expected.items():

@@ -237,7 +237,8 @@ def score_limits(eigenvalues: ArrayLike | None, row_norm_bound: float = 1.0) -> 
 
     The limit of a component is three roots of its eigenvalue, within 5 % and 100 % of the public
     `row_norm_bound`. The limits are that bound if no eigenvalues are given, or nan: eigenvalues of
-    differences of pairs do not tell how far rows lie from the public middle, and PPCA has none.
+    differences of pairs have no information on the distance of rows from the public middle, and
+    PPCA releases none.
     """
     if eigenvalues is None or np.isnan(eigenvalues).any():
         return row_norm_bound, row_norm_bound

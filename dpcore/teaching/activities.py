@@ -1,4 +1,4 @@
-"""Activities of a class: the state of one round of each, and what it accepts from a phone.
+"""Activities of a class: the state of one round of each, and the answers that it accepts.
 
 A room calls `take` under its lock. Nothing here is kept after its round, except the answers to the
 quiz, which are compared with later ones and are deleted with the room.
@@ -46,7 +46,7 @@ class Activity(Protocol):
     is_open_late: bool
 
     def take(self, seat: int, sent: Any) -> Any:
-        """Accept what a student sends and return the answer.
+        """Accept a student's message and return the answer to it.
 
         Raises `Refused` if the activity cannot accept it.
         """
@@ -158,7 +158,7 @@ class Guess:
         box[seat] = answer
 
     def counts(self, of: dict[int, int]) -> list[int]:
-        """Return how often each choice was given."""
+        """Return the number of answers of each choice."""
         values = list(of.values())
         return [values.count(choice) for choice in range(len(self.choices))]
 

@@ -1,4 +1,4 @@
-"""A class of hospitals: as published with an epsilon of each own, then improved together.
+"""A class of hospitals: each publishes at its own epsilon, then all run the improved version.
 
 Each hospital has its share of the digits. In the first round its message is that of `site_message`
 with the published steps, around the middle of a pixel's public limits so that nothing reads the

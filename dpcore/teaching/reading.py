@@ -39,7 +39,7 @@ def choose_pictures(labels: IntArray, rng: np.random.Generator) -> tuple[int, ..
 def read_numerals(
     X: FloatArray, labels: IntArray, components: FloatArray, centre: FloatArray, row: int
 ) -> Reading:
-    """Return what a classifier reads that knows the rebuilt pictures of half of the rows.
+    """Return the answers of a classifier that was trained on rebuilt pictures of half of the rows.
 
     A picture gets the numeral of the most similar rebuilt picture among the even rows. The first
     odd rows are the tests. The function reads rows and labels: it is for simulations.

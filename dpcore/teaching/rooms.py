@@ -164,12 +164,12 @@ class Room:
             self.quiz = QuizAnswers()
 
     def show(self, key: str, change: Callable[[], None]) -> None:
-        """Change what the activity shows, from the teacher's console."""
+        """Change the picture of the activity, from the teacher's console."""
         with self._lock_for_teacher(key):
             change()
 
     def send(self, token: str, round_: int, sent: Any) -> Any:
-        """Pass what a student sends to the activity and return its answer.
+        """Pass a student's message to the activity and return its answer.
 
         Raises `Refused` if they have no seat here, if it is too late, or if the activity cannot
             take it.
@@ -305,7 +305,7 @@ class Rooms:
             return room
 
     def _wait(self, now: float, visitor: str, address: str) -> str | None:
-        """Return how long a visitor must wait after too many wrong codes, or None."""
+        """Return the seconds that a visitor must wait after too many wrong codes, or None."""
         for seconds, of_session, of_address, of_all in reversed(_WRONG_LIMITS):
             recent = [wrong for wrong in self._wrong if now - wrong[0] <= seconds]
             n_own = sum(who == visitor for _, who, _, _ in recent)

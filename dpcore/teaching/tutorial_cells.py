@@ -197,7 +197,7 @@ def logistic(epsilon: float, print: Print) -> Cells:
     """
     # %% [markdown]
     # Three groups are three classifiers of the same people, each at a third of ε. Objective
-    # perturbation adds noise to what is minimised, not to the result.
+    # perturbation adds noise to the function that is minimised, not to the result.
 
     # %%
     rng = np.random.default_rng(3)

@@ -318,7 +318,7 @@ def _add_dots(slide: Any, brief: Brief) -> None:
 
 
 def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
-    """Add a box for each party, from the people to the reader, with what it sees."""
+    """Add a box for each party, from the people to the reader, with the data that it sees."""
     boxes = [
         ("People", "their own row"),
         *((sight.who, _sight_in_words(sight)) for sight in sights),
@@ -435,7 +435,7 @@ def _add_png(slide: Any, png: bytes, at: tuple[float, float], width: float, alt:
 
 
 def _enlarged(png: bytes) -> bytes:
-    """Return a picture with whole pixels repeated, because PowerPoint smooths what it enlarges."""
+    """Return a picture with repeated pixels, because PowerPoint smooths enlarged pictures."""
     picture, file = Image.open(BytesIO(png)), BytesIO()
     factor = max(1, 1200 // picture.width)
     size = (factor * picture.width, factor * picture.height)

@@ -67,7 +67,7 @@ def guarantee_of(spec: RunSpec, dataset: DatasetStatus, epsilon: float) -> Guara
 
 
 def trust_in_words(trusted: Trusted, guarantee: Guarantee) -> tuple[str, str]:
-    """Return who is trusted, and the ε that remains if that trust is broken, as sentences."""
+    """Return sentences on the trusted party, and on the ε that remains if it breaks the trust."""
     remaining = epsilon_of_breach(guarantee)
     sentence = "You trust only the site that holds a row."
     if trusted is not Trusted.NOBODY:

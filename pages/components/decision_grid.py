@@ -58,7 +58,7 @@ style="width:100%;image-rendering:pixelated;display:block;margin-bottom:.3rem">
 class Utility:
     """Use of one release in the unit of its data.
 
-    name: Name of what is counted, as the label of a line.
+    name: Name of the counted units, as the label of a line.
     template: Sentence with {count} and {total}, without a full stop.
     count, total: Number found with the release, out of how many.
     exact: Number found without privacy.

@@ -1,4 +1,4 @@
-"""Session ledger: what the results of this visit would have cost real people, per data set.
+"""Session ledger: cost of the results of this visit, had the people been real, per data set.
 
 A page charges a result before it shows it. The accountant merges charges of the same noise, so a
 result that is shown again costs nothing more.
@@ -168,7 +168,7 @@ def may_show_curves(dataset: str) -> bool:
 
 
 def total_sentence(dataset: str, title: str, delta: float) -> str:
-    """Return what this visit's results of a data set would have cost, as one sentence."""
+    """Return the cost of this visit's results of a data set as one sentence."""
     account = accountant(dataset)
     if not account.charges:
         return f"Nothing private has been shown of {title} yet."

@@ -1,4 +1,4 @@
-"""Messages of a page: errors, missing data, badges of what is not private, explanations."""
+"""Messages of a page: errors, missing data, badges of non-private results, explanations."""
 
 from __future__ import annotations
 

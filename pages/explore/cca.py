@@ -16,10 +16,10 @@ from dpcore.data.two_views import TwoViewDataset
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca import MOST_PAIRS, TITLES, CcaRow, CcaSpec
 from dpcore.experiments.cca.evaluation import (
-    FoundPairs,
+    EvaluatedPairs,
     ProjectedPeople,
-    exact_found,
-    find_pairs,
+    draw_pairs,
+    evaluate_exact_pairs,
     project_people,
 )
 from dpcore.experiments.cca.problem import CcaProblem, ViewsKey, build_cca_problem
@@ -70,7 +70,7 @@ _CURVE_RUNS = 5
 # The controls below start where the first screen ends.
 _FIGURE_HEIGHT = 540
 # All runs of a protocol with their rows.
-Runs = list[tuple[FoundPairs, CcaRow]]
+Runs = list[tuple[EvaluatedPairs, CcaRow]]
 
 
 def show(selection: Selection) -> None:
@@ -94,7 +94,7 @@ def show(selection: Selection) -> None:
         ["Directions", "Rows", "Along ε", "Guarantee"]
     )
     with directions:
-        _show_directions(views, exact_found(problem), runs[lead][0][0], lead)
+        _show_directions(views, evaluate_exact_pairs(problem), runs[lead][0][0], lead)
     with projected:
         _show_rows(spec, views, lead)
     with curve:
@@ -254,9 +254,9 @@ def _problem(key: ViewsKey) -> CcaProblem:
 
 
 @cached(256)
-def _run(spec: CcaSpec, repetition: int) -> tuple[FoundPairs, CcaRow]:
+def _run(spec: CcaSpec, repetition: int) -> tuple[EvaluatedPairs, CcaRow]:
     (protocol,) = spec.protocols
-    return find_pairs(spec, _problem(spec.problem_key()), protocol, repetition)
+    return draw_pairs(spec, _problem(spec.problem_key()), protocol, repetition)
 
 
 def _runs(spec: CcaSpec, protocol: str) -> Runs:
@@ -268,7 +268,7 @@ def _runs(spec: CcaSpec, protocol: str) -> Runs:
 def _projected(spec: CcaSpec, protocol: str | None) -> ProjectedPeople:
     """Return the rows along the first run's directions, or along the exact ones."""
     problem = _problem(spec.problem_key())
-    pairs = exact_found(problem) if protocol is None else _runs(spec, protocol)[0][0]
+    pairs = evaluate_exact_pairs(problem) if protocol is None else _runs(spec, protocol)[0][0]
     return project_people(_views(spec.source), problem, pairs, seed=spec.seed)
 
 
@@ -290,7 +290,7 @@ def _guarantee(runs: Runs) -> Guarantee:
 # ---- figures
 
 
-def _show_correlations(runs: list[FoundPairs], problem: CcaProblem, protocol: str) -> None:
+def _show_correlations(runs: list[EvaluatedPairs], problem: CcaProblem, protocol: str) -> None:
     measured = np.array([pairs.measured for pairs in runs])
     reported = np.mean([pairs.claimed for pairs in runs], axis=0)
     figure = correlation_dots(
@@ -314,7 +314,7 @@ def _show_correlations(runs: list[FoundPairs], problem: CcaProblem, protocol: st
 
 
 def _show_directions(
-    views: TwoViewDataset, exact: FoundPairs, private: FoundPairs, protocol: str
+    views: TwoViewDataset, exact: EvaluatedPairs, private: EvaluatedPairs, protocol: str
 ) -> None:
     kind = st.segmented_control(
         "Show",

@@ -38,7 +38,7 @@ class Point:
 
 
 def view_of(selection: Selection, steps: Steps) -> View:
-    """Return what the figure shows besides its results."""
+    """Return the parts of the figure that do not depend on results."""
     spec = selection.spec
     lead = spec.protocols[0]
     lines = [Line(key, key, PROTOCOLS[key].title) for key in spec.protocols]

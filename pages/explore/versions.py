@@ -1,4 +1,4 @@
-"""The switch between the published and the improved version, and what it changes."""
+"""Switch between the published and the improved version, and a table of their differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _switch() -> None:
 
 
 def draw_differences(selection: Selection) -> None:
-    """Draw what the switch changes, with the guarantee of each version."""
+    """Draw the differences between the versions, and the guarantee of each."""
     heads = [f"**{TITLES[version]}**" for version in VERSIONS]
     lines = [f"| | {' | '.join(heads)} |", "| --- | --- | --- |"]
     lines += [f"| {' | '.join(row)} |" for row in _CHOICES]

@@ -247,7 +247,7 @@ def _draw_result(attack: CaseAttack) -> None:
 
 
 def _draw_view(case: AuditCase) -> None:
-    """Draw what the adversary sees."""
+    """Draw the view of the adversary."""
     st.markdown(f"**The attacker sees** {case.sees}")
     sight, holder = (str(case.adversary), case.sees), _trusted_holder(case)
     view_svg = adversary_view_svg(*sight, trusted_holder=holder, dark=is_dark())
@@ -292,7 +292,7 @@ def _finding(attack: CaseAttack) -> str:
 
 
 def _trusted_holder(case: AuditCase) -> str:
-    """Return who is trusted with the rows, or nothing if the aggregator is an adversary."""
+    """Return the party that is trusted with the rows; empty if the aggregator is an adversary."""
     if Adversary.AGGREGATOR in attackers(slug_of(case.name)):
         return ""
     return "first site" if case.covers.endswith(".local") else "trusted holder"

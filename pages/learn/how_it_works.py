@@ -283,7 +283,7 @@ def _is_denoised(walk: Walk) -> bool:
 
 
 def say_finding(captured: Mapping[str, float], n_sites: int, *, is_denoised: bool) -> str:
-    """Return what denoising and other sites change, each compared with the step before.
+    """Return the effect of denoising and of other sites as a sentence.
 
     captured: Captured energy after each step.
     """

@@ -119,7 +119,7 @@ def _start_new_game() -> None:
 
 @cached(32)
 def _circle_of(budget: PrivacyBudget) -> dict[str, Any]:
-    """Return what the circle shows at every angle, so that dragging needs no server."""
+    """Return the contents of the circle at every angle, so that dragging needs no server."""
     guarantee = adversary_test.guarantee_of_noise(budget)
     allowed = math.ceil(100 * (2 * best_guess(guarantee) - 1) - 1e-6)
     turns = [adversary_test.turn_person(degrees, guarantee) for degrees in _ANGLES]

@@ -26,7 +26,7 @@ CONTROLS = ()
 _STORY, _GUESSES = "story", "_story_guesses"
 _CHALLENGE = "read"
 _COLUMNS = 4
-# A lesson: a page or a story, its minutes, what the class does.
+# Step of a lesson: a page or a story, its minutes, and the task of the class.
 LESSON = (
     ("promise", 8, "Play ten rounds at ε = 1, then at ε = 5."),
     ("explore", 5, "Lower ε until you cannot read the digits."),

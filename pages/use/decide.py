@@ -231,7 +231,7 @@ def _draw_answer(
 
 
 def _draw_remedies(question: Question, answer: Answer) -> None:
-    """State what would make harm and use meet, each tried in runs."""
+    """State the changes with which harm and use meet, each tried in runs."""
     parts = []
     if answer.tolerated is not None and answer.needed is not None:
         # Noise of a site shrinks with its people; with more sites it is averaged.

@@ -30,7 +30,7 @@ _MOST_NAMES = 6
 
 
 def show(_: Selection) -> None:
-    """Draw the table's first private component, the ways to bring a table, and its public facts."""
+    """Draw the table's first private component, the sources of a table, and its public facts."""
     table = current()
     if table.dictionary is None:
         st.title("How small and large can each column be?", anchor=False)

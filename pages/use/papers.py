@@ -133,7 +133,7 @@ def _small_panel(state: PanelState) -> SmallPanel:
 
 
 def summarize_panels(states: Sequence[PanelState]) -> str:
-    """Return how many panels were run, how close they come, and where the paper's claims hold."""
+    """Return a sentence on the panels that were run: distance to the paper, claims that hold."""
     ran = [state for state in states if state.draws]
     if not ran:
         return f"The {len(states)} published panels, ready to run on this machine."

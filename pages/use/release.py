@@ -222,7 +222,7 @@ def _draw_project(table: OwnTable, epsilon: float, delta: float, n_components: i
 
 
 def _draw_charge(table: OwnTable, request: Request, mu: float) -> bool:
-    """Write what the project has used and what remains after this release.
+    """Write the used part of the cap, and the part that remains after this release.
 
     mu: Cost of the release.
     Returns whether the cap refuses the release.
@@ -286,7 +286,7 @@ def _show_in_ledger(folder: Path, table: OwnTable) -> None:
 
 
 def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
-    """Return what the page of the ledger shows about a project."""
+    """Return the summary of a project for the page of the ledger."""
     project = Project(folder)
     return ledger.ProjectSummary(
         folder.name,
@@ -309,7 +309,7 @@ def _summarize(folder: Path, lifetime: str) -> ledger.ProjectSummary:
 
 
 def _lifetime(table: OwnTable) -> str:
-    """Return how long the ledger is kept: the one statement about it on all pages."""
+    """Return the time for which the ledger is kept, as a sentence for all pages."""
     if table.is_example or session_table.folder() is None:
         return (
             "The ledger and the releases are deleted when this visit ends. Save the release; "
@@ -356,7 +356,7 @@ class _SessionFolder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-# ---- what is there before a release: a plan on made-up rows
+# ---- before a release: a plan on made-up rows
 
 
 def _draw_plan(dictionary: Dictionary) -> None:

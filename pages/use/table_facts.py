@@ -225,7 +225,7 @@ class _Incomplete(ValueError):
 def _facts(
     table: OwnTable, numbers: Sequence[str], levels: Sequence[str], dates: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the fields say, in the form of a dictionary file.
+    """Return the content of the fields in the form of a dictionary file.
 
     Raises `_Incomplete` if a field is empty.
     """
@@ -268,7 +268,7 @@ def _facts(
 
 
 def _marks_without_field(table: OwnTable, name: str) -> dict[str, Any]:
-    """Return what a dictionary file said about a column and the page has no field for."""
+    """Return the entries of a dictionary file about a column for which the page has no field."""
     fields = ("lower", "upper", "middle", "levels", "days_since")
     former = table.content.get("columns", {}).get(name, {})
     return {key: mark for key, mark in former.items() if key not in fields}

@@ -1,4 +1,4 @@
-"""Ways to bring a table: an upload, the folder of the server's owner, an example."""
+"""Sources of a table: an upload, the folder of the server's owner, an example."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PENDING = "_own_pending"
 
 
 def draw_sources(table: OwnTable) -> None:
-    """Draw the ways to bring a table, and the form of a refused file."""
+    """Draw the sources of a table, and the form of a refused file."""
     if trouble := st.session_state.pop(TROUBLE, None):
         st.error(escape_markdown(trouble, 1000), icon="⚠️")
     if notices.is_public_demo():
@@ -114,7 +114,7 @@ def _read(name: str, content: bytes, **layout: Any) -> None:
 
 
 def draw_layout_form(table: OwnTable, name: str, content: bytes, *, place: str) -> None:
-    """Ask for the layout of a file whose header does not tell it.
+    """Ask for the layout of a file whose header does not determine it.
 
     place: Distinguishes the form of a refused file from that of the table in use.
     """

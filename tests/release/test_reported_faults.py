@@ -24,7 +24,7 @@ from dpcore.release import software as module
 from dpcore.release.cells import name_of_text, names_of, numbers_of
 from dpcore.release.certificate import as_json
 from dpcore.release.encoding import grid_blocks
-from dpcore.release.release_files import files_beside, npz_bytes
+from dpcore.release.release_files import derived_files, npz_bytes
 from dpcore.release.software import software
 from dpcore.release.verification import verify
 from dpcore.streams import SecretStream, secret_root
@@ -226,7 +226,7 @@ def _certify(folder, change=lambda certificate: None):
     certificate = json.loads(path.read_text(encoding="utf-8"))
     change(certificate)
     with np.load(folder / "components.npz") as arrays:
-        files = files_beside(certificate, dict(arrays))
+        files = derived_files(certificate, dict(arrays))
     for name, content in files.items():
         (folder / name).write_bytes(content)
     certificate["files"] = {

@@ -18,7 +18,7 @@ _MOST_PEOPLE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class FoundPairs:
+class EvaluatedPairs:
     """Directions of both views with their correlations on the true data.
 
     x_rotations, y_rotations: shape (n_x, n_components) and (n_y, n_components). Directions for
@@ -47,11 +47,11 @@ class FoundPairs:
     has_mean: bool = False
 
 
-def exact_found(problem: CcaProblem) -> FoundPairs:
-    """Return the exact pairs in the form of a private draw."""
+def evaluate_exact_pairs(problem: CcaProblem) -> EvaluatedPairs:
+    """Return the exact pairs as if they were drawn."""
     ones = np.ones(len(problem.exact))
     n_x = problem.n_x
-    return FoundPairs(
+    return EvaluatedPairs(
         problem.exact_x,
         problem.exact_y,
         problem.reference[:n_x, :n_x] @ problem.exact_x,
@@ -63,15 +63,15 @@ def exact_found(problem: CcaProblem) -> FoundPairs:
     )
 
 
-def find_pairs(
+def draw_pairs(
     spec: CcaSpec, problem: CcaProblem, protocol: str, repetition: int
-) -> tuple[FoundPairs, CcaRow]:
+) -> tuple[EvaluatedPairs, CcaRow]:
     """Draw the pairs of one protocol, and return them evaluated, with their tidy row."""
     pairs, row = pairs_and_row(spec, problem, protocol, repetition)
     return _evaluate(pairs, problem), row
 
 
-def _evaluate(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
+def _evaluate(pairs: CanonicalPairs, problem: CcaProblem) -> EvaluatedPairs:
     n_x = problem.n_x
     true_x, true_y = problem.reference[:n_x, :n_x], problem.reference[n_x:, n_x:]
     x_agreement = _cosines(pairs.x_rotations, problem.exact_x, true_x)
@@ -79,7 +79,7 @@ def _evaluate(pairs: CanonicalPairs, problem: CcaProblem) -> FoundPairs:
     # The sign of a pair is arbitrary, but common to both its directions.
     signs = np.where(x_agreement + y_agreement < 0, -1.0, 1.0)
     x_rotations, y_rotations = pairs.x_rotations * signs, pairs.y_rotations * signs
-    return FoundPairs(
+    return EvaluatedPairs(
         x_rotations,
         y_rotations,
         pairs.joint_moment[:n_x, :n_x] @ x_rotations,
@@ -121,7 +121,7 @@ class ProjectedPeople:
 
 
 def project_people(
-    views: TwoViewDataset, problem: CcaProblem, pairs: FoundPairs, *, seed: int
+    views: TwoViewDataset, problem: CcaProblem, pairs: EvaluatedPairs, *, seed: int
 ) -> ProjectedPeople:
     """Project up to 2,000 rows, sampled by the seed, onto given directions."""
     from dpcore.cca.estimator import cluster_scores

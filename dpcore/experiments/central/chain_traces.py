@@ -27,7 +27,7 @@ _TRACES = 4
 class WatchedChains:
     """Traces and diagnostics of Markov chains on one distribution.
 
-    They depend on the data and must not be released.
+    The traces depend on the data and must not be released.
 
     shares: shape (n_chains, n_sweeps + 1). Captured energy as a share of exact PCA's, including the
         start.

@@ -174,7 +174,7 @@ def answer(options: Sequence[Option], *, most_right: int, target: float) -> Answ
 
 
 def people_factor(guarantee: Guarantee, needed: Guarantee) -> float:
-    """Return how many times as many people give the noise of another guarantee.
+    """Return the factor on the number of people that gives the noise of another guarantee.
 
     The noise of a second moment of n people is proportional to 1 / n at a fixed guarantee.
 
@@ -309,7 +309,7 @@ def _find_hard_cases(
 
 
 def count_strong_factors(exact: FloatArray, most: int) -> int:
-    """Return how many columns make up nearly all of the exact first component, at most `most`.
+    """Count the columns that make up nearly all of the exact first component, at most `most`.
 
     The other columns have loadings near zero, whose order is that of the noise at every ε.
 
@@ -320,7 +320,7 @@ def count_strong_factors(exact: FloatArray, most: int) -> int:
 
 
 def count_kept_factors(components: FloatArray, exact: FloatArray, n_strongest: int) -> int:
-    """Return how many of the strongest factors are still among the strongest, with their sign.
+    """Return the number of strongest factors that the release has too, with their sign.
 
     Factors are the columns with the largest loadings of the exact first component, by magnitude.
     The exact order among them is not compared: loadings of nearly equal size change their order

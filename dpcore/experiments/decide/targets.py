@@ -1,11 +1,10 @@
 """Search for the smallest epsilon that reaches a target, over every private configuration.
 
-Of several configurations at the smallest epsilon, the search returns the one that trusts least, and
-then the one that sends fewest bytes. A configuration reaches the target if at least nine of ten
-runs do, first in the runs of the search and then in ten fresh runs, as in
-`dpcore.experiments.decide.decision`. All configurations are tried at the same values. A
-configuration that fails at a value is not tried at smaller ones, since captured energy grows with
-epsilon at the same draws of the noise.
+Among configurations at the smallest epsilon, the search prefers the least trust, then the fewest
+bytes. A configuration reaches the target if at least nine of ten runs do, first in the runs of the
+search and then in ten fresh runs, as in `dpcore.experiments.decide.decision`. All configurations
+are tried at the same values. A configuration that fails at a value is not tried at smaller ones,
+since captured energy grows with epsilon at the same draws of the noise.
 """
 
 from __future__ import annotations

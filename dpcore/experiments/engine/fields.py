@@ -222,7 +222,7 @@ class PrivateSpec(Prepares):
     def published(cls, **fields: Any) -> Self:
         """Return a spec with the paper's noise, truncation and preparation.
 
-        It reproduces the paper's numbers; its guarantee does not always hold.
+        The version reproduces the paper's numbers; its guarantee does not always hold.
         """
         return cls(**VERSIONS["published"] | fields)
 

@@ -87,7 +87,7 @@ class BoundedFolder:
     def write(self, path: Path, content: bytes) -> None:
         """Write a complete file; after a failure, `trouble` contains the reason.
 
-        Nothing is written if the bound is 0.
+        A bound of 0 disables the store.
         """
         if not self.most_bytes:
             return
@@ -261,8 +261,8 @@ class Claim:
     """Exclusive right of one sweep to compute a unit.
 
     Several sweeps write one folder: jobs of sessions that vary different settings but share units,
-    a command line next to a server, and two servers of one user. Without claims they compute the
-    shared units once each.
+    a command line next to a server, and two servers of one user. Without claims, each of
+    them would compute the shared units.
 
     Without a writable folder there is no lock file, and every session has the right. A claim costs
     0.28 ms (a direct call of `flock`: 0.12 ms); the smallest unit takes 8 ms.

@@ -410,7 +410,7 @@ def floor_of(spec: RunSpec, problem: Problem) -> float:
 
     This is the energy of the public constant of pictures (`dpcore.spectra.public_constant`), and
     of random directions for tables and for specs without denoising, which use no prior knowledge.
-    It is the same for all protocols.
+    The floor is the same for all protocols.
     """
     settings = spec.settings(problem.n_features, problem.default_components)
     n_components = settings.n_components

@@ -89,7 +89,7 @@ def wishart(draw: Draw) -> Subspace:
 def noisy_mean_of_wishart(draw: Draw) -> FloatArray:
     """Return the released mean of all rows, shape (D,).
 
-    It was released before, or it is taken from the border of the noisy matrix.
+    The mean was released before, or is taken from the border of the noisy matrix.
     """
     settings = _settings_of(draw)
     if settings.mean_share == 0:

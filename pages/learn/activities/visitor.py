@@ -97,7 +97,7 @@ def send_in_round(visitor: Visitor, *sent: Any) -> Callable[[], None]:
 
 
 def show_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, what: str) -> None:
-    """Draw how often each answer was given, as bars.
+    """Draw the numbers of answers as bars.
 
     most: Count of a full bar.
     what: Noun phrase for the counts.

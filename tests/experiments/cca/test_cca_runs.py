@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from dpcore.errors import ParameterError
 from dpcore.experiments.cca import CcaSpec
-from dpcore.experiments.cca.evaluation import exact_found, find_pairs, project_people
+from dpcore.experiments.cca.evaluation import draw_pairs, evaluate_exact_pairs, project_people
 from dpcore.experiments.cca.problem import build_cca_problem
 from dpcore.experiments.cca.summaries import (
     cca_recipe,
@@ -58,7 +58,7 @@ def test_halves_of_the_columns_and_synthetic_rows_that_repeat():
 def test_a_draw_is_the_row_and_the_directions_of_the_run():
     _views, problem = digits()
     for row in SPEC.rows(problem, 1):
-        pairs, again = find_pairs(SPEC, problem, row["protocol"], 1)
+        pairs, again = draw_pairs(SPEC, problem, row["protocol"], 1)
         assert again | {"seconds": row["seconds"]} == row
         assert_allclose(pairs.measured.sum() / problem.exact.sum(), row["correlation_share"])
         for agreement in (pairs.x_agreement, pairs.y_agreement):
@@ -68,8 +68,8 @@ def test_a_draw_is_the_row_and_the_directions_of_the_run():
 
 def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
     _views, problem = digits()
-    pairs, _ = find_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
-    exact = exact_found(problem)
+    pairs, _ = draw_pairs(replace(SPEC, epsilon=np.inf), problem, "pooled", 0)
+    exact = evaluate_exact_pairs(problem)
     # Site moments are of rows in double precision here, centred again by the pooled mean.
     assert_allclose(pairs.x_agreement, 1, atol=1e-6)
     assert_allclose(pairs.x_pattern, exact.x_pattern, atol=1e-6 * np.abs(exact.x_pattern).max())
@@ -78,7 +78,7 @@ def test_without_noise_a_draw_is_the_exact_answer_turned_the_same_way():
 
 def test_people_along_exact_directions_are_as_correlated_as_the_pairs_say():
     views, problem = digits()
-    people = project_people(views, problem, exact_found(problem), seed=0)
+    people = project_people(views, problem, evaluate_exact_pairs(problem), seed=0)
     correlations = [
         np.corrcoef(people.x_scores[:, k], people.y_scores[:, k])[0, 1] for k in range(3)
     ]
@@ -89,7 +89,9 @@ def test_people_along_exact_directions_are_as_correlated_as_the_pairs_say():
 
 def test_people_without_labels_are_shown_and_not_scored():
     views, problem = digits()
-    people = project_people(replace(views, labels=None), problem, exact_found(problem), seed=0)
+    people = project_people(
+        replace(views, labels=None), problem, evaluate_exact_pairs(problem), seed=0
+    )
     assert people.labels is people.nmi is people.calinski_harabasz is None
 
 
