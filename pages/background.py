@@ -235,14 +235,14 @@ def find(key: Hashable) -> Job | None:
 
 
 def cancel(key: Hashable) -> None:
-    """Stop watching a job; it ends when no session watches it."""
+    """Stop watching a job; a running job ends when no session watches it."""
     _cancelled_keys().add(key)
     with _lock, suppress(ParameterError):  # the table and its jobs may be deleted
         job = _jobs_of_table(key).get(key)
         if job is None:
             return
         job.watchers.discard(session_name())
-        if not job.watchers:
+        if not job.watchers and job.is_running:
             job.cancelled.set()
 
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import re
@@ -75,12 +74,10 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
             if moves.whole_page:
                 others = dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
                 shown = await tab.run(epsilon=epsilon, **others)
+                if not shown.is_whole:
+                    raise RuntimeError(f"no curve at ε = {epsilon}: {shown.words[-300:]}")
             else:
-                shown = await tab.release(epsilon)
-            [slider] = json.loads(shown.handed.get("explorer", "[{}]"))
-            at = slider.get("epsilon")
-            if "exception" in shown.kinds or at != epsilon:
-                raise RuntimeError(f"ε = {at} for {epsilon}: {shown.words[-300:] or 'nothing'}")
+                shown = await tab.release(f"{epsilon:g}")
             latencies.append(shown.seconds)
             pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE
             await look(tab, pause)

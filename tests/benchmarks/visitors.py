@@ -65,6 +65,8 @@ class Visitor:
     ----------
     parts : dict of str to float
         Intervals in seconds of the fragments that ask to be drawn again, by identity.
+    explorer : dict
+        Setting, steps and present step of the curve on the start page.
     """
 
     def __init__(self, socket, page: str):
@@ -74,6 +76,7 @@ class Visitor:
         self._controls: dict[str, tuple[str, str]] = {}
         self._components: dict[str, tuple[str, str]] = {}
         self.parts: dict[str, float] = {}
+        self.explorer: dict = {}
 
     async def send(self, message: BackMsg) -> None:
         """Send any message, including one that no browser would send."""
@@ -108,13 +111,18 @@ class Visitor:
                 control.string_array_value.data.append(f"{value:g}")
         await self.send(message)
 
-    async def release(self, epsilon: float) -> Shown:
-        """Release the slider of the start page, and read the page to the end of that run."""
+    async def release(self, label: str) -> Shown:
+        """Release the line of the start page at a step, and read the page to the end of that run.
+
+        Raises `RuntimeError` if the answer shows another step, or an exception.
+        """
+        labels = [step["label"] for step in self.explorer["steps"]]
+        released = {"setting": self.explorer["setting"], "at": labels.index(label)}
         identity, part = self._components["explorer"]
         message = BackMsg()
         state = message.rerun_script
         state.page_name, state.fragment_id = self._page, part
-        events = json.dumps([{"event": "released", "value": epsilon}])
+        events = json.dumps([{"event": "released", "value": released}])
         name = f"$$STREAMLIT_INTERNAL_KEY_{identity}__events"
         state.widget_states.widgets.add(id=identity, json_value="{}")
         state.widget_states.widgets.add(id=name, json_trigger_value=events)
@@ -122,6 +130,8 @@ class Visitor:
         await self.send(message)
         shown = await self.shown()
         shown.seconds = time.perf_counter() - started
+        if "exception" in shown.kinds or self.explorer["at"] != released["at"]:
+            raise RuntimeError(f"{self.explorer['at']} for {released}: {shown.words[-300:]}")
         return shown
 
     async def run(
@@ -147,6 +157,8 @@ class Visitor:
                     _note(shown, element, forward.delta.fragment_id)
                 self._controls |= shown.controls
                 self._components |= shown.components
+                if "explorer" in shown.handed:
+                    [self.explorer] = json.loads(shown.handed["explorer"])
                 if until and until in shown.words:
                     return shown
             elif kind == "navigation":

@@ -67,6 +67,13 @@ def test_a_finished_job_is_found_again_with_its_results(sessions):
     assert background.find("finished").results == [0, 1, 2, 3]
 
 
+def test_a_finished_job_that_all_sessions_left_is_found_again(sessions):
+    job = background.start("left", lambda: range(4), 4)
+    wait_for(lambda: not job.is_running)
+    background.cancel("left")
+    assert background.start("left", lambda: range(4), 4) is job
+
+
 def test_a_job_ends_only_when_its_last_watcher_cancels(sessions):
     job = background.start("cancelled", endless)
     sessions("second")

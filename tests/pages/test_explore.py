@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import groupby
 from statistics import fmean
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from dpcore.experiments.engine.summaries import percent
 from dpcore.experiments.pca import RunSpec, run
 from dpcore.params import DELTAS, EPSILONS
 from pages import cached
+from pages.components.explorer import component
 from pages.explore import axes, eigen_images, tabs
 from tests.pages.opening import texts, wait_for_jobs
 
@@ -283,3 +285,37 @@ def charges_of_session(at):
 def test_the_floor_is_that_of_the_version(open_page, link, label):
     at = open_page("", **SMALL, **link)
     assert delivered(at, "explorer_numbers")["floorLabel"] == label
+
+
+VIEW = component.View(
+    "present", "ε", "ε", (("1", True), ("2", True)), 0, ("", ""), (), "improved", "", "", "file"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "step"),
+    [
+        ({"setting": "present", "at": 1}, 1),
+        ({"setting": "present", "at": 7}, 1),
+        ({"setting": "before", "at": 1}, None),
+        ({"setting": "present"}, None),
+        ({"setting": "present", "at": "1"}, None),
+        ({"setting": "present", "at": None}, None),
+        (0.5, None),
+        ([], None),
+        ("setting", None),
+        (None, None),
+    ],
+)
+def test_a_released_line_is_accepted_in_its_form_only(monkeypatch, message, step):
+    state = {"explorer": SimpleNamespace(released=message)}
+    monkeypatch.setattr(component.st, "session_state", state)
+
+    def send(*, on_released_change, **_):
+        on_released_change()
+        return SimpleNamespace(narrow=False)
+
+    monkeypatch.setattr(component, "_explorer", send)
+    released = []
+    component.draw_explorer(VIEW, released.append)
+    assert released == ([] if step is None else [step])

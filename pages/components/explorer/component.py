@@ -115,9 +115,9 @@ def draw_explorer(view: View, on_release: Callable[[int], None]) -> bool:
     """
 
     def call() -> None:
-        released = st.session_state[_KEY].released
-        if released and released["setting"] == view.setting:
-            on_release(min(max(int(released["at"]), 0), len(view.steps) - 1))
+        match st.session_state[_KEY].released:  # any JSON, from the browser
+            case {"setting": view.setting, "at": int(at)}:
+                on_release(min(max(at, 0), len(view.steps) - 1))
 
     data = {
         "setting": view.setting,
