@@ -18,7 +18,6 @@ from collections.abc import Callable
 _LOGGERS = (
     "streamlit.web.server.starlette.starlette_websocket",
     "streamlit.runtime.app_session",
-    "streamlit.web.server.app_session",
     "streamlit.error_util",
     "uvicorn.error",
 )
