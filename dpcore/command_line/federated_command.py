@@ -78,7 +78,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 def _plan(arguments: argparse.Namespace) -> int:
     from dpcore.federated.deployment import make_folder
     from dpcore.federated.plan import FederatedPlan
-    from dpcore.release.dictionary import read_dictionary
+    from dpcore.release.dictionary_file import read_dictionary
 
     plan = FederatedPlan(
         arguments.name or arguments.folder.resolve().name,

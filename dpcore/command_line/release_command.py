@@ -1,4 +1,4 @@
-"""Commands `release`, `check`, `verify`, `label` and `example` of the command line."""
+"""Commands `release`, `scores`, `check`, `verify` and `example` of the command line."""
 
 from __future__ import annotations
 
@@ -10,33 +10,26 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-import numpy as np
 from tqdm import tqdm
 
 from dpcore.cluster import SCHEDULER_VARIABLE, scheduler_of_environment
+from dpcore.command_line.label_command import add_label_command
 from dpcore.command_line.options import (
     STDERR,
     Commands,
     add_layout_options,
     add_param_options,
-    add_run_options,
     add_table_options,
     input_file,
     path,
     path_or_url,
     print_json,
-    spec_from,
     table_file,
 )
-from dpcore.data.dataset import DatasetStatus, HeldTable
-from dpcore.data.splits import split_sites
+from dpcore.data.dataset import HeldTable
 from dpcore.errors import ParameterError
-from dpcore.experiments.pca import RunSpec
 from dpcore.params import params
-from dpcore.pca.protocols.protocol import Where
-from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.release.settings import PublicationSettings
-from dpcore.streams import Purpose, stream
 
 if TYPE_CHECKING:
     from dpcore.release import Reading
@@ -49,7 +42,7 @@ _BAR = "{desc} {percentage:3.0f} %, {remaining} left"
 
 
 def add_release_commands(commands: Commands) -> None:
-    """Add the five commands to the parser."""
+    """Add these commands and `label` to the parser."""
     _add_release(commands)
     _add_scores(commands)
     _add_check(commands)
@@ -60,7 +53,7 @@ def add_release_commands(commands: Commands) -> None:
         help="list the files of code that the guarantee of a release relies on",
     )  # fmt: skip
     verify.set_defaults(command=_verify)
-    _add_label(commands)
+    add_label_command(commands)
     example = commands.add_parser("example", help="write a table with its dictionary, to try")
     example.add_argument("name", help="breast-cancer or class-survey")
     example.add_argument("folder", type=path, help="where table.csv and dictionary.toml go")
@@ -143,93 +136,6 @@ def _scores(arguments: argparse.Namespace) -> int:
         f"δ = {certificate['delta']:g}, {n_bins} × {n_bins} counts of {len(plot.groups)} groups"
     )
     return 0
-
-
-def _add_label(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "label",
-        help="the privacy label of a protocol at a setting: one page, or JSON",
-        description="Write the guarantee of a run on one card: protected people, ε as frequencies, "
-        "adversaries, unprotected quantities, trusted parties. It is marked as a simulation, reads "
-        "no row and draws nothing; a release has its own label in its folder.",
-    )
-    add_run_options(parser)
-    parser.add_argument(
-        "--audit",
-        type=int,
-        metavar="TRIALS",
-        help="first attack the mechanism as each adversary, in this number of releases with and "
-        "without one person, and add the result (default: no attack)",
-    )
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="FILE",
-        help="write it as label.html or label.json, by the ending (default: JSON on standard "
-        "output)",
-    )
-    parser.set_defaults(command=_label, protocols="dpdis")
-
-
-def _label(arguments: argparse.Namespace) -> int:
-    from dpcore.audit_cases.attack import CaseAttack, named_cases
-    from dpcore.data import dataset_status
-    from dpcore.privacy.label import audit_in_words, label_of
-    from dpcore.privacy.label_page import label_page
-    from dpcore.release.certificate import as_json
-
-    spec, out = spec_from(arguments), arguments.out
-    if len(spec.protocols) != 1:
-        raise ParameterError("protocol", "one, for a label", ",".join(spec.protocols))
-    if out is not None and out.suffix not in (".html", ".json"):
-        raise ParameterError("out", "a file that ends in .html or .json", str(out))
-    key, dataset = spec.protocols[0], dataset_status(spec.dataset)
-    guarantee = spec.guarantee(key, dataset)
-    centring = "sphere" if spec.on_sphere else "private mean"
-    attacked = [
-        case
-        for case in named_cases().values()
-        if case.covers == f"pca.{key}" and case.is_sound and case.centring == centring
-    ] if arguments.audit is not None else []  # fmt: skip
-    people, sites = spec.samples or dataset.n_samples, spec.sites
-    if PROTOCOLS[key].where is Where.FIRST_SITE:
-        people, sites = _n_rows_of_first_site(spec, dataset), 1
-    label = label_of(
-        guarantee,
-        f"{PROTOCOLS[key].title} on {dataset.title}",
-        is_simulation=True,
-        people=people,
-        sites=sites if PROTOCOLS[key].has_sites else None,
-        not_protected=(
-            "Centring and scaling read the rows without noise; the guarantee excludes them.",
-        )
-        * (spec.reads_rows_first and guarantee.is_private),
-        total="A simulation: nothing is charged.",
-        checked=[
-            audit_in_words(CaseAttack(case, n_trials=arguments.audit, seed=spec.seed).run())
-            for case in attacked
-        ],
-    )
-    if out is None:
-        print_json(label.as_dict())
-    elif out.suffix == ".json":
-        out.write_bytes(as_json(label.as_dict()))
-    else:
-        out.write_text(label_page(label), encoding="utf-8")
-    return 0
-
-
-def _n_rows_of_first_site(spec: RunSpec, dataset: DatasetStatus) -> int:
-    sizes = dataset.site_sizes
-    sites = split_sites(
-        spec.samples or dataset.n_samples,
-        spec.sites,
-        # Sites with skewed labels have equal sizes.
-        how="equal" if spec.split == "dirichlet" else spec.split,
-        labels=np.repeat(np.arange(len(sizes)), sizes) if sizes else None,
-        rng=stream(spec.seed, Purpose.SPLIT, 0),
-    )
-    return len(sites[0])
 
 
 def _add_check(commands: Commands) -> None:
@@ -396,7 +302,7 @@ def _no_cell_is_read(columns: Sequence[str]) -> str:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from dpcore.release.dictionary import read_dictionary, template
+    from dpcore.release.dictionary_file import read_dictionary, template
     from dpcore.release.inspection import inspect_table
     from dpcore.release.table_file import TableFile
     from dpcore.release.tables import header_of, names_in

@@ -21,7 +21,8 @@ from dpcore.privacy import (
     gaussian_epsilon,
     gaussian_mu,
 )
-from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 from dpcore.release.measurement import bases_of, vote_share
 from dpcore.release.normal_sampler import DISTANCE
 from dpcore.release.scales import VOTE, Scales, calibrated, for_gaussian, split_budget

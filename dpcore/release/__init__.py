@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpcore.release.dictionary import Column, Dictionary, dictionary_from, read_dictionary
+    from dpcore.release.dictionary import Column, Dictionary
+    from dpcore.release.dictionary_file import dictionary_from, read_dictionary
     from dpcore.release.encoding import Reading
     from dpcore.release.inspection import Inspection, inspect_table
     from dpcore.release.normal_sampler import rounded_normal
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 # The process that reads one uploaded file imports a few of these modules only.
 _NAMES = {
-    "dictionary": ("Column", "Dictionary", "dictionary_from", "read_dictionary"),
+    "dictionary": ("Column", "Dictionary"),
+    "dictionary_file": ("dictionary_from", "read_dictionary"),
     "encoding": ("Reading",),
     "inspection": ("Inspection", "inspect_table"),
     "normal_sampler": ("rounded_normal",),

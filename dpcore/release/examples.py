@@ -7,7 +7,8 @@ from pathlib import Path
 
 from dpcore.arrays import AnyArray
 from dpcore.errors import require_one_of
-from dpcore.release.dictionary import Dictionary, read_dictionary
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import read_dictionary
 from dpcore.release.planning import look_alike
 
 EXAMPLES = ("breast-cancer", "class-survey")

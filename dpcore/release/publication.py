@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpcore.errors import ParameterError
 from dpcore.params import check_params
 from dpcore.release.certificate import certificate_of
-from dpcore.release.dictionary import Dictionary, dictionary_from, read_dictionary
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from, read_dictionary
 from dpcore.release.encoding import Reading
 from dpcore.release.measurement import (
     bases_of,

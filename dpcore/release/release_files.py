@@ -19,7 +19,8 @@ from dpcore.release.certificate import as_json
 from dpcore.release.certificate_label import label_of_certificate, purpose_of
 from dpcore.release.certificate_page import certificate_page
 from dpcore.release.deployment import deployment
-from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 from dpcore.release.integer_rows import GRID
 from dpcore.release.measurement import (
     ESTIMATES,

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
-from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_rows import GRID
 from dpcore.release.measurement import ESTIMATES

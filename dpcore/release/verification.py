@@ -36,7 +36,8 @@ from dpcore.release.certificate import (
     relation,
     say_guarantee,
 )
-from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 from dpcore.release.integer_rows import GRID, LENGTH
 from dpcore.release.measurement import ESTIMATES, bases_of
 from dpcore.release.project import folder_name

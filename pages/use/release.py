@@ -32,7 +32,8 @@ from dpcore.release.certificate_label import (
     purpose_of,
     share_in_words,
 )
-from dpcore.release.dictionary import Dictionary, dictionary_from
+from dpcore.release.dictionary import Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 from dpcore.release.planning import Plan, plan
 from dpcore.release.project import LEDGER, Project, folder_name
 from dpcore.release.publication import release

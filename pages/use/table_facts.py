@@ -11,9 +11,9 @@ import streamlit as st
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.summaries import counted
 from dpcore.release.common_limits import find_common_limits
-from dpcore.release.dictionary import (
+from dpcore.release.dictionary import MOST_ROWS_PER_PERSON
+from dpcore.release.dictionary_file import (
     LARGEST_UPLOADED_DICTIONARY,
-    MOST_ROWS_PER_PERSON,
     dictionary_from,
     parse_dictionary,
 )

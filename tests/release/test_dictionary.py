@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, dictionary_from, read_dictionary
 from dpcore.release.cells import name_of_text
-from dpcore.release.dictionary import template
+from dpcore.release.dictionary_file import template
 from dpcore.release.examples import EXAMPLES, example
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

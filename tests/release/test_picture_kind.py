@@ -7,7 +7,8 @@ import tomllib
 import pytest
 
 from dpcore.errors import ParameterError
-from dpcore.release.dictionary import Column, Dictionary, dictionary_from
+from dpcore.release.dictionary import Column, Dictionary
+from dpcore.release.dictionary_file import dictionary_from
 
 PIXELS = tuple(Column(f"pixel {number}", 0, 16) for number in range(6))
 

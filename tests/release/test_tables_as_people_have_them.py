@@ -14,7 +14,7 @@ from pyarrow import parquet
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.release import Column, Dictionary, Reading, Table, inspect_table
-from dpcore.release.dictionary import parse_dictionary
+from dpcore.release.dictionary_file import parse_dictionary
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.simulation import simulation_data
 from dpcore.release.table_file import TableFile
