@@ -31,7 +31,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
-from dpcore.spectra.nonnegative import posterior_at_least_zero
+from dpcore.spectra.nonnegative import number_at_least_zero, posterior_at_least_zero
 from dpcore.spectra.prior_mean import PriorMean, with_public_tail
 from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
 
@@ -454,13 +454,9 @@ def _scattered_variances(
         return centre
     variance = 2 * ((on_diagonal * weights) ** 2).sum()
     largest = _SCATTER[1]
-    share = posterior_at_least_zero(
-        np.array([estimate]),
-        np.array([largest * slope]),
-        np.array([variance]),
-        0.0,
-        _SCATTER_SCALE / largest,
-    ).item()
+    share = number_at_least_zero(
+        float(estimate), largest * float(slope), float(variance), _SCATTER_SCALE / largest
+    )
     scatter = largest * share * squared
     return np.maximum(centre + scatter / (scatter + on_diagonal) * deviation, 0)
 
@@ -560,11 +556,10 @@ def _fit_coupling(
         return parts + noise_squared
 
     overall = _COUPLING
-    whole, slope = (np.full((1, 1), values.sum()) for values in (excess, second))
+    whole, slope = float(excess.sum()), float(second.sum())
     for _ in range(2):
-        variance = np.full((1, 1), 4 * spread(overall).sum())
-        posterior = posterior_at_least_zero(whole, slope, variance, 0.0, _COUPLING)
-        overall = max(posterior.item(), _TINY)
+        variance = 4 * float(spread(overall).sum())
+        overall = max(number_at_least_zero(whole, slope, variance, _COUPLING), _TINY)
     if basis.bands is None:
         return overall, np.full((1, 1), overall)
     blocks = posterior_at_least_zero(

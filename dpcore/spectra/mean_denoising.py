@@ -100,7 +100,7 @@ def shrink_in_cosines(
     entries: FloatArray = values
     for factor in reversed(basis.factors):
         entries = (factor @ entries.reshape(-1, factor.shape[1]).T).ravel()
-    grouping, sizes, shapes, _ = basis.curves
+    grouping, sizes, shapes, _ = basis.few_curves
     squares = grouping @ entries**2
     heights = totals[:, None] / (shapes @ sizes)[None, :]
     signal = heights[:, :, None] * shapes

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.fft import irfft2, rfft2
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
-from dpcore.spectra.nonnegative import mean_above_zero, posterior_at_least_zero
+from dpcore.spectra.nonnegative import number_above_zero, number_at_least_zero
 from dpcore.spectra.public_bases import PublicBasis, rows_rotated
 from dpcore.spectra.public_kernel import KERNELS, public_kernel
 
@@ -40,7 +39,7 @@ _DIE_OUT_OVER = 10.0
 _ANISOTROPY = 0.1
 # Deviations of the pixels from the public window: their mean squares, in units of the mean square
 # of a pixel, and prior probability that there are none.
-_CHANGES = np.geomspace(0.003, 1.0, 16)
+_CHANGES = np.geomspace(0.003, 1.0, 8)
 _NO_CHANGE = 0.99
 # Largest number of fits of p and rho in turn, and the relative change of p at which they end.
 _ROUNDS, _SMALL_CHANGE = 3, 0.003
@@ -79,7 +78,7 @@ class PriorMean(NamedTuple):
         1. The trace is fitted by least squares to the public kernel.
         2. The block of M with most of the error of the mean is replaced (`_without_mean_error`).
         3. p is fitted by least squares given rho (`_fit_deviations`), then rho given p
-           (`_fit_correlations`), in turn. The larger the error of the mean, the less p changes:
+           (`_Displaced`), in turn. The larger the error of the mean, the less p changes:
            the outer product of the error is a smooth pattern of p, and repeated fits follow it.
 
         All steps shrink to the public kernel, which is the result if there is no signal. Models are
@@ -113,11 +112,11 @@ class PriorMean(NamedTuple):
             before = deviations
             fitted = _fit_deviations(noisy, before, curve, window, variance, shrunk_by, basis)
             deviations = window + changed * (fitted - window)
-            correlations, curve = _fit_correlations(
-                noisy, deviations, variance, shrunk_by, shape, basis.picture
-            )
+            displaced = _Displaced.of(noisy, deviations, variance, shape)
+            curve = displaced.fit_curve(shrunk_by, basis.picture)
             if np.linalg.norm(deviations - before) < _SMALL_CHANGE * np.linalg.norm(window):
                 break
+        correlations = displaced.shrink_to(curve, shrunk_by)
         return cls(deviations.reshape(shape), correlations, trace)
 
     def matrix(self, dtype: DTypeLike) -> FloatArray:
@@ -204,7 +203,7 @@ def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> floa
     spread = math.sqrt(2 * variance / squared)
     # If signal is far below the noise, its density underflows.
     estimate = max(estimate, -_LEAST_ESTIMATE * spread)
-    return mean_above_zero(np.array([estimate]), np.array([spread])).item()
+    return number_above_zero(estimate, spread)
 
 
 def _without_mean_error(
@@ -241,9 +240,10 @@ def _fit_deviations(
     over the curves g of the basis and over alpha (`shrink_in_cosines`).
     """
     shape = basis.image_shape or (1, len(noisy))
-    weighted = noisy.reshape(*shape, *shape) * _by_pixels(curve, shape, noisy.dtype)
-    explained = weighted.reshape(noisy.shape) @ deviations.astype(noisy.dtype)
-    weights = _convolve(curve**2, (deviations**2).reshape(shape)).ravel()
+    correlated = _by_pixels(curve, shape, noisy.dtype).reshape(noisy.shape)
+    explained = (noisy * correlated) @ deviations.astype(noisy.dtype)
+    correlated *= correlated
+    weights = (correlated @ (deviations**2).astype(noisy.dtype)).astype(np.float64)
     weights = np.maximum(weights, _TINY * weights.max())
     factors, errors = explained.astype(np.float64) / weights, np.sqrt(variance / (2 * weights))
     change = ((deviations + factors) / 2 - window) / errors
@@ -288,51 +288,69 @@ class _Displacements(NamedTuple):
 _displacements = lru_cache(maxsize=16)(_Displacements.of)
 
 
-def _fit_correlations(
-    noisy: FloatArray,
-    deviations: FloatArray,
-    variance: float,
-    shrunk_by: float,
-    shape: tuple[int, int],
-    picture: str,
-) -> tuple[FloatArray, FloatArray]:
-    """Return rho and the curve of distances that it is shrunk to.
+class _Displaced(NamedTuple):
+    """Weighted means of M per displacement, y_d = sum M p p' / sum (p p')^2.
 
-    Each displacement d has the weighted mean y_d = sum M p p' / sum (p p')^2, with noise of
-    variance s^2 / sum (p p')^2. Means over rings of equal distance are shrunk to a curve, and
-    displacements to the curve, with a variance about it that follows from their scatter.
-
-    Both have the shape (2 height - 1, 2 width - 1), with displacement 0 in the middle.
+    shape: (height, width)
+    half: Half of all displacements.
+    estimates, weights: y_d, and sum (p p')^2. The noise of y_d has the variance
+        `variance` / weights.
     """
-    if shape == (1, 1):
-        return np.ones(shape), np.ones(shape)
-    half = _displacements(shape)
-    p = deviations.astype(noisy.dtype)
-    sums = _sums_of_displacements(noisy * p[:, None] * p, half, shape)
-    weights = _autocorrelation((deviations**2).reshape(shape))
-    weights = np.maximum(weights, _TINY * weights.max())
-    estimates, errors = sums / weights, variance / weights
-    rings, counted = half.rings.ravel(), half.is_counted.ravel().astype(float)
-    of_rings = np.bincount(rings, (weights * half.is_counted).ravel())[1:]
-    present = of_rings > 1e-9 * of_rings.max()
-    of_rings = of_rings[present]
-    means = np.bincount(rings, sums.ravel() * counted)[1:][present] / of_rings
-    radii = np.bincount(rings, (weights * half.distances).ravel() * counted)[1:][present] / of_rings
-    smooth = _smooth_curve(means, variance / of_rings, shrunk_by, radii, max(shape), picture)
-    curve = np.interp(half.distances, np.append(0, radii), np.append(1, smooth))
-    deviation = estimates - curve
-    precision = half.is_counted / (errors + _ANISOTROPY**2) ** 2
-    excess = float((precision * (deviation**2 - errors)).sum() / precision.sum())
-    spread = 2 * float((precision**2 * (errors + max(excess, 0.0)) ** 2).sum())
-    scatter = posterior_at_least_zero(
-        np.array([excess]),
-        np.ones(1),
-        np.array([spread / float(precision.sum()) ** 2]),
-        0.0,
-        _ANISOTROPY**2,
-    ).item()
-    correlations = np.clip(curve + scatter / (scatter + shrunk_by * errors) * deviation, -1, 1)
-    return _all_displacements(correlations), _all_displacements(np.clip(curve, -1, 1))
+
+    shape: tuple[int, int]
+    half: _Displacements
+    estimates: FloatArray
+    weights: FloatArray
+    variance: float
+
+    @classmethod
+    def of(
+        cls, noisy: FloatArray, deviations: FloatArray, variance: float, shape: tuple[int, int]
+    ) -> _Displaced:
+        half = _displacements(shape)
+        p = deviations.astype(noisy.dtype)
+        sums = _sums_of_displacements(noisy * p[:, None] * p, half, shape)
+        weights = _autocorrelation((deviations**2).reshape(shape))
+        weights = np.maximum(weights, _TINY * weights.max())
+        return cls(shape, half, sums / weights, weights, variance)
+
+    def fit_curve(self, shrunk_by: float, picture: str) -> FloatArray:
+        """Return rho as a function of the distance: means over rings, shrunk to a curve.
+
+        Returns: shape (2 height - 1, 2 width - 1), with displacement 0 in the middle.
+        """
+        if self.shape == (1, 1):
+            return np.ones(self.shape)
+        distances = self.half.distances
+        rings, counted = self.half.rings.ravel(), self.weights * self.half.is_counted
+        of_rings = np.bincount(rings, counted.ravel())[1:]
+        present = of_rings > 1e-9 * of_rings.max()
+        of_rings = of_rings[present]
+        means, radii = (
+            np.bincount(rings, (counted * values).ravel())[1:][present] / of_rings
+            for values in (self.estimates, distances)
+        )
+        errors = self.variance / of_rings
+        smooth = _smooth_curve(means, errors, shrunk_by, radii, max(self.shape), picture)
+        curve = np.interp(distances, np.append(0, radii), np.append(1, smooth))
+        return _all_displacements(np.clip(curve, -1, 1))
+
+    def shrink_to(self, curve: FloatArray, shrunk_by: float) -> FloatArray:
+        """Return rho: y_d shrunk to the curve, with a variance about it from their scatter.
+
+        curve, and the result: shape (2 height - 1, 2 width - 1)
+        """
+        if self.shape == (1, 1):
+            return curve
+        errors, centre = self.variance / self.weights, curve[self.shape[0] - 1 :]
+        deviation = self.estimates - centre
+        precision = self.half.is_counted / (errors + _ANISOTROPY**2) ** 2
+        total = float(precision.sum())
+        excess = float((precision * (deviation**2 - errors)).sum()) / total
+        spread = 2 * float((precision**2 * (errors + max(excess, 0.0)) ** 2).sum()) / total**2
+        scatter = number_at_least_zero(excess, 1.0, spread, _ANISOTROPY**2)
+        shares = scatter / (scatter + shrunk_by * errors)
+        return _all_displacements(np.clip(centre + shares * deviation, -1, 1))
 
 
 def _smooth_curve(
@@ -348,11 +366,8 @@ def _smooth_curve(
     Gaussian processes about e^-(r/l)^nu for several l, nu and sizes of the deviations, averaged by
     prior weight times likelihood.
     """
-    public = KERNELS[picture]
-    models = [(length, power) for length in _LENGTHS for power in _POWERS]
-    lengths, powers = np.array([(public.length, public.power), *models]).T
+    lengths, powers, log_prior = _curve_models(picture)
     curves = np.exp(-((radii[:, None] / (side * lengths)) ** powers))
-    log_prior = np.log([_PUBLIC_WEIGHT, *[(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)])
     misfit = means[:, None] - curves
     distances = np.abs(np.subtract.outer(radii, radii)) / _CORRELATED_OVER
     fading = 1 / (1 + radii / _DIE_OUT_OVER)
@@ -368,6 +383,16 @@ def _smooth_curve(
     gains = priors @ np.linalg.solve(priors + shrunk_by * np.diag(variances), averaged)
     posterior: FloatArray = curves @ weights.sum(axis=0) + gains.sum(axis=0)[:, 0]
     return posterior
+
+
+@lru_cache(maxsize=4)
+def _curve_models(picture: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return lengths, powers and logarithms of the prior weights of all curves."""
+    public = KERNELS[picture]
+    models = [(length, power) for length in _LENGTHS for power in _POWERS]
+    lengths, powers = np.array([(public.length, public.power), *models]).T
+    others = [(1 - _PUBLIC_WEIGHT) / len(models)] * len(models)
+    return lengths, powers, np.log([_PUBLIC_WEIGHT, *others])
 
 
 def _sums_of_displacements(
@@ -402,17 +427,13 @@ def _all_displacements(half: FloatArray) -> FloatArray:
 def _autocorrelation(picture: FloatArray) -> FloatArray:
     """Return sum_x f(x) f(x + d) for displacements d down by 0 or more."""
     height, width = picture.shape
-    size = 2 * height - 1, 2 * width - 1
-    products: FloatArray = irfft2(np.abs(rfft2(picture, size)) ** 2, size)
-    return np.maximum(np.roll(products[:height], width - 1, axis=1), 0)
-
-
-def _convolve(kernel: FloatArray, picture: FloatArray) -> FloatArray:
-    """Return sum_x' k(x - x') f(x') for a kernel with displacement 0 in the middle."""
-    height, width = picture.shape
-    product = rfft2(np.fft.ifftshift(kernel)) * rfft2(picture, kernel.shape)
-    convolved: FloatArray = irfft2(product, kernel.shape)[:height, :width]
-    return convolved
+    padded = np.zeros((2 * height - 1, 3 * width - 2))
+    padded[:height, width - 1 : 2 * width - 1] = picture
+    strides = padded.strides
+    displaced = np.lib.stride_tricks.as_strided(
+        padded, (height, 2 * width - 1, height, width), strides + strides, writeable=False
+    )
+    return np.tensordot(displaced, picture, 2)
 
 
 def _by_pixels(values: FloatArray, shape: tuple[int, int], dtype: DTypeLike) -> FloatArray:

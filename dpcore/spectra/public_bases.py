@@ -130,13 +130,21 @@ class PublicBasis:
     @cached_property
     def curves(self) -> Curves:
         """Curves g_i of all pairs (b, f_0) on the grid."""
+        return self._curves(_EXPONENTS)
+
+    @cached_property
+    def few_curves(self) -> Curves:
+        """Curves of every fourth exponent, enough for averages over curves."""
+        return self._curves(_EXPONENTS[::4])
+
+    def _curves(self, exponents: FloatArray) -> Curves:
         values = np.zeros(self.n_vectors) if self.frequencies is None else self.frequencies
         frequencies = np.asarray(values, dtype=np.float64)
         numbers = np.floor(frequencies).astype(int)
         grouping = np.eye(numbers.max() + 1)[numbers].T
         count = grouping.sum(axis=1)
         centres = grouping @ frequencies / np.maximum(count, 1)
-        pairs = [(offset, exponent) for offset in _OFFSETS for exponent in _EXPONENTS]
+        pairs = [(offset, exponent) for offset in _OFFSETS for exponent in exponents]
 
         def curves(at: FloatArray) -> FloatArray:
             return np.array([(1 + at / offset) ** -exponent for offset, exponent in pairs])
