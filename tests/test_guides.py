@@ -21,7 +21,8 @@ EDIT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-NOT_COPIED = shutil.ignore_patterns(".git", ".*cache", ".venv*", ".hypothesis", "__pycache__")
+# Files that Python compiled are copied; they are valid as long as the times of sources are kept.
+NOT_COPIED = shutil.ignore_patterns(".git", ".*cache", ".venv*", ".hypothesis")
 
 
 def follow(guide: str, copy: Path) -> None:

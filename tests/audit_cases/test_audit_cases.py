@@ -50,7 +50,7 @@ FALSE_ALARM = 1e-5
 def without_entropy_coding(monkeypatch):
     """Send rounded numbers as they are, which takes half the time of attacks on coded matrices.
 
-    Entropy coding changes no number (`tests/pca/test_rounding.py`). Attacks of outsiders include it.
+    Entropy coding changes no number (`tests/pca/test_rounding.py`). Outsiders attack with it.
     """
     monkeypatch.setattr(messages, "encode_integers", lambda values, _: values.tobytes())
     monkeypatch.setattr(messages, "decode_integers", lambda data, _: np.frombuffer(data, np.int64))
