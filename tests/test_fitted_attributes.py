@@ -76,13 +76,13 @@ def neighbours(n_pairs):
 def test_what_is_not_noisy_does_not_depend_on_anybody(estimator):
     moved = set()
     for rows, other in neighbours(8):
-        here, there = (fitted(estimator, data, seed=1) for data in (rows, other))
-        assert here.keys() == there.keys()
-        moved |= {name for name in here if here[name] != there[name]}
+        first, second = (fitted(estimator, data, seed=1) for data in (rows, other))
+        assert first.keys() == second.keys()
+        moved |= {name for name in first if first[name] != second[name]}
         assert moved <= NOISY
     redrawn = fitted(estimator, rows, seed=2)
     for name in moved:
-        assert redrawn[name] != here[name], f"{name} has no noise of its own"
+        assert redrawn[name] != first[name], f"{name} has no noise of its own"
 
 
 @pytest.mark.parametrize("release", [private_mean, private_variance, private_histogram])
@@ -91,9 +91,9 @@ def test_nor_does_what_a_statistic_carries_beside_its_value(release):
     other = values.copy()
     other[3] = 1e6
     public = {"edges": [0, 5, 10]} if release is private_histogram else {"bounds": (0, 10)}
-    here, there = (
+    first, second = (
         vars(release(data, epsilon=1.0, rng=np.random.default_rng(0), **public))
         for data in (values, other)
     )
-    for name in here.keys() - {"value"}:
-        assert pickle.dumps(here[name]) == pickle.dumps(there[name]), name
+    for name in first.keys() - {"value"}:
+        assert pickle.dumps(first[name]) == pickle.dumps(second[name]), name

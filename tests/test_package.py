@@ -78,7 +78,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_the_declared_dependencies_are_what_is_imported():
-    own = {*sys.stdlib_module_names, "dpcore", "pages", "_typeshed"}
+    without_distribution = {*sys.stdlib_module_names, "dpcore", "pages", "_typeshed"}
     core = names_of(PROJECT["dependencies"])
     brought = {extra: core | needed_by(EXTRAS[extra]) for extra in BROUGHT_BY}
     unused = set(core)
@@ -90,7 +90,7 @@ def test_the_declared_dependencies_are_what_is_imported():
         # Pages import what Streamlit brings, before it does.
         declared = core.union(*(brought[extra] for extra in extras))
         for line, name in imported(path):
-            if name not in own:
+            if name not in without_distribution:
                 package = DISTRIBUTION_OF.get(name, canonicalize_name(name))
                 unused.discard(package)
                 if package not in declared:

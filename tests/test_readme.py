@@ -21,6 +21,6 @@ def test_the_python_example_is_private_throughout(capsys):
     assert pca.guarantee_.keeps_requested and pca.guarantee_.epsilon <= 1.0
     # The preparation of a row does not depend on other rows: pixels lie between 0 and 16, so a row
     # is at most 64 from the middle.
-    own = (namespace["load_dataset"]("digits").X - 8) / 64
-    own /= np.maximum(1, np.linalg.norm(own, axis=1))[:, None]
-    np.testing.assert_allclose(X, own, atol=1e-6)
+    expected = (namespace["load_dataset"]("digits").X - 8) / 64
+    expected /= np.maximum(1, np.linalg.norm(expected, axis=1))[:, None]
+    np.testing.assert_allclose(X, expected, atol=1e-6)

@@ -97,11 +97,13 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone():
     def alone(moments):
         return distributed_cca(moments, N_X, settings, protocol="local", repetition=Repetition(0))
 
-    here, elsewhere = three_sites(), three_sites()
-    elsewhere.second_moments[1:] *= 0.5
-    elsewhere.means[1:] = -0.1
+    moments_of_first, moments_of_second = three_sites(), three_sites()
+    moments_of_second.second_moments[1:] *= 0.5
+    moments_of_second.means[1:] = -0.1
     for name in ("joint_moment", "mean", "x_rotations", "y_rotations", "correlations"):
-        result, again = (getattr(alone(moments), name) for moments in (here, elsewhere))
+        result, again = (
+            getattr(alone(moments), name) for moments in (moments_of_first, moments_of_second)
+        )
         np.testing.assert_array_equal(result, again)
 
 

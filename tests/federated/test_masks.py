@@ -20,13 +20,13 @@ from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.project import Project
 
 NAMES = ("a", "b", "c", "d")
-OWN = {name: X25519PrivateKey.generate() for name in NAMES}
-KEYS = {name: public_key_of(own) for name, own in OWN.items()}
+PRIVATE_KEYS = {name: X25519PrivateKey.generate() for name in NAMES}
+KEYS = {name: public_key_of(private_key) for name, private_key in PRIVATE_KEYS.items()}
 WHOLE = st.integers(-(2**60), 2**60)
 
 
 def sent(name: str, numbers, roster=NAMES, purpose: str = "p"):
-    return add_masks(np.array(numbers), OWN[name], name, KEYS, roster, purpose)
+    return add_masks(np.array(numbers), PRIVATE_KEYS[name], name, KEYS, roster, purpose)
 
 
 @settings(max_examples=20)
@@ -59,7 +59,9 @@ def test_another_purpose_or_roster_is_another_mask(change):
 def test_a_key_that_gives_no_secret_is_refused():
     """The shared secret of a point of small order is public."""
     with pytest.raises(ValueError, match="shared key"):
-        add_masks(np.zeros(2, np.int64), OWN["a"], "a", KEYS | {"b": "00" * 32}, ("a", "b"), "p")
+        add_masks(
+            np.zeros(2, np.int64), PRIVATE_KEYS["a"], "a", KEYS | {"b": "00" * 32}, ("a", "b"), "p"
+        )
 
 
 @pytest.fixture

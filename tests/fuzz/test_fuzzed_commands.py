@@ -104,14 +104,14 @@ def test_every_command_and_option_is_tried():
 @given(arguments=argument_vectors())
 def test_every_command_ends_with_a_status_and_a_sentence(tmp_path_factory, arguments):
     folder: Path = tmp_path_factory.getbasetemp() / "fuzzed-commands"
-    here = folder / "here"
-    shutil.rmtree(here, ignore_errors=True)
-    here.mkdir(parents=True)
-    (here / "table.csv").write_text("a\n1\n2\n")
-    (here / "dictionary.toml").write_text("[columns.a]\nlower = 0\nupper = 1\n")
+    working_folder = folder / "working-folder"
+    shutil.rmtree(working_folder, ignore_errors=True)
+    working_folder.mkdir(parents=True)
+    (working_folder / "table.csv").write_text("a\n1\n2\n")
+    (working_folder / "dictionary.toml").write_text("[columns.a]\nlower = 0\nupper = 1\n")
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(here)
+        patch.chdir(working_folder)
         patch.setenv("DPCORE_DATA", str(folder / "data"))
         patch.setenv("DPCORE_CACHE", str(folder / "cache"))
         patch.setenv("DPCORE_MIRROR", "http://127.0.0.1:9")  # no process listens there
@@ -128,7 +128,7 @@ def test_every_command_ends_with_a_status_and_a_sentence(tmp_path_factory, argum
     if status == 0 and "--json" in arguments and out.getvalue().startswith("{"):
         json.loads(out.getvalue(), parse_constant=_refuse)
     if status != 0:
-        written = {path.name for path in here.rglob("*") if path.is_file()}
+        written = {path.name for path in working_folder.rglob("*") if path.is_file()}
         assert written <= {"table.csv", "dictionary.toml"}
 
 

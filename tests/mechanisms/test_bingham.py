@@ -61,9 +61,9 @@ def test_a_matrix_is_turned_into_its_eigenbasis_and_back():
 
 def test_the_law_does_not_see_a_multiple_of_the_identity():
     b = np.linspace(0, 8, 6)
-    here = sample_matrix_bingham(b, 2, rng=np.random.default_rng(6))
-    there = sample_matrix_bingham(b - 64.0, 2, rng=np.random.default_rng(6))
-    np.testing.assert_allclose(here.components, there.components, atol=1e-9)
+    plain = sample_matrix_bingham(b, 2, rng=np.random.default_rng(6))
+    shifted = sample_matrix_bingham(b - 64.0, 2, rng=np.random.default_rng(6))
+    np.testing.assert_allclose(plain.components, shifted.components, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,12 @@ def test_every_step_arrives_with_floor_pictures_range_and_the_other_version(open
     assert numbers["lines"][3]["colour"] == numbers["lines"][0]["colour"]
     assert all(len(frame["energies"][name]) == 2 for frame in frames for name in names)
     assert len({frame["floor"] for frame in frames}) == 1
-    here = frames[EPSILONS.index(1.0)]
-    assert here["other"] == f"improved {percent(fmean(here['energies']['dpdis improved']))}"
-    assert "Exact ε: 0.811" in here["range"]
+    frame_at_one = frames[EPSILONS.index(1.0)]
+    assert (
+        frame_at_one["other"]
+        == f"improved {percent(fmean(frame_at_one['energies']['dpdis improved']))}"
+    )
+    assert "Exact ε: 0.811" in frame_at_one["range"]
     exact = delivered(at, "explorer_exact")
     assert len(exact["names"]) == 10 and exact["ranks"] == [1, 2, 3, 4, 5]
 

@@ -22,7 +22,7 @@ from pages.explore import axes
 from pages.use import release, session_table
 from tests.pages.opening import texts, visit, wait_for_jobs
 from tests.pages.use.test_decide import grid_of
-from tests.pages.use.test_own_table import brought, own_of, submit, upload
+from tests.pages.use.test_own_table import brought, state_of, submit, upload
 
 
 def test_samples_per_site_end_at_all_rows(open_page):
@@ -172,7 +172,7 @@ def test_the_memo_names_the_data_the_source_the_date_and_the_numbers(open_page, 
     at, title = None, dataset_status("breast-cancer").title
     if source != "catalogue":
         at = brought(open_page) if source == "upload" else open_page("own_table")
-        title = "your table" if source == "upload" else own_of(at).title
+        title = "your table" if source == "upload" else state_of(at).title
         next(button for button in at.button if button.label == "Use on all pages").click().run()
     at = open_page("decide") if at is None else visit(at, "decide")
     wait_for_jobs(at)

@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.data import load_dataset
 from dpcore.data.dataset import PREFIX, HeldTable
 from tests.pages.opening import texts, visit
-from tests.pages.use.test_own_table import brought, own_of
+from tests.pages.use.test_own_table import brought, state_of
 
 BOXES = {
     "": "dataset",
@@ -54,7 +54,7 @@ def test_files_do_not_contain_the_secret_name(open_page, monkeypatch, address):
 
     monkeypatch.setattr(st, "download_button", keep)
     at = brought(open_page)
-    name = own_of(at).rows.name
+    name = state_of(at).rows.name
     at.session_state["dataset"] = at.session_state["stat_source"] = name
     at.session_state["cca_data"], at.session_state["repetitions"] = name, 1
     files.clear()

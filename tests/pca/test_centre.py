@@ -90,8 +90,10 @@ def test_one_row_moves_votes_by_at_most_their_sensitivity_which_is_attained(rng)
 def test_an_average_over_sites_weighs_them_by_their_rows_and_forms_no_pairs_across(rng):
     rows = rng.standard_normal((40, 3)) + np.repeat([[9.0], [-9.0]], 20, axis=0)
     sites = SiteRows.of(rows, (np.arange(12), np.arange(12, 40)))
-    own = [sites.moment_of_differences(site) for site in (0, 1)]
-    np.testing.assert_allclose(sites.moment_of_differences(), 0.3 * own[0] + 0.7 * own[1])
+    site_moments = [sites.moment_of_differences(site) for site in (0, 1)]
+    np.testing.assert_allclose(
+        sites.moment_of_differences(), 0.3 * site_moments[0] + 0.7 * site_moments[1]
+    )
     rule = VoteRule(0.05, 0.2, 0.03).votes
     votes = 0.3 * sites.votes(rule, 0) + 0.7 * sites.votes(rule, 1)
     np.testing.assert_allclose(sites.votes(rule), votes)

@@ -173,13 +173,17 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
         variances = np.einsum("kd,de,ke->k", components, exact, components)
         energy = variances.sum()
         for total in totals:
-            own = release.assessment(known_total=total)
-            errors[total].append((float(own.captured.value) - energy) / own.captured.standard_error)
-            low, high = own.captured.interval
+            assessment = release.assessment(known_total=total)
+            errors[total].append(
+                (float(assessment.captured.value) - energy) / assessment.captured.standard_error
+            )
+            low, high = assessment.captured.interval
             held[total] += low <= energy <= high
-            low, high = own.explained_variance.interval
+            low, high = assessment.explained_variance.interval
             each_held[total] += (low <= variances) & (variances <= high)
-            np.testing.assert_allclose(own.explained_variance.value.sum(), own.captured.value)
+            np.testing.assert_allclose(
+                assessment.explained_variance.value.sum(), assessment.captured.value
+            )
     # Smoothing over gaps and ranks leaves a bias of at most half a standard error.
     reach = norm.isf(false_alarm / 2) / math.sqrt(DRAWS)
     for total in totals:
@@ -260,9 +264,9 @@ def test_with_little_noise_the_models_change_nothing(rng):
     said = release.assessment()
     closed = assess(release.average, K, sigma=1e-4, noise="isometric")
     for name in ("explained_variance", "captured", "total", "captured_share"):
-        own, oracle = getattr(said, name), getattr(closed, name)
-        np.testing.assert_allclose(own.value, oracle.value, atol=2e-6)
-        np.testing.assert_allclose(own.standard_error, oracle.standard_error, rtol=0.1)
+        estimate, oracle = getattr(said, name), getattr(closed, name)
+        np.testing.assert_allclose(estimate.value, oracle.value, atol=2e-6)
+        np.testing.assert_allclose(estimate.standard_error, oracle.standard_error, rtol=0.1)
     assert said.n_above_noise == closed.n_above_noise == K
     assert float(said.energy_ratio.value) == pytest.approx(1, abs=1e-3)
 
@@ -272,9 +276,9 @@ def test_the_ratio_to_the_best_subspace_is_told_where_all_stand_out(rng, false_a
     optimum = leading_eigenpairs(exact, K)[0].sum()
     for _ in range(DRAWS):
         release = Release(exact, 0.005, rng, bases=(COLUMNS,))
-        own = release.assessment(known_total=1.0)
+        assessment = release.assessment(known_total=1.0)
         energy = captured_energy(release.average.leading(K)[1], exact)
-        low, high = own.energy_ratio.interval
+        low, high = assessment.energy_ratio.interval
         held += low <= energy / optimum <= high
     assert held >= binom.ppf(false_alarm, DRAWS, 0.85)
     below = Release(exact, 1.0, rng, bases=(COLUMNS,)).assessment()
@@ -289,12 +293,14 @@ def test_noise_of_a_subtracted_mean_is_reckoned_with(rng, false_alarm):
     for _ in range(DRAWS):
         mean = NoisyMean(centre + 0.02 * rng.standard_normal(20), 0.02)
         release = Release(exact, 0.01, rng, bases=(COLUMNS,), mean=mean)
-        own = release.assessment()
+        assessment = release.assessment()
         energy = captured_energy(release.average.leading(K)[1], centred)
-        errors.append((float(own.captured.value) - energy) / own.captured.standard_error)
-        low, high = own.captured.interval
+        errors.append(
+            (float(assessment.captured.value) - energy) / assessment.captured.standard_error
+        )
+        low, high = assessment.captured.interval
         held += low <= energy <= high
-        assert own.energy_ratio is None
+        assert assessment.energy_ratio is None
     assert abs(np.mean(errors)) < 1 / 2 + norm.isf(false_alarm / 2) / math.sqrt(DRAWS)
     assert held >= binom.ppf(false_alarm, DRAWS, 0.88)
 
@@ -309,12 +315,12 @@ def test_degenerate_tables_get_numbers(rng, n_features, known_total, sigma, n_si
     for exact in (constant, 0 * constant, np.eye(n_features) / n_features):
         for n_components in {1, n_features}:
             release = Release(exact, sigma, rng, bases=(COLUMNS,), n_sites=n_sites)
-            own = release.assessment(n_components=n_components, known_total=known_total)
-            for told in (own.explained_variance, own.captured, own.total):
+            assessment = release.assessment(n_components=n_components, known_total=known_total)
+            for told in (assessment.explained_variance, assessment.captured, assessment.total):
                 assert np.isfinite(told.value).all() and np.isfinite(told.standard_error).all()
                 low, high = told.interval
                 assert (low <= high).all()
-            low, high = own.captured_share.interval
+            low, high = assessment.captured_share.interval
             assert 0 <= low <= high <= 1
     with pytest.raises(ParameterError, match="n_components"):
         release.assessment(n_components=n_features + 1)
@@ -382,16 +388,18 @@ def test_every_protocol_tells_of_its_denoised_release(
     for number in range(30):
         moments = held if on_sphere else held.around_public_middle()
         draw = Draw(moments, settings, Repetition(number))
-        own, average = entry.assess(draw), entry.average(draw)
+        assessment, average = entry.assess(draw), entry.average(draw)
         components = entry.release(draw).components
         exact = draw.moment_around(average.centre, 0 if entry.reads_first_site_only else None)
         assert average.total == (1.0 if on_sphere else None)
         if on_sphere:
             assert exact.trace() == pytest.approx(1, abs=1e-6)
         energy = captured_energy(components, exact)
-        errors.append((float(own.captured.value) - energy) / own.captured.standard_error)
+        errors.append(
+            (float(assessment.captured.value) - energy) / assessment.captured.standard_error
+        )
     again = entry.assess(Draw(moments, settings, Repetition(29)))
-    np.testing.assert_array_equal(again.captured.interval, own.captured.interval)
+    np.testing.assert_array_equal(again.captured.interval, assessment.captured.interval)
     reach = norm.isf(false_alarm / 2) / math.sqrt(len(errors))
     assert abs(np.mean(errors)) < 1 / 2 + reach
     assert np.std(errors) > 0.1

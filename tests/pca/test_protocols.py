@@ -128,9 +128,9 @@ def test_a_private_mean_without_noise_gives_centred_pca(rows, moments, settings_
 def test_without_noise_a_site_alone_sees_only_its_people(rows, labels, moments, settings_with):
     subspace = local(Draw(moments, settings_with(math.inf), Repetition(0)))
     svd = TruncatedSVD(4, algorithm="arpack", tol=1e-12)
-    own = svd.fit(rows[labels == 0]).components_.copy()
+    components_of_first = svd.fit(rows[labels == 0]).components_.copy()
     all_rows = svd.fit(rows).components_
-    assert projector_distance(subspace.components, own) < 1e-8
+    assert projector_distance(subspace.components, components_of_first) < 1e-8
     assert projector_distance(subspace.components, all_rows) > 1e-3
 
 
@@ -159,8 +159,8 @@ def test_nobody_elses_rows_have_a_say_in_a_site_alone(
         assert again.guarantee == together.guarantee
     assert together.bytes_sent.sum() == 0
     if math.isinf(epsilon):
-        own = PCA(4).fit(rows[labels == 0]).components_
-        assert projector_distance(together.components, own) < 1e-8
+        components_of_first = PCA(4).fit(rows[labels == 0]).components_
+        assert projector_distance(together.components, components_of_first) < 1e-8
 
 
 def test_one_site_alone_is_everybody(rows, moments, settings_with):

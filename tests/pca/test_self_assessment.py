@@ -39,13 +39,13 @@ def assessed(A, rng, *, noise="isometric", ranking="value", mean_sigma=0.0, sigm
     M = A + symmetric_gaussian_noise(D, sigma, shape=noise, rng=rng)
     exact, mean = A, None
     if mean_sigma > 0:
-        own = np.linspace(0, 0.5, D)
-        mean = NoisyMean(own + mean_sigma * rng.standard_normal(D), mean_sigma)
+        centre = np.linspace(0, 0.5, D)
+        mean = NoisyMean(centre + mean_sigma * rng.standard_normal(D), mean_sigma)
         # A is taken as around zero: what is left of it around the mean may be anything symmetric.
-        M, exact = M - np.outer(mean.value, mean.value), A - np.outer(own, own)
-    own_words = assess(Spectrum(M), K, sigma=sigma, noise=noise, ranking=ranking, mean=mean)
+        M, exact = M - np.outer(mean.value, mean.value), A - np.outer(centre, centre)
+    assessment = assess(Spectrum(M), K, sigma=sigma, noise=noise, ranking=ranking, mean=mean)
     components = Spectrum(M).leading(K, by=ranking)[1]
-    return own_words, captured_energy(components, exact), float(exact.trace()), components
+    return assessment, captured_energy(components, exact), float(exact.trace()), components
 
 
 SHAPES = ("isometric", "triangle")
@@ -63,14 +63,16 @@ def test_the_estimate_has_no_bias_and_its_interval_holds(
     A = second_moment(STRENGTHS[strength], rng)
     errors, totals, held = [], [], 0
     for _ in range(DRAWS):
-        own, energy, total, _ = assessed(
+        assessment, energy, total, _ = assessed(
             A, rng, noise=noise, ranking=ranking, mean_sigma=mean_sigma
         )
-        errors.append((own.captured.value - energy) / own.captured.standard_error)
-        totals.append((own.total.value - total) / own.total.standard_error)
-        low, high = own.captured.interval
+        errors.append((assessment.captured.value - energy) / assessment.captured.standard_error)
+        totals.append((assessment.total.value - total) / assessment.total.standard_error)
+        low, high = assessment.captured.interval
         held += low <= energy <= high
-        np.testing.assert_allclose(own.explained_variance.value.sum(), own.captured.value)
+        np.testing.assert_allclose(
+            assessment.explained_variance.value.sum(), assessment.captured.value
+        )
     # Standardised errors have variance 1 or less. What is smoothed where eigenvalues almost meet
     # leaves a third of a standard error of bias at most (measured: 0.25).
     reach = norm.isf(false_alarm / 2) / math.sqrt(DRAWS)
@@ -84,12 +86,14 @@ def test_each_component_has_an_interval_of_its_own(rng, false_alarm):
     A = second_moment(STRENGTHS["half"], rng)
     held = np.zeros(K)
     for _ in range(DRAWS):
-        own, _, _, components = assessed(A, rng)
+        assessment, _, _, components = assessed(A, rng)
         variances = np.einsum("kd,de,ke->k", components, A, components)
-        low, high = own.explained_variance.interval
+        low, high = assessment.explained_variance.interval
         held += (low <= variances) & (variances <= high)
-        shares = own.explained_variance_ratio
-        np.testing.assert_allclose(shares.value, own.explained_variance.value / own.total.value)
+        shares = assessment.explained_variance_ratio
+        np.testing.assert_allclose(
+            shares.value, assessment.explained_variance.value / assessment.total.value
+        )
         assert (shares.interval >= 0).all() and (shares.interval <= 1).all()
     assert held.min() >= binom.ppf(false_alarm, DRAWS, 0.85)
 
@@ -98,8 +102,8 @@ def test_the_ratio_to_the_best_subspace_is_told_where_all_stand_out(rng, false_a
     A = second_moment(STRENGTHS["above"], rng)
     optimum, held = sum(STRENGTHS["above"]), 0
     for _ in range(DRAWS):
-        own, energy, *_ = assessed(A, rng, sigma=0.3)
-        low, high = own.energy_ratio.interval
+        assessment, energy, *_ = assessed(A, rng, sigma=0.3)
+        low, high = assessment.energy_ratio.interval
         held += low <= energy / optimum <= high
     assert held >= binom.ppf(false_alarm, DRAWS, 0.85)
     below = assessed(second_moment(STRENGTHS["below"], rng), rng)[0]
@@ -129,32 +133,32 @@ def test_variance_alike_in_every_direction_singles_out_none(rng):
 
 def test_without_noise_everything_is_known(rng):
     A = second_moment(STRENGTHS["half"], rng)
-    own, energy, total, _ = assessed(A, rng, sigma=0.0)
-    assert own.captured.value == pytest.approx(energy, rel=1e-12)
-    np.testing.assert_allclose(own.captured.interval, energy)
-    assert own.captured_share.value == pytest.approx(energy / total)
-    assert float(own.energy_ratio.value) == pytest.approx(1)
+    assessment, energy, total, _ = assessed(A, rng, sigma=0.0)
+    assert assessment.captured.value == pytest.approx(energy, rel=1e-12)
+    np.testing.assert_allclose(assessment.captured.interval, energy)
+    assert assessment.captured_share.value == pytest.approx(energy / total)
+    assert float(assessment.energy_ratio.value) == pytest.approx(1)
 
 
 def test_a_total_that_is_lost_in_the_noise_says_nothing(rng):
-    own = assessed(second_moment(STRENGTHS["below"], rng), rng, sigma=100.0)[0]
-    assert np.isnan(own.captured_share.value)
-    np.testing.assert_array_equal(own.captured_share.interval, [0, 1])
-    np.testing.assert_array_equal(own.explained_variance_ratio.interval, [[0] * K, [1] * K])
+    assessment = assessed(second_moment(STRENGTHS["below"], rng), rng, sigma=100.0)[0]
+    assert np.isnan(assessment.captured_share.value)
+    np.testing.assert_array_equal(assessment.captured_share.interval, [0, 1])
+    np.testing.assert_array_equal(assessment.explained_variance_ratio.interval, [[0] * K, [1] * K])
     with pytest.raises(ParameterError, match="n_components"):
         assess(Spectrum(np.eye(3)), 4, sigma=1.0, noise="isometric")
 
 
 def test_nothing_is_said_where_a_mean_was_subtracted_and_nothing_stands_out(rng):
     A = second_moment(STRENGTHS["below"], rng)
-    for own in (assessed(A, rng, mean_sigma=0.1)[0] for _ in range(20)):
-        assert np.isfinite(own.captured.value) == (own.n_above_noise > 0)
-        if own.n_above_noise == 0:
-            assert np.isnan(own.explained_variance.value).all()
-            np.testing.assert_array_equal(own.captured.interval, [0, np.inf])
-            np.testing.assert_array_equal(own.captured_share.interval, [0, 1])
-            assert np.isfinite(own.total.value)
-    assert own.n_above_noise == 0
+    for assessment in (assessed(A, rng, mean_sigma=0.1)[0] for _ in range(20)):
+        assert np.isfinite(assessment.captured.value) == (assessment.n_above_noise > 0)
+        if assessment.n_above_noise == 0:
+            assert np.isnan(assessment.explained_variance.value).all()
+            np.testing.assert_array_equal(assessment.captured.interval, [0, np.inf])
+            np.testing.assert_array_equal(assessment.captured_share.interval, [0, 1])
+            assert np.isfinite(assessment.total.value)
+    assert assessment.n_above_noise == 0
 
 
 TELLING = [key for key, entry in PROTOCOLS.items() if entry.average is not None]
@@ -180,12 +184,13 @@ def test_every_protocol_tells_of_the_very_release(
         exact, mean = there.pooled(), there.weights @ there.means
         if average.mean_sigma > 0:
             exact = exact - np.outer(mean, mean)
-        own, components = entry.assess(draw), average.subspace(settings).components
-        if own is None:
+        assessment, components = entry.assess(draw), average.subspace(settings).components
+        if assessment is None:
             assert average.from_proxies and average.mean_sigma > 0
             return
         errors.append(
-            (own.captured.value - captured_energy(components, exact)) / own.captured.standard_error
+            (assessment.captured.value - captured_energy(components, exact))
+            / assessment.captured.standard_error
         )
     reach = norm.isf(false_alarm / 2) / math.sqrt(len(errors))
     assert abs(np.mean(errors)) < 1 / 3 + reach
@@ -203,8 +208,8 @@ def test_those_that_cannot_tell_say_so(moments, settings_with):
         ({"mean_share": 0.2}, False),
     ):
         settings = settings_with(50.0, noise="isometric", **({"truncation": "psd"} | changed))
-        own = PROTOCOLS["dpdis"].assess(Draw(moments, settings, Repetition(0)))
-        assert (own is not None) == tells
+        assessment = PROTOCOLS["dpdis"].assess(Draw(moments, settings, Repetition(0)))
+        assert (assessment is not None) == tells
     rounded = replace(draw.settings, encoding="rounded:1")
     draw = Draw(moments, rounded, Repetition(0), proxies=False)
     assert PROTOCOLS["full"].assess(draw) is None

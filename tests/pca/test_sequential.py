@@ -52,8 +52,8 @@ def chain_by_hand(settings: ReleaseSettings, there: tuple[int, ...], index: int 
         if site not in there:
             average, people = np.zeros((D, D)), 0
             continue
-        own = own_proxy(site, settings, index).values
-        both = people * average + SIZES[site] * own @ own.T
+        proxy = own_proxy(site, settings, index).values
+        both = people * average + SIZES[site] * proxy @ proxy.T
         people += SIZES[site]
         values, vectors = np.linalg.eigh(both / people)
         kept = np.argsort(values)[-settings.intermediate_dim :]

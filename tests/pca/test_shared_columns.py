@@ -86,12 +86,12 @@ def test_a_shared_profile_is_closer_than_a_profile_of_each_site(rng):
         exact + symmetric_gaussian_noise(D, sigma, shape="isometric", rng=rng) for _ in range(8)
     ]
     diagonal, of_average = np.mean(noisy, axis=0).diagonal(), sigma / np.sqrt(8)
-    own = np.mean([denoise(matrix, sigma) for matrix in noisy], axis=0)
+    denoised_alone = np.mean([denoise(matrix, sigma) for matrix in noisy], axis=0)
     shared = [
         denoise(matrix, sigma, sigma_of_average=of_average, diagonal_of_average=diagonal)
         for matrix in noisy
     ]
-    assert np.linalg.norm(np.mean(shared, axis=0) - exact) < np.linalg.norm(own - exact)
+    assert np.linalg.norm(np.mean(shared, axis=0) - exact) < np.linalg.norm(denoised_alone - exact)
 
 
 def differ(noisy, sigma):

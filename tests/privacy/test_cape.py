@@ -39,9 +39,9 @@ def by_brute_force(n_sites: int, n_honest: int, scales: CapeScales, person: int)
     2 S of them: what site s puts into the masks, and its own noise. A coalition is the last
     sites but `person`'s; the result is the average of the messages.
     """
-    raw, own = np.hsplit(np.eye(2 * n_sites), 2)
+    raw, private = np.hsplit(np.eye(2 * n_sites), 2)
     masks = scales.mask_sigma * (raw - raw.mean(axis=1, keepdims=True))
-    noises = scales.noise_sigma * own
+    noises = scales.noise_sigma * private
     messages = (masks + noises).T
     change = np.eye(n_sites)[person]
 

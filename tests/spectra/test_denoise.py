@@ -117,10 +117,10 @@ def test_the_order_and_the_sign_of_columns_do_not_matter(rng):
 def test_a_basis_of_ones_own_is_the_columns_of_what_it_turns_into(rng):
     turn = np.linalg.qr(rng.normal(size=(20, 20)))[0]
     before = noisy(rng, second_moment(rng, np.geomspace(1, 0.01, 20)), 0.1)
-    own = PublicBasis("turned", (turn,))
-    there = denoise(turn @ before @ turn.T, 0.1)
+    turned_basis = PublicBasis("turned", (turn,))
+    turned = denoise(turn @ before @ turn.T, 0.1)
     np.testing.assert_allclose(
-        denoise(before, 0.1, bases=[own]), turn.T @ there @ turn, rtol=1e-9, atol=1e-12
+        denoise(before, 0.1, bases=[turned_basis]), turn.T @ turned @ turn, rtol=1e-9, atol=1e-12
     )
 
 

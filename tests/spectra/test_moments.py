@@ -36,9 +36,11 @@ def test_each_site_against_its_own_rows(rng, split, dtype, block_rows):
     assert moments.second_moments.dtype == moments.means.dtype == np.float64
     assert (moments.n_sites, moments.n_features) == (3, 12)
     np.testing.assert_array_equal(moments.n_samples, [17, 383, 590])
-    for own, mean, rows in zip(moments.second_moments, moments.means, split, strict=True):
-        np.testing.assert_allclose(own, direct(X, rows), rtol=TOLERANCE, atol=1e-12)
-        np.testing.assert_array_equal(own, own.T)
+    for moment_of_site, mean, rows in zip(
+        moments.second_moments, moments.means, split, strict=True
+    ):
+        np.testing.assert_allclose(moment_of_site, direct(X, rows), rtol=TOLERANCE, atol=1e-12)
+        np.testing.assert_array_equal(moment_of_site, moment_of_site.T)
         expected = X[rows].mean(axis=0, dtype=np.float64)
         np.testing.assert_allclose(mean, expected, rtol=100 * TOLERANCE)
 

@@ -84,9 +84,9 @@ def test_weights_of_the_average_shrink_less(rng):
     exact, sigma = of_pictures(), 0.02
     moment = exact + 0.05 * np.diag(rng.random(42))
     noisy = moment + symmetric_gaussian_noise(42, sigma, shape="isometric", rng=rng)
-    own = denoise(noisy, sigma, bases=BASES)
+    of_one_site = denoise(noisy, sigma, bases=BASES)
     of_average = denoise(noisy, sigma, bases=BASES, sigma_of_average=sigma / 3)
-    assert np.linalg.norm(of_average - noisy) < np.linalg.norm(own - noisy)
+    assert np.linalg.norm(of_average - noisy) < np.linalg.norm(of_one_site - noisy)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (16, 17), (28, 28)])

@@ -44,8 +44,8 @@ def test_no_row_is_longer_than_one_in_exact_arithmetic(rows, centre, parts, dtyp
     for row in directions:
         assert squared_length(row) <= 1
         for columns, length in parts:
-            own = squared_length(row[columns])
-            assert own == 0 or abs(own - length**2) < 100 * np.finfo(dtype).eps
+            squared = squared_length(row[columns])
+            assert squared == 0 or abs(squared - length**2) < 100 * np.finfo(dtype).eps
 
 
 @given(rows=TABLES, centre=CENTRES, parts=PARTS)

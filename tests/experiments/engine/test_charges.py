@@ -315,6 +315,6 @@ def test_typed_numbers_of_one_length_hold_their_noise_and_columns_do_not():
     assert errors[0] == pytest.approx(errors[1])
     columns = Accountant("digits")
     for column in (3, 4):
-        own = replace(spec, column=f"digits/{column}")
-        columns.charge(own.charge("digits", ("digits", column), "pixel", guarantee))
+        of_column = replace(spec, column=f"digits/{column}")
+        columns.charge(of_column.charge("digits", ("digits", column), "pixel", guarantee))
     assert not columns.holds_noise()

@@ -38,7 +38,7 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def here():
+def local_rows():
     """Return the rows as this process computes them."""
     return numbers(collect(SWEEP).rows)
 
@@ -47,7 +47,7 @@ def numbers(rows):
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
-def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, here, tmp_path):
+def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, local_rows, tmp_path):
     store = Store(tmp_path)
     killed, finished = None, []
     for event in run_sweep(SWEEP, scheduler=cluster.scheduler_address, store=store):
@@ -56,7 +56,7 @@ def test_with_a_worker_killed_nothing_is_lost_and_nothing_twice(cluster, here, t
             killed = next(iter(cluster.workers.values())).process.process.pid
             os.kill(killed, signal.SIGKILL)
     assert killed is not None
-    assert numbers(in_order(finished)) == here
+    assert numbers(in_order(finished)) == local_rows
     assert len({(one.cell, one.repetition) for one in finished}) == len(finished)
     assert store.summary().entries == 24
 

@@ -38,7 +38,7 @@ def test_energy_depends_on_epsilon_and_delta_through_the_noise_only(
     other = next(
         e for e in np.geomspace(0.5, 1.5, 4001) if noise_multiplier(e, 1e-2, calibration) <= m
     )
-    here = energies(replace(spec, delta=1e-3), "epsilon", 1.0, protocol)
-    there = energies(replace(spec, delta=1e-2), "epsilon", float(other), protocol)
+    at_small_delta = energies(replace(spec, delta=1e-3), "epsilon", 1.0, protocol)
+    at_large_delta = energies(replace(spec, delta=1e-2), "epsilon", float(other), protocol)
     # Multipliers agree to a step of the grid, 3e-4; energy is smooth in them.
-    np.testing.assert_allclose(here, there, atol=3e-3)
+    np.testing.assert_allclose(at_small_delta, at_large_delta, atol=3e-3)

@@ -19,7 +19,7 @@ PAGE = "own_table"
 SURVEY = "age,weight_kg,score\n" + "".join(f"{20 + i},{50 + i % 9},{i % 7}\n" for i in range(60))
 
 
-def own_of(at) -> session_table.OwnTable:
+def state_of(at) -> session_table.OwnTable:
     return at.session_state["_own_table"]
 
 
@@ -32,10 +32,10 @@ def upload(at, name: str, content: str | bytes):
 
 
 def fill(at, limits: dict[str, tuple[float, float]]):
-    own = own_of(at)
+    state = state_of(at)
     for name, (lower, upper) in limits.items():
-        at.number_input(key=own.key("lower", name)).set_value(lower)
-        at.number_input(key=own.key("upper", name)).set_value(upper)
+        at.number_input(key=state.key("lower", name)).set_value(lower)
+        at.number_input(key=state.key("upper", name)).set_value(upper)
     return at
 
 
@@ -55,7 +55,7 @@ def test_an_example_is_loaded_with_a_figure_and_listed_among_the_data_sets(open_
     assert not at.exception and not at.error
     assert "captured energy at ε = 1" in at.title[0].value
     assert len(at.get("plotly_chart")) == 1
-    name = own_of(at).rows.name
+    name = state_of(at).rows.name
     at = visit(at, "explore")
     assert name in [status.name for status in _statuses(at)]
     # Visiting the page is no choice: the other pages keep their data set.
@@ -69,18 +69,18 @@ def test_an_example_is_loaded_with_a_figure_and_listed_among_the_data_sets(open_
 
 
 def _statuses(at):
-    own = at.session_state["_own_status"]
-    return [own]
+    state = at.session_state["_own_status"]
+    return [state]
 
 
 def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(open_page):
     at = upload(open_page(PAGE), "survey.csv", SURVEY)
     assert not at.exception and "How small and large" in at.title[0].value
-    own = own_of(at)
-    assert at.number_input(key=own.key("lower", "age")).value == 0
-    assert at.number_input(key=own.key("upper", "age")).value == 120
-    assert at.number_input(key=own.key("upper", "weight_kg")).value == 700
-    assert at.number_input(key=own.key("upper", "score")).value is None
+    state = state_of(at)
+    assert at.number_input(key=state.key("lower", "age")).value == 0
+    assert at.number_input(key=state.key("upper", "age")).value == 120
+    assert at.number_input(key=state.key("upper", "weight_kg")).value == 700
+    assert at.number_input(key=state.key("upper", "score")).value is None
     at = submit(at)
     assert at.error[0].value == "Give both limits of “score”, or do not select it."
     assert "got" not in at.error[0].value
@@ -88,7 +88,9 @@ def test_limits_are_offered_from_the_name_and_a_table_is_used_with_plain_fields(
     at = submit(fill(at, {"score": (0, 10)}))
     assert not at.exception and not at.error
     assert "captured energy" in at.title[0].value
-    limits = {column.name: (column.lower, column.upper) for column in own_of(at).dictionary.columns}
+    limits = {
+        column.name: (column.lower, column.upper) for column in state_of(at).dictionary.columns
+    }
     assert limits == {"age": (0, 120), "weight_kg": (0, 700), "score": (0, 10)}
 
 
@@ -102,20 +104,20 @@ def test_offered_limits_depend_on_names_only():
 def test_decimal_marks_codes_and_dates_are_chosen_on_the_page(open_page):
     lines = "".join(f"{i},5;{1 + i % 28}.03.2020;{i if i % 5 else -999}\n" for i in range(60))
     at = upload(open_page(PAGE), "t.csv", "cost;visit;n\n" + lines)
-    own = own_of(at)
-    at.button_group(key=own.key("decimal")).set_value("comma").run()
-    at.text_input(key=own.key("missing")).set_value("-999").run()
-    at.selectbox(key=own.key("date_order")).set_value("day-month-year").run()
+    state = state_of(at)
+    at.button_group(key=state.key("decimal")).set_value("comma").run()
+    at.text_input(key=state.key("missing")).set_value("-999").run()
+    at.selectbox(key=state.key("date_order")).set_value("day-month-year").run()
     (dates,) = (field for field in at.multiselect if field.label == "Columns of dates")
     dates.set_value(["visit"]).run()
-    own = own_of(at)
-    at.date_input(key=own.key("lower", "visit")).set_value(date(2020, 1, 1))
-    at.date_input(key=own.key("upper", "visit")).set_value(date(2020, 12, 31))
+    state = state_of(at)
+    at.date_input(key=state.key("lower", "visit")).set_value(date(2020, 1, 1))
+    at.date_input(key=state.key("upper", "visit")).set_value(date(2020, 12, 31))
     at = submit(fill(at, {"cost": (0, 100), "n": (0, 60)}))
     assert not at.exception and not at.error, [error.value for error in at.error]
-    own = own_of(at)
-    assert not own.unreadable and own.reading.missing == {"n": 12}
-    assert own.dictionary.decimal == "," and own.dictionary.missing == ("-999",)
+    state = state_of(at)
+    assert not state.unreadable and state.reading.missing == {"n": 12}
+    assert state.dictionary.decimal == "," and state.dictionary.missing == ("-999",)
 
 
 def test_examples_of_unreadable_cells_are_shown_to_the_holder_only(open_page):
@@ -142,21 +144,21 @@ HOSTILE = {
 def test_a_file_that_is_no_table_gets_one_sentence_and_the_example_stays(open_page, which):
     at = upload(open_page(PAGE), *HOSTILE[which])
     assert not at.exception and len(at.error) == 1 and " must be " in at.error[0].value
-    assert own_of(at).is_example
+    assert state_of(at).is_example
 
 
 def test_an_unclear_layout_is_asked_for(open_page):
     text = "Umfrage 2020\nGröße;Kosten;Kosten\n1,5;2;3\n2,5;4;5\nSumme 4\n".encode("latin-1")
     at = upload(open_page(PAGE), "t.csv", text)
-    own = own_of(at)
-    at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value("latin-1")
-    at.number_input(key=own.key("layout", "pending", "header_line")).set_value(2)
-    at.number_input(key=own.key("layout", "pending", "footer_lines")).set_value(1)
+    state = state_of(at)
+    at.selectbox(key=state.key("layout", "pending", "text_encoding")).set_value("latin-1")
+    at.number_input(key=state.key("layout", "pending", "header_line")).set_value(2)
+    at.number_input(key=state.key("layout", "pending", "footer_lines")).set_value(1)
     (again,) = (button for button in at.button if button.label == "Read")
     again.click().run()
     assert not at.exception and not at.error
-    own = own_of(at)
-    assert list(own.upload.columns) == ["Größe"] and own.upload.n_rows == 2
+    state = state_of(at)
+    assert list(state.upload.columns) == ["Größe"] and state.upload.n_rows == 2
     assert "the name of 2 columns" in texts(at)
 
 
@@ -166,17 +168,17 @@ def test_an_unreadable_file_leaves_the_table_before(open_page):
     at = upload(at, "b.csv", 'a,b\n1,2\n"3,4\n5,6\n')
     assert not at.exception and "1 cell in line 3" in at.error[0].value
     assert "2 cells in every line" in at.error[0].value and "quote" in at.error[0].value
-    assert own_of(at).upload.name == "a.csv"
+    assert state_of(at).upload.name == "a.csv"
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "gbk"])
 def test_texts_of_other_alphabets_are_read(open_page, encoding):
     at = upload(open_page(PAGE), "t.csv", "年齢,性別\n20,女\n30,男\n".encode(encoding))
-    own = own_of(at)
-    at.selectbox(key=own.key("layout", "pending", "text_encoding")).set_value(encoding)
+    state = state_of(at)
+    at.selectbox(key=state.key("layout", "pending", "text_encoding")).set_value(encoding)
     (again,) = (button for button in at.button if button.label == "Read")
     again.click().run()
-    assert not at.exception and list(own_of(at).upload.columns) == ["年齢", "性別"]
+    assert not at.exception and list(state_of(at).upload.columns) == ["年齢", "性別"]
 
 
 def test_a_file_name_is_shown_as_plain_text(open_page):
@@ -197,19 +199,19 @@ def test_a_table_takes_at_most_a_small_dictionary(open_page):
 
 def test_a_dictionary_of_another_table_changes_nothing(open_page):
     at = open_page(PAGE)
-    before = own_of(at).dictionary
+    before = state_of(at).dictionary
     (chooser,) = (uploader for uploader in at.file_uploader if "dictionary" in uploader.label)
     chooser.upload("d.toml", b"[columns.height]\nlower=0\nupper=1\n", "").run()
     assert not at.exception and "of columns that the table has" in at.error[0].value
-    assert own_of(at).dictionary is before
+    assert state_of(at).dictionary is before
 
 
 def test_other_limits_keep_what_these_people_have_spent(open_page):
     at = brought(open_page)
-    before = own_of(at).rows.name
+    before = state_of(at).rows.name
     spent = at.session_state["_accountants"][before].composed().mu
     at = submit(fill(at, {"score": (0, 20)}))
-    accountants, now = at.session_state["_accountants"], own_of(at).rows.name
+    accountants, now = at.session_state["_accountants"], state_of(at).rows.name
     assert now != before and before not in accountants
     assert accountants[now].composed().mu > spent
 
@@ -223,7 +225,7 @@ def test_no_other_session_cache_file_log_or_address_has_it(
     sessions = [brought(open_page, mark) for mark in marks]
     shown = [texts(at) for at in sessions] + [texts(open_page(PAGE))]
     for number, mark in enumerate(marks):
-        name = own_of(sessions[number]).rows.name
+        name = state_of(sessions[number]).rows.name
         others = "".join(text for other, text in enumerate(shown) if other != number)
         assert mark not in others and name not in others
         written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
@@ -237,7 +239,7 @@ def test_no_other_session_cache_file_log_or_address_has_it(
 
 def test_it_is_gone_with_its_session(open_page):
     at = brought(open_page)
-    table = weakref.ref(own_of(at).rows)
+    table = weakref.ref(state_of(at).rows)
     rows = weakref.ref(table().dataset.X.base)
     del at
     gc.collect()
@@ -260,4 +262,4 @@ def test_only_an_owner_opens_a_folder(open_page, tmp_path, monkeypatch):
     at = open_page(PAGE)
     (opening,) = (button for button in at.button if button.label == "Open")
     opening.click().run()
-    assert not at.exception and own_of(at).upload.n_rows == 2
+    assert not at.exception and state_of(at).upload.n_rows == 2
