@@ -242,8 +242,7 @@ def _fit_deviations(
     shape = basis.image_shape or (1, len(noisy))
     correlated = _by_pixels(curve, shape, noisy.dtype).reshape(noisy.shape)
     explained = (noisy * correlated) @ deviations.astype(noisy.dtype)
-    correlated *= correlated
-    weights = (correlated @ (deviations**2).astype(noisy.dtype)).astype(np.float64)
+    weights = ((correlated * correlated) @ (deviations**2).astype(noisy.dtype)).astype(np.float64)
     weights = np.maximum(weights, _TINY * weights.max())
     factors, errors = explained.astype(np.float64) / weights, np.sqrt(variance / (2 * weights))
     change = ((deviations + factors) / 2 - window) / errors
