@@ -1,5 +1,7 @@
 """The prior mean of pictures: its fit, which reads only noisy values."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,12 @@ from dpcore.spectra import (
     public_components,
     public_kernel,
 )
-from dpcore.spectra.prior_mean import PriorMean, _autocorrelation, _displacements
+from dpcore.spectra.prior_mean import (
+    PriorMean,
+    _autocorrelation,
+    _displacements,
+    with_public_tail,
+)
 from dpcore.spectra.prior_mean import _sums_of_displacements as sums_of_displacements
 
 SHAPE = (6, 7)
@@ -126,3 +133,29 @@ def test_directions_far_below_the_noise_are_the_public_ones(rng):
         shared.append(np.sum((public @ np.linalg.eigh(answer)[1][:, -50:]) ** 2))
     # The mean of ten draws has a standard error of .2 and is about 49.
     assert np.mean(shared) > 48.2
+
+
+def test_p_does_not_follow_the_error_of_the_mean():
+    """Its outer product is a smooth pattern, which repeated fits took for that of the pictures."""
+    down, across = pixels((8, 8)).T
+    error = np.cos(np.pi * down / 8) * np.sin(np.pi * (across + 1) / 9)
+    error /= np.linalg.norm(error)
+    noisy = 0.6 * public_kernel((8, 8), "full") + 0.4 * np.outer(error, error)
+    changes = []
+    for mean_variance in (0.0, 0.1):
+        fit = PriorMean.fit(noisy, 1e-6, picture_basis((8, 8)), mean_variance)
+        changes.append(np.std(fit.deviations) / np.mean(fit.deviations))
+    assert changes[0] > 0.1
+    assert changes[1] < changes[0] / 5
+
+
+def test_an_entry_of_a_direction_without_support_is_public():
+    """Noise of one cosine with large and one with small public variance turned the last ones."""
+    basis, kernel = picture_basis((8, 8)), public_kernel((8, 8), "full")
+    variances = np.diagonal(basis.to_basis(kernel))
+    sigma = 8 * math.sqrt(variances[0] * variances[-1])
+    entry = np.zeros((64, 64))
+    entry[0, -1] = entry[-1, 0] = 1e-3
+    change = basis.from_basis(entry)
+    remaining = with_public_tail(kernel + change, 1.0, basis, sigma) - kernel
+    assert np.linalg.norm(remaining) < 0.1 * np.linalg.norm(change)
