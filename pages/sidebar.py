@@ -336,7 +336,7 @@ def _widget(name: str, dataset: DatasetStatus, values: Mapping[str, Any]) -> _Wi
     usual = defaults(dataset)[name]
     declared = params(RunSpec)[_FIELDS[name]] if name in _FIELDS else Param(title=name)
     label = _LABELS.get(name) or dataset.unit.name_in(declared.title)
-    # The labels of the main controls say what they are; a mark next to each would be one more.
+    # The labels of the main controls suffice; help marks would only fill the sidebar.
     shown_help = None if name in MAIN else declared.help or None
     common: dict[str, Any] = {"label": label, "help": shown_help}
     if name == "compare":

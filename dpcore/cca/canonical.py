@@ -19,8 +19,7 @@ class MeasuredCorrelations:
     Attributes
     ----------
     pairs : ndarray of shape (n_components,)
-        |correlation| of the k-th x score with the k-th y
-        score.
+        |correlation| of the k-th x score with the k-th y score.
     spans : ndarray of shape (n_components,)
         Canonical correlations between the two projected views, descending. They depend only on the
         spans of the directions. The k-th is at most the k-th exact one.

@@ -114,7 +114,7 @@ def _check(X: FloatArray, cover_types: FloatArray, file: LocalFile, rows: IntArr
     """Check the properties of every row of the official file, because the file may be repacked."""
     n_types = len(_LABELS)
     areas, soils = X[:, len(_MEASUREMENTS) : -_N_SOILS], X[:, -_N_SOILS:]
-    for wrong, what in (
+    for wrong, fault in (
         (
             ~np.isin(cover_types, np.arange(1, n_types + 1)),
             f"has no cover type from 1 to {n_types}",
@@ -126,7 +126,7 @@ def _check(X: FloatArray, cover_types: FloatArray, file: LocalFile, rows: IntArr
         (~_is_one_of(areas), "is not in one wilderness area"),
         (~_is_one_of(soils), "has not one soil"),
     ):
-        refuse_rows(wrong, file.path, what, rows)
+        refuse_rows(wrong, file.path, fault, rows)
 
 
 def _is_one_of(indicators: FloatArray) -> BoolArray:

@@ -83,10 +83,10 @@ class LocalFile:
         return content
 
 
-def damaged(path: Path, what: str) -> DataUnavailable:
+def damaged(path: Path, fault: str) -> DataUnavailable:
     """Return the error for a file that is damaged or not the official one."""
     return DataUnavailable(
-        f"{path} is damaged or not the official file (replace or delete it): {what}"
+        f"{path} is damaged or not the official file (replace or delete it): {fault}"
     )
 
 
@@ -274,11 +274,11 @@ def is_number(field: bytes) -> bool:
     return True
 
 
-def refuse_rows(wrong: BoolArray, path: Path, what: str, rows: IntArray | None = None) -> None:
+def refuse_rows(wrong: BoolArray, path: Path, fault: str, rows: IntArray | None = None) -> None:
     """Refuse a table with a wrong row, naming the first.
 
     wrong: ndarray of bool, shape (n_rows,)
-    what: Description of the fault, to follow "row 7 ".
+    fault: Description of the fault, to follow "row 7 ".
     rows: Position of each row in the file, from 0, ndarray of int, shape (n_rows,). Default:
         consecutive.
 
@@ -286,4 +286,4 @@ def refuse_rows(wrong: BoolArray, path: Path, what: str, rows: IntArray | None =
     """
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise damaged(path, f"row {(first if rows is None else int(rows[first])) + 1:,} {what}")
+        raise damaged(path, f"row {(first if rows is None else int(rows[first])) + 1:,} {fault}")

@@ -226,13 +226,13 @@ def load_mnist_openml(files: tuple[LocalFile, ...]) -> Dataset:
         raise damaged(file.path, "its rows are not whole numbers from 0 to 255") from error
     images, labels = table[:, :-1], table[:, -1]
     # The official checksums show that these are the official rows in the official order.
-    for official, header, array, what in (
+    for official, header, array, content in (
         (MNIST_FILES[0], [0x803, _N_PICTURES, _SIDE, _SIDE], images, "pictures"),
         (MNIST_FILES[1], [0x801, _N_PICTURES], labels, "labels"),
     ):
         idx = np.array(header, dtype=">u4").tobytes() + array.tobytes()
         if hashlib.sha256(idx).hexdigest() != official.content_sha256:
-            raise damaged(file.path, f"its first 60,000 rows are not MNIST's training {what}")
+            raise damaged(file.path, f"its first 60,000 rows are not MNIST's training {content}")
     return _mnist(
         _unit_range(images, np.empty(images.shape, np.float32)),
         labels,

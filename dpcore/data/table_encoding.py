@@ -133,12 +133,12 @@ def read_code_book(path: Path) -> tuple[Column, ...]:
 class _Misfit(ValueError):
     """Error: a value that a column cannot have, with its row in the block."""
 
-    def __init__(self, row: int, what: str):
+    def __init__(self, row: int, fault: str):
         self.row = row
-        super().__init__(what)
+        super().__init__(fault)
 
 
-def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
+def _refuse(wrong: BoolArray, fault: str, values: AnyArray) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         value = values[row]
@@ -146,7 +146,7 @@ def _refuse(wrong: BoolArray, what: str, values: AnyArray) -> None:
             text = repr(value.decode(errors="replace").strip(" ."))
         else:
             text = f"{value:g}"
-        raise _Misfit(row, f"{text} {what}")
+        raise _Misfit(row, f"{text} {fault}")
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:

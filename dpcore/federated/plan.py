@@ -224,8 +224,8 @@ class FederatedPlan:
     def score_sigma(self) -> int:
         """Return the noise of one site in a cell of the score plot, in units of 1 / VOTE.
 
-        It is 0 without a plot. In units of rows it would be too small for the sum of rounded noises
-        to be as private as rounded noise of the sum (`docs/federated.md`).
+        The scale is 0 without a plot. In units of rows it would be too small for the sum of rounded
+        noises to be as private as rounded noise of the sum (`docs/federated.md`).
         """
         if not self.scores_share:
             return 0

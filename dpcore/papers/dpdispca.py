@@ -102,7 +102,7 @@ _COVTYPE = replace(_BASE, dataset="covtype", epsilon=0.1, components=10, interme
 
 def _row(
     letters: str,
-    what: str,
+    axis_name: str,
     axis: str,
     field: str,
     values: tuple[float, ...] | dict[int | None, tuple[float, ...]],
@@ -112,7 +112,7 @@ def _row(
 ) -> Iterator[PaperFigure]:
     """Yield three panels; `values` may depend on K."""
     for letter, base in zip(letters, bases, strict=True):
-        title = f"Captured energy against {what}, {base.dataset}"
+        title = f"Captured energy against {axis_name}, {base.dataset}"
         axis_values = values[base.components] if isinstance(values, dict) else values
         yield PaperFigure(f"fig1-{letter}", title, base, field, axis_values, claim, trend, axis)
 

@@ -211,12 +211,12 @@ class Project:
                     f"{folder.name}, which is not in the ledger of {self.folder}",
                 )  # fmt: skip
 
-    def _require_numbers(self, what: str, values: Sequence[object]) -> None:
+    def _require_numbers(self, names: str, values: Sequence[object]) -> None:
         """Refuse texts and other values that SQLite allows in columns of numbers."""
         for value in values:
             if not isinstance(value, float | int) or not 0 <= value < math.inf:
                 raise ParameterError(
-                    "project", f"a folder with a sound ledger, where {what} are numbers", value
+                    "project", f"a folder with a sound ledger, where {names} are numbers", value
                 )
 
     def path_of(self, name: str) -> Path:

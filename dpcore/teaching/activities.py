@@ -39,7 +39,7 @@ class Activity(Protocol):
     """State of one round of an activity.
 
     name: Key of the activity.
-    is_open_late: Whether the activity accepts anything after it was revealed.
+    is_open_late: Whether the activity accepts messages after it was revealed.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Guess:
     is_open_late: bool = False
 
     def take(self, seat: int, sent: tuple[str, int]) -> None:
-        """Accept a randomised answer, or after the reveal a true one, once per seat each."""
+        """Accept a randomised answer, or after the reveal a true one; each once per seat."""
         kind, answer = sent
         if not 0 <= answer < len(self.choices):
             raise Refused("That is none of the answers.")

@@ -283,11 +283,11 @@ def _add_shares(
     names: Sequence[str],
     shares: Sequence[float],
     target: float,
-    what: str,
+    measured: str,
     box: _Box = _FIGURE,
 ) -> None:
     # Two options can look alike; the target's bar shows which of them reaches it.
-    series = {what: shares, f"target, {percent(target)}": [target] * len(shares)}
+    series = {measured: shares, f"target, {percent(target)}": [target] * len(shares)}
     _add_bars(slide, box, names, series, (_ACCENT, GREY), "0%")
 
 

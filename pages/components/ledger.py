@@ -112,7 +112,7 @@ def charge(charges: Iterable[Charge]) -> None:
         accountant(dataset).charge(*charges_of_dataset)
 
 
-def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:
+def charge_run(spec: RunSpec, quantities: tuple[str, ...] = (COMPONENTS,)) -> None:
     """Charge all repetitions of a PCA specification; noise that protocols share counts once."""
     problem = cached.problem_of(spec.problem_key())
     settings = spec.settings(problem.n_features, problem.default_components)
@@ -121,7 +121,7 @@ def charge_run(spec: RunSpec, what: tuple[str, ...] = (COMPONENTS,)) -> None:
         key: PROTOCOLS[key].guarantee(settings, sites, problem.moments.n_features)
         for key in spec.protocols
     }
-    charge(spec.charges(guarantees, spec.repetitions, what))
+    charge(spec.charges(guarantees, spec.repetitions, quantities))
     _record_raw_reads(spec.dataset, spec.reads_rows_first)
 
 
@@ -150,9 +150,9 @@ def _has_lost_guarantee(row: Row) -> bool:
     return requested and math.isinf(row["exact_epsilon"])
 
 
-def record_uncovered(dataset: str, what: str, why: str) -> None:
+def record_uncovered(dataset: str, name: str, reason: str) -> None:
     """Record something shown that no guarantee covers."""
-    accountant(dataset).uncovered[what] = why
+    accountant(dataset).uncovered[name] = reason
 
 
 def may_show_curves(dataset: str) -> bool:

@@ -143,9 +143,9 @@ def show_notes(notes: tuple[str, ...]) -> None:
         st.warning(note)
 
 
-def mark_not_private(what: str, why: str) -> None:
+def mark_not_private(name: str, reason: str) -> None:
     """Show a badge for something that no guarantee covers."""
-    st.markdown(f":red-badge[not private] **{what}** {why}")
+    st.markdown(f":red-badge[not private] **{name}** {reason}")
 
 
 def explain_computation(name: str) -> None:

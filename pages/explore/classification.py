@@ -325,10 +325,10 @@ def _show_pictures(
 ) -> None:
     exact = _outcome(replace(spec, pipeline=EXACT)).components[:_N_PICTURES]
     private = align_signs(outcome.components[:_N_PICTURES], exact)
-    for components, what in ((exact, "Exact components, not private"), (private, "Private ones")):
-        st.markdown(f"**{what}**")
+    for components, title in ((exact, "Exact components, not private"), (private, "Private ones")):
+        st.markdown(f"**{title}**")
         strip = component_strip(components, image_shape, dark=charts.is_dark())
-        st.image(strip, width="stretch", alt=what)
+        st.image(strip, width="stretch", alt=title)
     wrong = mistakes(outcome, problem, _N_PICTURES)
     if not len(wrong):
         return

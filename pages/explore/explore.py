@@ -77,8 +77,8 @@ def _draw_statements(selection: Selection) -> None:
     spec, dataset = selection.spec, selection.dataset
     st.button("New noise", on_click=sidebar.new_noise)
     st.caption(ledger.total_sentence(dataset.name, dataset.title, spec.delta))
-    what = "Exact PCA, floors, original pictures and cosines"
-    notices.mark_not_private(what, "are computed on raw data.")
+    shown_exactly = "Exact PCA, floors, original pictures and cosines"
+    notices.mark_not_private(shown_exactly, "are computed on raw data.")
     recipe = recipe_of(spec) if dataset.name in CATALOG else None
     downloads.offer_downloads(
         "explore",

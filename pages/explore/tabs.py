@@ -110,7 +110,7 @@ def _draw_spectrum(spec: RunSpec) -> None:
         components=count,
         intermediate_dim=max(count, spec.intermediate_dim or 1),
     )
-    ledger.charge_run(wide, what=("components", "eigenvalues"))
+    ledger.charge_run(wide, quantities=("components", "eigenvalues"))
     subspace = cached.subspaces(wide)[lead]
     weights: FloatArray = np.ones(1)
     if entry.where is Where.EVERY_SITE:

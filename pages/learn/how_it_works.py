@@ -233,7 +233,7 @@ def show(selection: Selection) -> None:
     spec = replace(
         selection.spec, protocols=("dpdis",), repetitions=1, dropped_sites=0, knowledge=NO_KNOWLEDGE
     )
-    ledger.charge_run(spec, what=("messages", "components"))
+    ledger.charge_run(spec, quantities=("messages", "components"))
     finding, site = st.container(), 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
         links.accept_option("step", list(STEP_TITLES.values()), _key_of_step, several=False)

@@ -137,8 +137,8 @@ def _show_story(name: str, seed: int) -> None:
     if verdict is not None:
         st.markdown(f"**Why?** {story.why}")
     if story.finding.axis != "ε":
-        what = "Captured energy and rebuilt pictures"
-        notices.mark_not_private(what, "are computed on raw data.")
+        measured = "Captured energy and rebuilt pictures"
+        notices.mark_not_private(measured, "are computed on raw data.")
     _show_next_links(name, story, spec, is_over=verdict is not None)
 
 

@@ -69,7 +69,7 @@ class Question:
 
 
 def show(selection: Selection) -> None:
-    """Draw the answer to both questions, and what to take to a meeting."""
+    """Draw the answer to both questions, and the downloads for a meeting."""
     question = choose(selection)
     title = st.empty()
     most_right, target = _choose_limits()
@@ -185,7 +185,7 @@ def title_of(answer: Answer) -> str:
 
 
 def reason_of(answer: Answer) -> str:
-    """Return why the option is chosen, in two sentences."""
+    """Return the reason for the chosen option in two sentences."""
     tolerated, needed, target = answer.tolerated, answer.needed, percent(answer.target)
     if needed is None:
         use = f"No ε reaches {target} in 9 of 10 runs."

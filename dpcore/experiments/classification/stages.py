@@ -127,21 +127,26 @@ def charge_stage(
         settings = tuple(value for name, value in vars(spec).items() if name != "repetitions")
         components = "random" if spec.pipeline == RANDOM_PRIVATE else "private"
         label = f"training {_A_MODEL[spec.model]} on {components} components"
-        what, algorithm, stream, by_sites = "classifier", "training", TRAINING, False
+        quantity, algorithm, stream, by_sites = "classifier", "training", TRAINING, False
     else:
         # The rule derives the share of the mean from the budget of the mean and the PCA together.
         by_rule = spec.centring_share is None
         mean_mu, pca = stage_budgets(replace(spec, centring_share=0.0) if by_rule else spec)
         budget = () if pca is None else (pca.epsilon, pca.delta)
         settings = ("by rule", *budget) if by_rule else (mean_mu,)
-        label, what, algorithm, stream = "the mean of those who learn", "mean", "centring", stage
+        label, quantity, algorithm, stream = (
+            "the mean of those who learn",
+            "mean",
+            "centring",
+            stage,
+        )
         by_sites = is_distributed
     if stage == PCA:
         noise = get_noise_identity({}, spec.protocol)
         matrix = describe_matrix(vars(spec), spec.protocol)
         reads = (getattr(spec, name, None) for name in noise.settings)
         settings = ("by rule" if by_rule else mean_mu, matrix, *budget, *reads)
-        label, what = f"{matrix} of those who learn", COMPONENTS
+        label, quantity = f"{matrix} of those who learn", COMPONENTS
         algorithm, stream = entry.title, noise.words
     release = Release.of(
         guarantee,
@@ -150,7 +155,7 @@ def charge_stage(
         dataset=spec.dataset,
     )
     algorithms = (f"Classification: {algorithm}",)
-    return Charge(release, draws, (what,), algorithms, by_sites, join_key(stream, spec.seed))
+    return Charge(release, draws, (quantity,), algorithms, by_sites, join_key(stream, spec.seed))
 
 
 def total_guarantee(spec: PipelineSpec, guarantees: Mapping[str, Guarantee]) -> Guarantee:

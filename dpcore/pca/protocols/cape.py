@@ -189,9 +189,12 @@ def _round(
     n_sites = moments.n_sites
     masks, noises = (
         np.stack(
-            [draw_noise(sigma, repetition.rng(Purpose.MASK, what, site)) for site in range(n_sites)]
+            [
+                draw_noise(sigma, repetition.rng(Purpose.MASK, stream, site))
+                for site in range(n_sites)
+            ]
         )
-        for sigma, what in zip(
+        for sigma, stream in zip(
             (min(scales.mask_sigma, _LARGEST_MASK_RATIO * scales.noise_sigma), scales.noise_sigma),
             streams,
             strict=True,

@@ -202,7 +202,7 @@ def _pictures(
 def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[str, Any]:
     shape = dataset.image_shape
     height, width = shape or (len(exact.columns), 1)
-    what = "Real pictures" if shape is not None else "Real rows"
+    originals = "Real pictures" if shape is not None else "Real rows"
     return {
         "setting": setting,
         "kind": "bars" if shape is None else "ink" if dataset.name in INK else "photograph",
@@ -213,7 +213,7 @@ def _exact(dataset: DatasetStatus, exact: ExactPictures, setting: str) -> dict[s
         "columns": [name.replace("_", " ") for name in exact.columns],
         "rows": _encode(exact.rows),
         "components": _encode(exact.components),
-        "captions": [f"{what}; rebuilt below", "Exact components; private below (1 = same)"],
+        "captions": [f"{originals}; rebuilt below", "Exact components; private below (1 = same)"],
     }
 
 

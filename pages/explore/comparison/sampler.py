@@ -44,8 +44,8 @@ def draw_sampler(spec: CentralSpec, dataset: DatasetStatus) -> None:
         "Chains", list(_CHAINS), default=4, required=True, key="sampler_chains", bind="query-params"
     )
     chains, enough = _chains(spec, n_chains, n_sweeps), _chains(spec, n_chains, None)
-    what = "Traces of PPCA's chains"
-    ledger.record_uncovered(dataset.name, what, "they are functions of the rows")
+    traces = "Traces of PPCA's chains"
+    ledger.record_uncovered(dataset.name, traces, "they are functions of the rows")
     st.markdown(describe_chains(chains, enough))
     has_stopped = enough.converged and enough.n_sweeps <= chains.n_sweeps
     traces = energy_traces(

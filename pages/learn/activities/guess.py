@@ -105,13 +105,13 @@ def _offer_true_answer(visitor: Visitor, student: Student, activity: Guess) -> N
 def _guess_on_wall(room: Room, activity: Guess) -> None:
     st.markdown(f"### {notices.escape_markdown(activity.question, 200)}")
     counts = activity.counts(activity.answers)
-    show_bars(activity.choices, counts, most=room.n_joined, what="Answers of the phones")
+    show_bars(activity.choices, counts, most=room.n_joined, noun="Answers of the phones")
     st.caption(_guess_rule(activity).replace("Your phone", "Each phone"))
     if activity.is_open_late and activity.clear:
         n_true = len(activity.clear)
         notices.mark_not_private(f"{n_true} true answers:", "their owners agreed to it.")
         show_bars(
-            activity.choices, activity.counts(activity.clear), most=n_true, what="True answers"
+            activity.choices, activity.counts(activity.clear), most=n_true, noun="True answers"
         )
 
 

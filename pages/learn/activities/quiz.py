@@ -106,7 +106,7 @@ def _quiz_on_wall(room: Room, activity: Quiz) -> None:
             [f"question {number}" for number in numbers],
             [sum(count >= number for count in counts) for number in numbers],
             most=room.n_joined,
-            what="Phones that have answered",
+            noun="Phones that have answered",
         )
         return
     analysis = analyse_quiz(activity.answers.phones() or [{}])
@@ -118,7 +118,7 @@ def _quiz_on_wall(room: Room, activity: Quiz) -> None:
     for question, pair in zip(QUESTIONS, analysis.questions, strict=True):
         lines += [f"{question.topic}: before", "after"]
         values += [pair.n_right_before, pair.n_right_after]
-    show_bars(lines, values, most=n_pairs, what="Right answers of phones that answered twice")
+    show_bars(lines, values, most=n_pairs, noun="Right answers of phones that answered twice")
     st.caption("A gain may come from the lesson, from the second reading, or from luck.")
 
 

@@ -96,17 +96,17 @@ def send_in_round(visitor: Visitor, *sent: Any) -> Callable[[], None]:
     return lambda: try_action(lambda: visitor.room.send(visitor.token, round_, value))
 
 
-def show_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, what: str) -> None:
+def show_bars(answers: Sequence[str], counts: Sequence[int], *, most: int, noun: str) -> None:
     """Draw the numbers of answers as bars.
 
     most: Count of a full bar.
-    what: Noun phrase for the counts.
+    noun: Noun phrase for the counts.
     """
     lines = [
         (answer, count, f"{100 * count / max(most, count, 1):.0f}%")
         for answer, count in zip(answers, counts, strict=True)
     ]
-    st.caption(f"{what}, of {most}")
+    st.caption(f"{noun}, of {most}")
     st.html(fill(_BARS, lines=lines, colour=look_of("dpdis").colour))
 
 
