@@ -232,8 +232,8 @@ def _rank(base: RunSpec, arguments: argparse.Namespace, protocols: list[str] | N
     else:
         for option in ranked:
             spread = f"{min(option.energies):.4f} to {max(option.energies):.4f}"
-            sent = bytes_in_words(option.bytes_per_site)
-            print(f"{option.mean:8.4f}  {spread}  {sent:>9}  {option.configuration.label}; "
+            size = bytes_in_words(option.bytes_per_site)
+            print(f"{option.mean:8.4f}  {spread}  {size:>9}  {option.configuration.label}; "
                   f"trusted: {option.trusted}")  # fmt: skip
     return 0 if ranked else 1
 
@@ -340,12 +340,12 @@ def _floor(text: str) -> float | str:
 def _cca(arguments: argparse.Namespace) -> int:
     source = _source(arguments)
     spec = _spec(arguments, source)
-    over = arguments.over or "epsilon"
-    values = _axis_values(arguments, spec, over)
-    sweep = Sweep(spec, ((over, values),))
+    axis = arguments.over or "epsilon"
+    values = _axis_values(arguments, spec, axis)
+    sweep = Sweep(spec, ((axis, values),))
     for value in values:
         # Refuse infeasible runs before computing.
-        cell = spec.with_values({over: value})
+        cell = spec.with_values({axis: value})
         cell.check()
         cell.load(cell.problem_key())
     rows = collect_with_progress(sweep, arguments.dataset, run_options(arguments)).rows
@@ -387,24 +387,24 @@ def _spec(arguments: argparse.Namespace, source: ViewSource) -> CcaSpec:
     )
 
 
-def _axis_values(arguments: argparse.Namespace, spec: CcaSpec, over: str) -> tuple[float, ...]:
+def _axis_values(arguments: argparse.Namespace, spec: CcaSpec, axis: str) -> tuple[float, ...]:
     if (arguments.over is None) != (arguments.values is None):
         raise ParameterError("values", "given together with --over", arguments.values)
     if arguments.values is None:
         return (spec.epsilon,)
-    kind = int if over == "samples" else float
+    kind = int if axis == "samples" else float
     try:
         return tuple(kind(value) for value in arguments.values.split(","))
     except ValueError as error:
         raise ParameterError(
-            "values", f"numbers of {over}, separated by commas", arguments.values
+            "values", f"numbers of {axis}, separated by commas", arguments.values
         ) from error
 
 
-def _print_summary(rows: Sequence[Row], over: str | None) -> None:
+def _print_summary(rows: Sequence[Row], axis: str | None) -> None:
     """Print mean and spread of the captured share, one line per protocol and value."""
-    groups = group_by_key(((row["protocol"], row[over] if over else None), row) for row in rows)
-    print(f"{over or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
+    groups = group_by_key(((row["protocol"], row[axis] if axis else None), row) for row in rows)
+    print(f"{axis or '':>10}  {'protocol':<8} {'share':>8} {'spread':>7} {'exact ε':>9}")
     for (protocol, value), members in groups.items():
         shares = [row["correlation_share"] for row in members]
         spread = stdev(shares) if len(shares) > 1 else 0.0
@@ -413,7 +413,7 @@ def _print_summary(rows: Sequence[Row], over: str | None) -> None:
             f" {fmean(shares):8.4f} {spread:7.4f} {members[0]['exact_epsilon']:9.3g}"
         )
     print(f"random directions {rows[0]['random_share']:.4f}")
-    if over == "epsilon":
+    if axis == "epsilon":
         for protocol in dict.fromkeys(row["protocol"] for row in rows):
             half = epsilon_reaching(row for row in rows if row["protocol"] == protocol)
             print(f"half is captured by {protocol} at ε = {half:.3g}")

@@ -45,7 +45,7 @@ class Activity(Protocol):
     name: str
     is_open_late: bool
 
-    def take(self, seat: int, sent: Any) -> Any:
+    def take(self, seat: int, message: Any) -> Any:
         """Accept a student's message and return the answer to it.
 
         Raises `Refused` if the activity cannot accept it.
@@ -86,15 +86,15 @@ class Hospitals:
         """Return the message that this seat would send at epsilon, and its size in bytes."""
         return message_of(self.hospitals, seat, epsilon, self._seed)
 
-    def take(self, seat: int, sent: float) -> None:
+    def take(self, seat: int, message: float) -> None:
         """Accept the epsilon of a hospital, once: a second message would be a second release."""
         if not self.has_share(seat):
             raise Refused("All shares of the patients are dealt. You get one in the next round.")
         if seat in self.messages:
             raise Refused("Your hospital has sent already: a second message would cost it again.")
-        message, self.n_bytes[seat] = self.preview(seat, sent)
-        self.epsilons[seat] = sent
-        self.messages[seat] = message
+        noisy, self.n_bytes[seat] = self.preview(seat, message)
+        self.epsilons[seat] = message
+        self.messages[seat] = noisy
         self._weighed, self._plain = combine_by_noise(self.messages), combine(self.messages)
         self.energies_weighed.append(self.hospitals.energy(self._weighed))
         self.energies_plain.append(self.hospitals.energy(self._plain))
@@ -145,9 +145,9 @@ class Guess:
     clear: dict[int, int] = field(default_factory=dict)
     is_open_late: bool = False
 
-    def take(self, seat: int, sent: tuple[str, int]) -> None:
+    def take(self, seat: int, message: tuple[str, int]) -> None:
         """Accept a randomised answer, or after the reveal a true one; each once per seat."""
-        kind, answer = sent
+        kind, answer = message
         if not 0 <= answer < len(self.choices):
             raise Refused("That is none of the answers.")
         if (kind == "clear") != self.is_open_late or (kind == "clear" and seat not in self.answers):
@@ -238,6 +238,6 @@ class Quiz:
             None,
         )
 
-    def take(self, seat: int, sent: tuple[str, str]) -> None:
+    def take(self, seat: int, message: tuple[str, str]) -> None:
         """Accept the name of a question and the letter of an answer, or `UNKNOWN`."""
-        self.answers.take(seat, self.phase, *sent)
+        self.answers.take(seat, self.phase, *message)

@@ -168,7 +168,7 @@ class Room:
         with self._lock_for_teacher(key):
             change()
 
-    def send(self, token: str, round_: int, sent: Any) -> Any:
+    def send(self, token: str, round_: int, message: Any) -> Any:
         """Pass a student's message to the activity and return its answer.
 
         Raises `Refused` if they have no seat here, if it is too late, or if the activity cannot
@@ -185,7 +185,7 @@ class Room:
             if self.is_paused:
                 raise Refused("The teacher has paused the class.")
             self.note_presence(token)
-            answer = self.activity.take(student.seat, sent)
+            answer = self.activity.take(student.seat, message)
             self._announce_change(phones=False)
             return answer
 

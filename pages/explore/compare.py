@@ -41,13 +41,13 @@ def show(selection: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = st.selectbox("View", VIEWS, key="compare_tab", width=240)
         is_denoised = _toggle("compare_denoise", "Denoise (costs no ε)")
-        beyond = _toggle("compare_beyond", "Also Wishart (pure ε)")
+        with_wishart = _toggle("compare_beyond", "Also Wishart (pure ε)")
     # "auto" would denoise only algorithms whose noise is not the published one.
     denoiser = "columns" if dataset.image_shape is None else "cosines"
     spec = replace(
         central_spec(selection.spec), samples=None, denoise=denoiser if is_denoised else "none"
     )
-    variants = feasible_variants(spec, dataset, beyond=beyond)
+    variants = feasible_variants(spec, dataset, with_wishart=with_wishart)
     rows = [row for variant in variants.values() for row in rows_of(variant)]
     ledger.charge_rows(rows)
     with finding:
@@ -56,8 +56,8 @@ def show(selection: Selection) -> None:
         return
     draw: tuple[Callable[[], None], ...] = (
         lambda: draw_runs(rows),
-        lambda: draw_along_epsilon(spec, dataset, beyond=beyond),
-        lambda: draw_along_samples(spec, dataset, beyond=beyond),
+        lambda: draw_along_epsilon(spec, dataset, with_wishart=with_wishart),
+        lambda: draw_along_samples(spec, dataset, with_wishart=with_wishart),
         lambda: draw_components(spec, dataset, variants),
         lambda: draw_guarantees(variants),
         lambda: draw_samples_needed(selection),

@@ -139,10 +139,8 @@ def _say_belief(belief: float) -> str:
 
 
 def _total_sentence(budget: PrivacyBudget) -> str:
-    together = gaussian_epsilon(
-        budget.delta, 1.0, composed_mu(*[gaussian_mu(budget)] * _N_PICTURES)
-    )
+    total = gaussian_epsilon(budget.delta, 1.0, composed_mu(*[gaussian_mu(budget)] * _N_PICTURES))
     return (
         f"On real data the {_N_PICTURES} results of one game would together cost "
-        f"ε = {say_number(together)} at δ = {say_delta(budget.delta)}."
+        f"ε = {say_number(total)} at δ = {say_delta(budget.delta)}."
     )

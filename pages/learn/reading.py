@@ -97,11 +97,11 @@ def _show_result(game: Game) -> None:
     readings = [_read(epsilon, row) for epsilon, row in zip(EPSILONS, game.rows, strict=True)]
     for epsilon in EPSILONS:
         ledger.charge_run(replace(_SPEC, epsilon=epsilon))
-    yours, machine = (
+    read_by_visitor, machine = (
         _say_score(score(answers, numerals))
         for answers in (game.answers, [reading.answer for reading in readings])
     )
-    st.title(f"You read {yours}, the machine {machine}")
+    st.title(f"You read {read_by_visitor}, the machine {machine}")
     st.html(fill(_FIGURES, figures=_figures(game, readings)))
     last = readings[-1]
     st.markdown(
@@ -127,9 +127,9 @@ def _figures(game: Game, readings: list[Reading]) -> list[tuple[str, Markup, str
     for number, reading in enumerate(readings):
         epsilon, row, numeral = EPSILONS[number], game.rows[number], game.numerals()[number]
         answers = game.answers
-        yours = str(answers[number]) if number < len(answers) else "–"
+        answer = str(answers[number]) if number < len(answers) else "–"
         caption = (
-            f"{numeral}. You: {yours}. Machine: {reading.answer} (reads {percent(reading.share)})"
+            f"{numeral}. You: {answer}. Machine: {reading.answer} (reads {percent(reading.share)})"
         )
         alt = f"Rebuilt at ε = {plain(epsilon)}: {caption}"
         figures.append(

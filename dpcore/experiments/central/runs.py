@@ -282,9 +282,9 @@ def _ppca_draws(spec: RunSpec, problem: Problem, first: int) -> list[Subspace]:
     unknown = np.full(settings.n_components, np.nan)
     # The curator who draws receives all rows.
     rows = problem.moments.n_samples * problem.n_features
-    sent = rows * problem.moments.dtype.itemsize
+    n_bytes = rows * problem.moments.dtype.itemsize
     return [
-        Subspace(state, unknown, release.guarantee, bytes_sent=sent, diagnostics=diagnostics)
+        Subspace(state, unknown, release.guarantee, bytes_sent=n_bytes, diagnostics=diagnostics)
         for state in draw.states[: spec.repetitions]
     ]
 

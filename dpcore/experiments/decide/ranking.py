@@ -133,8 +133,10 @@ def ranking_points(base: RunSpec, configurations: Sequence[Configuration]) -> tu
     specs = [configuration.spec(base) for configuration in configurations]
     quick = tuple(spec for spec in specs if not _runs_chains(spec))
     slow = tuple(spec for spec in specs if _runs_chains(spec))
-    few = tuple(replace(spec, repetitions=min(FEW_DRAWS, spec.repetitions)) for spec in quick)
-    return tuple(Points(part) for part in (few, quick, slow) if part)
+    of_few_draws = tuple(
+        replace(spec, repetitions=min(FEW_DRAWS, spec.repetitions)) for spec in quick
+    )
+    return tuple(Points(part) for part in (of_few_draws, quick, slow) if part)
 
 
 def _runs_chains(spec: RunSpec) -> bool:

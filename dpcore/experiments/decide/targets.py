@@ -302,8 +302,8 @@ class _Search:
                     self.skipped.append({"configuration": configuration.label, **cell.as_row()})
                 else:
                     specs[configuration] = cell.spec
-        few = min(FEW_DRAWS, self.base.repetitions)
-        first = self.rank(replace(spec, repetitions=few) for spec in specs.values())
+        n_draws = min(FEW_DRAWS, self.base.repetitions)
+        first = self.rank(replace(spec, repetitions=n_draws) for spec in specs.values())
         close = [
             option.configuration for option in first if option.mean >= self.target - _LARGEST_GAP
         ]

@@ -22,19 +22,20 @@ _SAMPLES = tuple(step * 10**power for power in range(1, 6) for step in (1, 2, 5)
 _MAX_SAMPLE_VALUES, _LEAST_SAMPLES = 9, 50
 
 
-def draw_along_epsilon(spec: CentralSpec, dataset: DatasetStatus, *, beyond: bool) -> None:
+def draw_along_epsilon(spec: CentralSpec, dataset: DatasetStatus, *, with_wishart: bool) -> None:
     """Draw one curve per algorithm along epsilon."""
     specs = [replace(spec, epsilon=epsilon) for epsilon in _EPSILONS]
-    _draw_curves(specs, dataset, "epsilon", "ε", (_EPSILONS[0], _EPSILONS[-1]), beyond=beyond)
+    ends = _EPSILONS[0], _EPSILONS[-1]
+    _draw_curves(specs, dataset, "epsilon", "ε", ends, with_wishart=with_wishart)
 
 
-def draw_along_samples(spec: CentralSpec, dataset: DatasetStatus, *, beyond: bool) -> None:
+def draw_along_samples(spec: CentralSpec, dataset: DatasetStatus, *, with_wishart: bool) -> None:
     """Draw one curve per algorithm along the number of samples."""
     most = dataset.n_samples
     values = [n for n in _SAMPLES if _LEAST_SAMPLES <= n < most][-_MAX_SAMPLE_VALUES:]
     specs = [replace(spec, samples=n) for n in values] + [replace(spec, samples=None)]
     axis, ends = dataset.unit.many, (values[0], most)
-    _draw_curves(specs, dataset, "samples", axis, ends, beyond=beyond)
+    _draw_curves(specs, dataset, "samples", axis, ends, with_wishart=with_wishart)
 
 
 def _draw_curves(
@@ -44,11 +45,11 @@ def _draw_curves(
     axis: str,
     ends: tuple[float, float],
     *,
-    beyond: bool,
+    with_wishart: bool,
 ) -> None:
     if not ledger.may_show_curves(dataset.name):
         return
-    points = [feasible_variants(spec, dataset, beyond=beyond) for spec in specs]
+    points = [feasible_variants(spec, dataset, with_wishart=with_wishart) for spec in specs]
     # PPCA takes longer than the others, so its points come last.
     quick = [spec for point in points for key, spec in point.items() if key != "ppca"]
     slow = [point["ppca"] for point in points if "ppca" in point]

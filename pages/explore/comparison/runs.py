@@ -44,17 +44,18 @@ def rows_of(spec: CentralSpec) -> Sequence[Row]:
 
 
 def feasible_variants(
-    spec: CentralSpec, dataset: DatasetStatus, *, beyond: bool = False
+    spec: CentralSpec, dataset: DatasetStatus, *, with_wishart: bool = False
 ) -> dict[str, CentralSpec]:
     """Return the specification of each algorithm that can run with these settings.
 
-    beyond: Include algorithms that are not in the documents.
+    with_wishart: Include algorithms that are not in the documents.
     """
     n_components = spec.components or dataset.default_components or 1
     is_large = n_components * dataset.n_features > _LARGE
-    few = replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
-    keys = (*_OF_DOCUMENTS, f"ag-{spec.calibration}-{spec.noise}", *(_BEYOND if beyond else ()))
-    specs = [VARIANTS[key].of(few if is_large and key == "ppca" else spec) for key in keys]
+    of_few_runs = replace(spec, repetitions=min(spec.repetitions, _FEW_DRAWS))
+    others = _BEYOND if with_wishart else ()
+    keys = (*_OF_DOCUMENTS, f"ag-{spec.calibration}-{spec.noise}", *others)
+    specs = [VARIANTS[key].of(of_few_runs if is_large and key == "ppca" else spec) for key in keys]
     cells = Points(tuple(specs)).cells()
     return {key: cell.spec for key, cell in zip(keys, cells, strict=True) if cell.spec}
 

@@ -122,10 +122,10 @@ def _guess_headline(room: Room, activity: Guess) -> str:
     estimate, deviation = activity.estimate()
     most = int(np.argmax(estimate))
     number = min(max(round(estimate[most]), 0), n_answers)
-    few = " Too few answers to know." if 4 * deviation >= n_answers else ""
+    warning = " Too few answers to know." if 4 * deviation >= n_answers else ""
     return (
         f"About {number} of {n_answers} mean “{notices.escape_markdown(activity.choices[most])}”, "
-        f"± {2 * deviation:.0f}.{few}"
+        f"± {2 * deviation:.0f}.{warning}"
     )
 
 

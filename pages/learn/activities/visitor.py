@@ -89,10 +89,10 @@ def draw_action(label: str, action: Callable[[], Any], kind: Any = "secondary") 
     st.button(label, type=kind, on_click=try_action, args=(action,), key=f"classroom_{label}")
 
 
-def send_in_round(visitor: Visitor, *sent: Any) -> Callable[[], None]:
+def send_in_round(visitor: Visitor, *values: Any) -> Callable[[], None]:
     """Return a button callback that sends an answer in the round for which the button was drawn."""
     round_ = visitor.room.round
-    value = sent[0] if len(sent) == 1 else sent
+    value = values[0] if len(values) == 1 else values
     return lambda: try_action(lambda: visitor.room.send(visitor.token, round_, value))
 
 
