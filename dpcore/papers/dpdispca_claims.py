@@ -12,13 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dpcore.experiments.engine.spec import Row
 from dpcore.experiments.engine.summaries import Curves, crossing, percent
-
-if TYPE_CHECKING:
-    from dpcore.papers.dpdispca import PaperFigure
 
 # A curve has levelled off if the remaining change is below this share of the whole change.
 _LEVEL_PART = 0.1
@@ -38,6 +35,19 @@ _AXES = {
 }
 
 
+class Panel(Protocol):
+    """Panel of the paper: the field that varies, and the claim about it with its trend."""
+
+    @property
+    def field(self) -> str: ...
+
+    @property
+    def claim(self) -> str: ...
+
+    @property
+    def trend(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class ClaimVerdict:
     """Verdict on a claim in a live run.
@@ -52,7 +62,7 @@ class ClaimVerdict:
     sentence: str
 
 
-def check_claim(figure: PaperFigure, rows: Sequence[Row]) -> ClaimVerdict:
+def check_claim(figure: Panel, rows: Sequence[Row]) -> ClaimVerdict:
     """Check how the captured energy of DPdisPCA changes along the axis of a panel.
 
     rows: Rows of a complete run of the panel, or of the values that could run.
@@ -92,7 +102,7 @@ def check_claim(figure: PaperFigure, rows: Sequence[Row]) -> ClaimVerdict:
     return ClaimVerdict(figure.claim, holds, f"{sentence}.")
 
 
-def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
+def check_orders(figure: Panel, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
     """Check that distributed beats local, full beats DPdisPCA, and pooled beats full."""
     curves = Curves(rows, figure.field)
     return tuple(
@@ -102,7 +112,7 @@ def check_orders(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict
     )
 
 
-def check_claims(figure: PaperFigure, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
+def check_claims(figure: Panel, rows: Sequence[Row]) -> tuple[ClaimVerdict, ...]:
     """Check every claim of a panel that its own rows can decide."""
     return check_claim(figure, rows), *check_orders(figure, rows)
 
@@ -136,7 +146,7 @@ def check_dimension(rows_of_figure: Mapping[str, Sequence[Row]]) -> ClaimVerdict
 
 
 def check_cost_of_sending(
-    figure: PaperFigure, rows: Sequence[Row], psd_rows: Sequence[Row]
+    figure: Panel, rows: Sequence[Row], psd_rows: Sequence[Row]
 ) -> ClaimVerdict:
     """Check that full beats DPdisPCA under psd truncation, which keeps positive eigenvalues only.
 

@@ -43,18 +43,7 @@ class AnalyzeGaussPCA(PrivatePCA):
     {row_bound}
     {random_state}
 
-    Attributes
-    ----------
-    {subspace_}
-    {noise_scale_}
-    {guarantee_}
-    {assessment_}
-    {estimates_}
-    {input_}
-
-    Warnings
-    --------
-    {warning}
+    {sections_of_matrix}
 
     References
     ----------

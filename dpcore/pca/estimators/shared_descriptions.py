@@ -7,7 +7,7 @@ from typing import TypeVar
 
 _Class = TypeVar("_Class", bound=type)
 _PLACE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
-# Entries of numpydoc sections, by the text in braces that they replace.
+# Entries and sections of numpydoc, by the text in braces that they replace.
 _ENTRIES = {
     "n_components": """\
 n_components : int
@@ -97,19 +97,54 @@ suggested_n_components_ : int
 Anyone who has `random_state` can remove the noise. Leave it None for every release of real
 rows. Do not use an int for two data sets: with the same settings both get the same noise, and
 their difference has none. It is never saved: copies made by pickle, joblib or copy have None.""",
-}
+    "matrix_noise": """\
+{calibration}
+{noise}
+{truncation}
+{denoise}
+{image_shape}
+{picture}""",
+    "row_bound": """\
+{row_norm_bound}
+{on_long_rows}""",
+    "subspace_": """\
+{components_}
+{eigenvalues_}
+{mean_}
+{centre_choice_}""",
+    "input_": """\
+{n_features_in_}
+{feature_names_in_}""",
+    "sections_of_sulq": """\
+Parameters
+----------
+{n_components}
+{epsilon_delta}
+{truncation}
+{preparation_at_zero}
+{row_bound}
+{random_state}
 
-_GROUPS = {
-    "matrix_noise": ("calibration", "noise", "truncation", "denoise", "image_shape", "picture"),
-    "row_bound": ("row_norm_bound", "on_long_rows"),
-    "subspace_": ("components_", "eigenvalues_", "mean_", "centre_choice_"),
-    "estimates_": ("explained_variance_", "suggested_n_components_"),
-    "input_": ("n_features_in_", "feature_names_in_"),
+{sections_of_matrix}""",
+    "sections_of_matrix": """\
+Attributes
+----------
+{subspace_}
+{noise_scale_}
+{guarantee_}
+{assessment_}
+{explained_variance_}
+{suggested_n_components_}
+{input_}
+
+Warnings
+--------
+{warning}""",
 }
 
 
 def insert_shared_descriptions(cls: _Class) -> _Class:
-    """Replace each line `{name}` of a class's docstring by the description of a name or group."""
+    """Replace each line `{name}` of a class's docstring, and of descriptions, by a description."""
     # Python has no docstrings if it runs with -OO.
     if cls.__doc__:
         cls.__doc__ = _PLACE.sub(_entry, cls.__doc__)
@@ -118,5 +153,5 @@ def insert_shared_descriptions(cls: _Class) -> _Class:
 
 def _entry(place: re.Match[str]) -> str:
     indent, name = place.groups()
-    text = "\n".join(_ENTRIES[member] for member in _GROUPS.get(name, (name,)))
+    text = _PLACE.sub(_entry, _ENTRIES[name])
     return "\n".join(indent + line if line else "" for line in text.splitlines())

@@ -54,27 +54,7 @@ class SulqPCA(_SulqFamily):
     `guarantee_.epsilon` is far below the requested one. Use this class to compare with the 2012
     paper, and `AnalyzeGaussPCA` to make the most of a budget.
 
-    Parameters
-    ----------
-    {n_components}
-    {epsilon_delta}
-    {truncation}
-    {preparation_at_zero}
-    {row_bound}
-    {random_state}
-
-    Attributes
-    ----------
-    {subspace_}
-    {noise_scale_}
-    {guarantee_}
-    {assessment_}
-    {estimates_}
-    {input_}
-
-    Warnings
-    --------
-    {warning}
+    {sections_of_sulq}
 
     References
     ----------
@@ -91,27 +71,7 @@ class ModSulqPCA(_SulqFamily):
 
     The exact `guarantee_.epsilon` is far below the requested one, as in `SulqPCA`.
 
-    Parameters
-    ----------
-    {n_components}
-    {epsilon_delta}
-    {truncation}
-    {preparation_at_zero}
-    {row_bound}
-    {random_state}
-
-    Attributes
-    ----------
-    {subspace_}
-    {noise_scale_}
-    {guarantee_}
-    {assessment_}
-    {estimates_}
-    {input_}
-
-    Warnings
-    --------
-    {warning}
+    {sections_of_sulq}
 
     References
     ----------
