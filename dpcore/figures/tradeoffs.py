@@ -203,11 +203,11 @@ def harm_and_use(points: Table, *, most_right: int, target: float, dark: bool = 
     figure.add_scatter(
         x=[point["right"] for point in points],
         y=[point["energy"] for point in points],
-        # Many small values of epsilon lie at 51 of 100, where labels would overlap.
-        text=[f"ε {point['epsilon']:g}" if point["right"] > 51 else "" for point in points],
+        text=_names_apart(points),
         customdata=[point["epsilon"] for point in points],
         mode="lines+markers+text",
-        textposition="bottom right",
+        # The curve rises, so the space above to the left of a point and below to the right is free.
+        textposition=["top left" if point["right"] >= 60 else "bottom right" for point in points],
         marker={"size": 9, "color": colour},
         line={"color": colour, "width": 2},
         hovertemplate="ε = %{customdata:g}: %{x} of 100 right, %{y:.0%} captured<extra></extra>",
@@ -219,3 +219,16 @@ def harm_and_use(points: Table, *, most_right: int, target: float, dark: bool = 
     )
     figure.update_yaxes(**ENERGY_AXIS)
     return figure.update_layout(showlegend=False)
+
+
+def _names_apart(points: Table) -> list[str]:
+    """Return the epsilon of each point as text, empty where it would overlap the last one."""
+    names: list[str] = []
+    last: Mapping[str, float] = {"right": 51, "energy": -1.0}
+    for point in points:
+        # Many small values of epsilon lie at 51 of 100.
+        is_apart = point["right"] >= last["right"] + 6 or point["energy"] >= last["energy"] + 0.08
+        is_named = point["right"] > 51 and is_apart
+        names.append(f"ε {point['epsilon']:g}" if is_named else "")
+        last = point if is_named else last
+    return names

@@ -338,8 +338,9 @@ def _add_sights(slide: Any, sights: Sequence[Sight]) -> None:
 def _sight_in_words(sight: Sight) -> str:
     if sight.is_trusted:
         return f"Sees {sight.sees}; trusted."
-    guarantee = "no guarantee holds" if sight.epsilon is None else f"ε = {sight.epsilon:.3g}"
-    return f"Sees {sight.sees}: {guarantee}."
+    if sight.epsilon is None:
+        return f"Sees {sight.sees}: no guarantee holds."
+    return f"Sees {sight.sees}: ε\u00a0=\u00a0{sight.epsilon:.3g}."
 
 
 # ---- elements of a slide
@@ -422,6 +423,7 @@ def _add_bars(
         farthest = max(abs(value) for values in series.values() for value in values)
         end = math.ceil(10 * farthest) / 10
         axis.minimum_scale, axis.maximum_scale = -end, end
+        axis.axis_title.text_frame.text = "loading in the first component"
     for bars, colour in zip(plot.series, colours, strict=True):
         bars.format.fill.solid()
         bars.format.fill.fore_color.rgb = _rgb(colour)

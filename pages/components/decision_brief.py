@@ -160,9 +160,10 @@ def _summary(decision: Decision, option: Option) -> OptionSummary:
 
 def offer_brief(decision: Decision, title: str) -> None:
     """Offer the memo and the slides as files."""
+    address = _address()  # a file is made outside the page's run, where there is no address
 
     def make(render: Callable[[Brief], Any]) -> Any:
-        return render(brief_of(decision, title, _address()))
+        return render(brief_of(decision, title, address))
 
     files: tuple[tuple[str, Callable[[Brief], Any], str, str], ...] = (
         ("Memo", render_memo, "memo.html", "text/html"),
@@ -175,8 +176,9 @@ def offer_brief(decision: Decision, title: str) -> None:
 
 def offer_decision_annex(decision: Decision, title: str) -> None:
     """Offer the annex of an impact assessment for a decision."""
+    address = _address()
     offer_annex(
-        lambda: brief_of(decision, title, _address()).label,
+        lambda: brief_of(decision, title, address).label,
         f"Choose ε for a release of principal components: {decision.dataset.title}, "
         f"{percent(decision.answer.target)} of the captured energy wanted.",
     )

@@ -216,7 +216,7 @@ def options_grid(answer: Answer, dataset: DatasetStatus, *, dark: bool) -> Marku
 def name_of(answer: Answer, option: Option) -> str:
     """Return why an option is in the table."""
     if option is answer.chosen and answer.do_meet:
-        return "Both"
+        return "Meets both"
     if answer.tolerated is not None and option.epsilon == answer.tolerated.epsilon:
         return f"Most use at {answer.most_right}"
     return f"For {percent(answer.target)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -204,9 +206,10 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
             f"at ε = {plain(spec.epsilon)}"
         )
     else:
+        private, true = _with_equal_decimals(float(release.value), float(exact))
         answer.markdown(
-            f"### The private {spec.kind} of {name} is {plain(float(release.value), 4)} at "
-            f"ε = {plain(spec.epsilon)}; the true one is {plain(float(exact), 4)}"
+            f"### The private {spec.kind} of {name} is {private} at "
+            f"ε = {plain(spec.epsilon)}; the true one is {true}"
         )
     answer.button("New noise", on_click=sidebar.new_noise)
     outside = statistics.n_outside(column.values, spec)
@@ -214,6 +217,15 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
         f"{rows}, one run, noise scale {plain(float(release.noise_scale), 3)}."
         + (f" {counted(outside, 'value')} moved to the bounds." if outside else "")
     )
+
+
+def _with_equal_decimals(*numbers: float) -> tuple[str, ...]:
+    """Format numbers with the same decimals, at most four significant digits of the largest."""
+    largest = max(map(abs, numbers))
+    decimals = max(0, 3 - math.floor(math.log10(largest))) if largest else 0
+    while decimals and all(f"{number:.{decimals}f}".endswith("0") for number in numbers):
+        decimals -= 1
+    return tuple(f"{number:,.{decimals}f}".replace("-", "−") for number in numbers)
 
 
 def _show_histogram(column: Column, spec: StatisticSpec, release: PrivateStatistic) -> None:
@@ -252,7 +264,7 @@ def _show_error_law(column: Column, spec: StatisticSpec, release: PrivateStatist
         error_law_figure(
             errors,
             statistics.error_density(spec, float(release.noise_scale)),
-            _unit(spec, column.unit),
+            _unit(spec, column),
             marker=marker,
             dark=charts.is_dark(),
         ),
@@ -295,7 +307,7 @@ def _show_rows_needed(column: Column, spec: StatisticSpec) -> None:
     charts.show_figure(
         people_figure(
             statistics.people_rows(spec),
-            _unit(spec, column.unit, is_share=True),
+            _unit(spec, column, is_share=True),
             selected=(error, needed),
             present=present,
             many=many,
@@ -318,7 +330,7 @@ def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
     best = min(rows, key=lambda row: row["error"])
     st.markdown("## What a wrong upper bound costs")
     charts.show_figure(
-        bounds_figure(rows, _unit(spec, column.unit), marker=spec.high, dark=charts.is_dark()),
+        bounds_figure(rows, _unit(spec, column), marker=spec.high, dark=charts.is_dark()),
         key="stat_bounds",
         alt="Bias falls and noise grows with the upper bound; "
         f"least error at {plain(best['high'], 3)}.",
@@ -331,7 +343,10 @@ def _show_bound_cost(column: Column, spec: StatisticSpec) -> Sequence[Row]:
     return rows
 
 
-def _unit(spec: StatisticSpec, unit: RowUnit, *, is_share: bool = False) -> str:
+def _unit(spec: StatisticSpec, column: Column, *, is_share: bool = False) -> str:
     if spec.kind == HISTOGRAM:
-        return f"share of all {unit.many}" if is_share else f"{unit.many} in a bin"
-    return "units of the values" if spec.kind == MEAN else "units of the values, squared"
+        many = column.unit.many
+        return f"share of all {many}" if is_share else f"{many} in a bin"
+    named = re.search(r"\(([^()]+)\)$", column.name)
+    unit = named[1] if named else "units of the values"
+    return unit if spec.kind == MEAN else f"{unit}, squared"

@@ -21,6 +21,7 @@ from dpcore.figures.style import (
     sparse_ticks,
     with_opacity,
 )
+from dpcore.figures.tradeoffs import harm_and_use
 from dpcore.pca.protocols.register import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
@@ -207,3 +208,15 @@ def test_a_figure_can_be_made_while_another_thread_imports_pandas(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_names_of_close_epsilons_do_not_overlap():
+    points = [
+        {"epsilon": epsilon, "right": right, "energy": energy}
+        for epsilon, right, energy in (
+            (0.1, 51, 0.3), (0.2, 52, 0.43), (0.5, 53, 0.46), (5, 72, 0.93), (20, 96, 0.96),
+            (50, 100, 0.985),
+        )
+    ]  # fmt: skip
+    (curve,) = harm_and_use(points, most_right=75, target=0.9).data
+    assert list(curve.text) == ["", "ε 0.2", "", "ε 5", "ε 20", ""]

@@ -53,7 +53,7 @@ def test_the_documents_algorithms_come_first_without_denoising(open_page):
 def test_the_title_is_the_finding_and_the_difference_to_explore_is_said(open_page):
     at = open_page("compare", **QUICK)
     assert re.fullmatch(
-        r"PPCA captures [\d.]+ % at pure ε = 1; Analyze Gauss captures [\d.]+ % with δ = [\d.]+",
+        r"PPCA captures [\d.]+\s% at pure ε = 1; Analyze Gauss captures [\d.]+\s% with δ = [\d.]+",
         at.title[0].value,
     )
     assert "as on Explore" in texts(at)

@@ -24,7 +24,7 @@ def test_a_view_has_ten_pictures_and_is_kept_until_something_changes(open_page):
 
 def test_suspects_caption_and_title_follow_epsilon(open_page):
     at = open_page("drawing", epsilon="0.1")
-    for epsilon, belief in ((0.1, "10 %"), (50.0, "over 99.9 %")):
+    for epsilon, belief in ((0.1, "10\u00a0%"), (50.0, "over 99.9 %")):
         at.select_slider(key="epsilon").set_value(epsilon).run()
         private = component(at, "drawing")["private"]
         assert f"is {belief} sure of your drawing;" in at.title[0].value
@@ -35,7 +35,7 @@ def test_no_suspect_is_prominent_at_a_tiny_epsilon(open_page):
     """A mixture of the suspects, stretched to full ink, showed the drawing without any leak."""
     view = component(open_page("drawing", epsilon="0.001"), "drawing")
     suspects = np.array(view["private"]["suspects"])
-    assert suspects.shape == (10, 196) and view["private"]["beliefs"] == ["10 %"] * 10
+    assert suspects.shape == (10, 196) and view["private"]["beliefs"] == ["10\u00a0%"] * 10
     assert np.linalg.norm(suspects, axis=1) == pytest.approx(1.0, abs=0.01)
     # The drawing is one of ten different pictures.
     assert (suspects[1:] @ suspects[0] < 0.9).all()

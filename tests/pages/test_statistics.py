@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from tests.pages.opening import texts
@@ -11,6 +14,10 @@ def test_it_opens_with_the_age_of_patients(open_page):
     at = open_page("statistics")
     assert not at.exception
     assert "mean of age" in texts(at)
+    private, true = re.search(r"is ([\d.]+) at ε = 1; the true one is ([\d.]+)", texts(at)).groups()
+    assert len(private.partition(".")[2]) == len(true.partition(".")[2])
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"] == "error (years)"
 
 
 def test_typed_numbers_give_their_mean_and_stay_out_of_the_address(open_page):

@@ -171,7 +171,7 @@ def test_a_curve_that_grows():
     figure = paper_figure("fig1-b")
     verdict = check_claim(figure, rows_of(figure, {"dpdis": RISING}))
     assert verdict.holds is True
-    assert "from 18 % at ε = 0.001 to 77 % at ε = 10" in verdict.sentence
+    assert "from 18\u00a0% at ε = 0.001 to 77\u00a0% at ε = 10" in verdict.sentence
     falling = check_claim(figure, rows_of(figure, {"dpdis": RISING[::-1]}))
     assert falling.holds is False
     dip = (*RISING[:4], 0.15, *RISING[5:])

@@ -19,9 +19,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in whole percent; near 0 % and 100 % with one decimal."""
+    """Return a share in whole percent; near 0 % and 100 % with one decimal.
+
+    The space is a no-break space, so that no line starts with the percent sign.
+    """
     digits = 1 if 0 < share < 0.095 or 0.985 < share < 1 else 0
-    return f"{share:.{digits}%}".replace("%", " %")
+    return f"{share:.{digits}%}".replace("%", "\u00a0%")
 
 
 def mean_in_words(spec: PrivateSpec, *, has_mean: bool) -> str:
