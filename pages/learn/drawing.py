@@ -20,7 +20,7 @@ from dpcore.privacy import (
     icon_counts,
 )
 from dpcore.privacy.guarantee_in_words import say_delta, say_number
-from dpcore.teaching.adversary_test import (
+from dpcore.teaching.drawn_person import (
     DATASET,
     N_CANDIDATES,
     drawn_digits,

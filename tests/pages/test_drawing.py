@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.privacy import PrivacyBudget, gaussian_epsilon, gaussian_mu
 from dpcore.privacy.guarantee_in_words import say_number
-from dpcore.teaching.adversary_test import DATASET
+from dpcore.teaching.drawn_person import DATASET
 from tests.pages.opening import texts
 from tests.pages.test_promise import component
 

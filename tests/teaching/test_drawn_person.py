@@ -8,7 +8,7 @@ from scipy.stats import binom, kstest
 
 from dpcore.errors import ParameterError
 from dpcore.privacy import PrivacyBudget, best_guess, guarantee_mu
-from dpcore.teaching.adversary_test import (
+from dpcore.teaching.drawn_person import (
     N_CANDIDATES,
     drawn_digits,
     guarantee_with_drawing,
