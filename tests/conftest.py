@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,37 @@ SLOW = frozenset(Path(__file__).with_name("slow_tests.txt").read_text("utf-8").s
 _BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 
 
-def pytest_collection_modifyitems(items):
+# Tests that take ten seconds and more. They start first, so that no worker ends with one of them
+# while the others have nothing left to do.
+LONGEST = (
+    "tests/federated/test_demo.py::test_the_demo_gives_components_from_three_charged_sites",
+    "tests/fuzz/test_fuzzed_commands.py",
+    "tests/test_docs.py::test_the_site_builds_without_a_warning_and_asks_nobody",
+    "tests/test_guides.py",
+)
+
+
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid.partition("[")[0] in SLOW:
             item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        items[:] = order_for_workers(items, config.workerinput["workercount"])
+
+
+def order_for_workers(items, n_workers):
+    """Put a part of the longest tests before the tests that each worker starts with.
+
+    xdist divides the list into n_workers parts of equal size, in its order.
+    """
+    longest = [item for item in items if item.nodeid.startswith(LONGEST)]
+    others = iter([item for item in items if not item.nodeid.startswith(LONGEST)])
+    ordered = []
+    for number in range(n_workers):
+        end = len(ordered) + (len(items) - len(ordered)) // (n_workers - number)
+        ordered += longest[number::n_workers]
+        ordered += islice(others, max(0, end - len(ordered)))
+    return ordered
 
 
 @pytest.fixture(scope="session", autouse=True)
