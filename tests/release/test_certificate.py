@@ -16,9 +16,10 @@ from sklearn.base import clone
 import dpcore
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
+from dpcore.pca.centre_rule import MEAN
 from dpcore.privacy import gaussian_delta
 from dpcore.privacy.label import SCHEMA as LABEL_SCHEMA
-from dpcore.release import Column, Dictionary, Table, calibrated, load_release
+from dpcore.release import Column, Dictionary, Table, calibrated, load_release, measurement
 from dpcore.release.certificate import as_json
 from dpcore.release.encoding import grid_blocks
 from dpcore.release.integer_rows import GRID, LENGTH, scale_to_length
@@ -324,11 +325,19 @@ def test_a_release_transforms_new_rows(make, people):
     assert dpcore.load_release is load_release
 
 
-def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionary, make):
-    """The coverage is 90 %; at most 10 of 20 for one of three components has probability 2e-6."""
+def test_intervals_of_explained_variance_cover_the_exact_value(
+    people, dictionary, make, monkeypatch
+):
+    """The coverage is 90 %; at most 15 of 30 for one of three components has probability 2e-7.
+
+    Noisy votes of so few rows choose any centre. Differences of random pairs have no exact value
+    that could be computed from the rows.
+    """
+    choose = measurement.choose_by_votes
+    monkeypatch.setattr(measurement, "choose_by_votes", lambda *votes: (MEAN, choose(*votes)[1]))
     exact = Table(people, dictionary.keys)
     n_covered, error = np.zeros(3), []
-    for number in range(20):
+    for number in range(30):
         released = make(f"r{number}", n_components=3, epsilon=0.4, cap=(5.0, 1e-5))
         (rows,) = grid_blocks(exact, dictionary)
         prepared = scale_to_length(rows - np.rint(released.mean_ * GRID), LENGTH) / LENGTH
@@ -336,7 +345,7 @@ def test_intervals_of_explained_variance_cover_the_exact_value(people, dictionar
         low, high = released.explained_variance_ratio_interval_
         n_covered += (low <= along) & (along <= high)
         error.append(released.explained_variance_ratio_ - along)
-    assert (n_covered >= 11).all() and abs(np.mean(error)) < 0.1
+    assert (n_covered >= 16).all() and abs(np.mean(error)) < 0.1
     result = released.certificate_["result"]
     stored = [share[0] for share in result["explained_variance_ratio"]]
     np.testing.assert_array_equal(stored, released.explained_variance_ratio_)
