@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.fft import irfft2, rfft2
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray
 from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
@@ -426,13 +427,9 @@ def _all_displacements(half: FloatArray) -> FloatArray:
 def _autocorrelation(picture: FloatArray) -> FloatArray:
     """Return sum_x f(x) f(x + d) for displacements d down by 0 or more."""
     height, width = picture.shape
-    padded = np.zeros((2 * height - 1, 3 * width - 2))
-    padded[:height, width - 1 : 2 * width - 1] = picture
-    strides = padded.strides
-    displaced = np.lib.stride_tricks.as_strided(
-        padded, (height, 2 * width - 1, height, width), strides + strides, writeable=False
-    )
-    return np.tensordot(displaced, picture, 2)
+    size = 2 * height - 1, 2 * width - 1
+    products: FloatArray = irfft2(np.abs(rfft2(picture, size)) ** 2, size)
+    return np.maximum(np.roll(products[:height], width - 1, axis=1), 0)
 
 
 def _by_pixels(values: FloatArray, shape: tuple[int, int], dtype: DTypeLike) -> FloatArray:
