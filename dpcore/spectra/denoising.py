@@ -1,23 +1,16 @@
 r"""Empirical-Bayes denoising of a noisy second moment before its decomposition.
 
 `denoise` reads a noisy matrix M = A + E, the scale and the shape of the noise, and public bases. It
-is therefore post-processing and as private as M, as long as no exact quantity enters.
-
-In one basis Q, with P = Q M Q^T and B = Q A Q^T:
+is therefore post-processing and as private as M, as long as no exact quantity enters. In a basis Q,
+with P = Q M Q^T and B = Q A Q^T, the model is
 
     P_ij = B_ij + e_ij,  e_ij ~ N(0, s^2) for i != j,  e_ii ~ N(0, v_i),
     B_ij ~ N(0, c_gh a_i a_j) for i != j, i in band g and j in band h,   B_ii = a_i.
 
-1. a_i are posterior means given the noisy diagonal of P, about a curve alpha (1 + f_i / f_0)^-b of
-   the public frequencies, or about one number. (b, f_0) maximise the likelihood on a grid. alpha
-   and the scatter about the curve follow from least squares and moments.
-2. With w_ij = a_i a_j and sums over i != j, c^ = sum (P_ij^2 - s^2) w_ij / sum w_ij^2 is combined
-   with a half-normal prior, because c^ is as often below 0 if there is only noise. c_gh is the
-   posterior mean of its block under N(c, c^2), cut at 0.
-3. The estimate is W_ij P_ij with W_ij = c_gh w_ij / (c_gh w_ij + s^2), and a_i on the diagonal.
-
-Several bases work in sequence, and a fitted prior mean of pictures is subtracted first
-(`dpcore.spectra.prior_mean`). Derivation, measurements and sources: `docs/algorithms/denoising.md`.
+The estimate is W_ij P_ij with W_ij = c_gh a_i a_j / (c_gh a_i a_j + s^2), and a_i on the diagonal.
+`_fit_variances` and `_fit_coupling` fit a_i and c_gh. Several bases work in sequence, and a fitted
+prior mean of pictures is subtracted first (`dpcore.spectra.prior_mean`). Derivation, measurements
+and sources: `docs/algorithms/denoising.md`.
 """
 
 from __future__ import annotations
@@ -480,6 +473,11 @@ class _Fit(NamedTuple):
 
 
 def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) -> _Fit:
+    """Return posterior means a_i given the noisy diagonal of P.
+
+    They scatter about a curve alpha (1 + f_i / f_0)^-b of the public frequencies, or about one
+    number.
+    """
     least = _LEAST_HEIGHT * math.sqrt(float(noise.mean()) / len(diagonal))
     if basis.frequencies is None:
         best, weights = 0, 1 / noise
@@ -497,7 +495,10 @@ def _fit_variances(basis: PublicBasis, diagonal: FloatArray, noise: FloatArray) 
 def _fit_curve(
     curves: Curves, diagonal: FloatArray, noise: FloatArray, least: float
 ) -> tuple[int, float, float]:
-    """Return the most likely curve of the grid, alpha and k, from sums over whole frequencies."""
+    """Return the most likely curve of the grid, alpha and k, from sums over whole frequencies.
+
+    alpha and k, the scatter about the curve, follow from least squares and moments.
+    """
     grouping, count, shapes, _ = curves
     safe = np.maximum(count, 1)
     mean, square = grouping @ diagonal / safe, grouping @ diagonal**2 / safe
@@ -525,6 +526,10 @@ def _fit_coupling(
     errors: FloatArray | None = None,
 ) -> tuple[float, FloatArray]:
     """Return c, and c_gh of shape (n_bands, n_bands).
+
+    With w_ij = a_i a_j and sums over i != j, c^ = sum (P_ij^2 - s^2) w_ij / sum w_ij^2 is combined
+    with a half-normal prior, because c^ is as often below 0 if there is only noise. c_gh is the
+    posterior mean of its block under N(c, c^2), cut at 0.
 
     Only one product of (D, D) arrays is computed: w_ij is a product, so all other sums over blocks
     are products of sums over bands.
