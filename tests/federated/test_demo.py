@@ -73,8 +73,8 @@ def test_a_run_ends_soon_after_its_server_app_was_killed(tmp_path, monkeypatch):
     lock = FileLock(tmp_path / LOCK, thread_local=False)
     lock.acquire()
     killed = threading.Timer(1.0, lock.release)
-    killed.start()
     started = time.monotonic()
+    killed.start()
     with pytest.raises(OSError, match="the ServerApp ended without an outcome"):
         deployment.run_app(tmp_path)
     assert 1.0 < time.monotonic() - started < 600.0

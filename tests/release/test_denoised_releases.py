@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from dpcore.data.dataset import CENTRED, FULL
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
@@ -114,7 +115,10 @@ def test_correlated_columns_are_not_denoised():
 
 
 def test_pictures_are_denoised_as_pictures(tmp_path):
-    """Measured at epsilon .3: captured energy .56 to .64 without the shape, .78 to .84 with it."""
+    """Measured at epsilon .3: captured energy .58 to .69 without the shape, .80 to .87 with it.
+
+    The digits are declared centred, as in the catalogue. Declared "full", they gained only .05.
+    """
     rows = load_digits().data
     columns = tuple(Column(f"pixel {number}", 0, 16) for number in range(64))
     table = {column.name: values for column, values in zip(columns, rows.T, strict=True)}
@@ -122,7 +126,7 @@ def test_pictures_are_denoised_as_pictures(tmp_path):
     centred /= np.linalg.norm(centred, axis=1, keepdims=True)
     moment, energies = centred.T @ centred, {}
     for image in (None, (8, 8)):
-        dictionary = Dictionary(columns, image=image)
+        dictionary = Dictionary(columns, image=image, picture=CENTRED if image else FULL)
         assert dictionary_from(tomllib.loads(dictionary.toml())) == dictionary
         assert simulation_data(table, dictionary).image_shape == image
         released = release(
