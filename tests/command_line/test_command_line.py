@@ -21,7 +21,7 @@ from dpcore.papers.dpdispca import FIGURES
 from dpcore.params import EPSILONS
 from dpcore.pca.protocols.register import PROTOCOLS
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 RUN = ["run", "--dataset", "digits", "--sites", "3", "--repetitions", "2", "--protocol"]
 
 Shell = Callable[..., subprocess.CompletedProcess]

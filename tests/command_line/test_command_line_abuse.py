@@ -16,7 +16,7 @@ import pytest
 import dpcore
 from dpcore.command_line import main
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 RUN = ["run", "--protocol", "pooled", "--repetitions", "1"]
 SWEEP = ["sweep", "--protocol", "pooled", "--repetitions", "1", "--no-cache", "--vary"]
 
