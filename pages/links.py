@@ -11,6 +11,7 @@ import streamlit as st
 from pages.components import notices
 
 _LONGEST_SENTENCE = 400
+_MOST_OFFERED = 8
 _LINK, _TRANSLATED, _REJECTED = "_link", "_translated", "_rejected"
 
 
@@ -74,9 +75,8 @@ def accept_option(
     chosen = [option for text in written if (option := _option(text, options, label)) is not None]
     is_empty_list = several and not written
     if len(chosen) < len(written) or not (chosen or is_empty_list):
-        offered = ", ".join(label(option) for option in options[:8])
         texts = ", ".join(written)
-        st.session_state[_REJECTED][name] = f"{name} must be one of {offered}, got {texts}"
+        st.session_state[_REJECTED][name] = f"{name} must be {_offer(options, label)}, got {texts}"
     if chosen or is_empty_list:
         st.session_state[name] = chosen if several else chosen[-1]
         if is_empty_list or written != [label(option) for option in chosen]:
@@ -139,6 +139,16 @@ def _option(text: str, options: Sequence[Any], label: Callable[[Any], str]) -> A
         if isinstance(option, int | float) and _number(text) == option:
             return option
     return None
+
+
+def _offer(options: Sequence[Any], label: Callable[[Any], str]) -> str:
+    """Return the options in words; of many, the first seven and the last."""
+    if isinstance(options, range):
+        return f"a whole number from {options[0]} to {options[-1]}"
+    labels = [label(option) for option in options]
+    if len(labels) > _MOST_OFFERED:
+        labels[_MOST_OFFERED - 1 : -1] = ["…"]
+    return f"one of {', '.join(labels)}"
 
 
 def _is_infinite(text: str) -> bool:

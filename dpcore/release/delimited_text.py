@@ -345,7 +345,8 @@ def find_header(file: TableFile, keys: Sequence[str]) -> Header:
     encoding, has_mark = _encoding_of(file)
     for n_characters in (_FIRST_LOOK, _LONGEST_LINE):
         text, fault = _read_beginning(file, encoding, n_characters)
-        is_whole = len(text) < n_characters
+        # A fault cuts the text, perhaps within the names.
+        is_whole = len(text) < n_characters and fault is None
         headers = [
             Header(
                 tuple(normal_form(cell.strip()) for cell in cells),

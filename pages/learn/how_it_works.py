@@ -343,7 +343,7 @@ def _film(dataset: DatasetStatus, pictures: Mapping[str, StepPictures], walk: Wa
         rows = np.frombuffer(pictures[key].rows, dtype=np.uint8).reshape(pictures[key].n_rows, -1)
         row = rows[min(_ROW, len(rows) - 1)]
         image = _rows_html(row.tobytes(), 1, dataset, STEP_TITLES[key])
-        figures.append((image, STEP_TITLES[key], _unbroken(percent(captured[key]))))
+        figures.append((image, STEP_TITLES[key], percent(captured[key])))
     return fill(_STYLE + _FILM_HTML, figures=figures)
 
 

@@ -121,7 +121,7 @@ def _show_story(name: str, seed: int) -> None:
             outcomes = verdict.finding.outcomes
         _show_outcomes(outcomes, story.finding.axis)
     if verdict is not None:
-        title.title(_unbroken(verdict.finding.sentence))
+        title.title(verdict.finding.sentence.rstrip("."))
     with words:
         if verdict is None or guess is None:
             st.markdown("**Your guess?**")
@@ -171,10 +171,6 @@ def _show_outcomes(outcomes: tuple[Outcome, ...], axis: str) -> None:
         key="story_outcomes",
         alt=f"Bars of {axis}. {'; '.join(means)}.",
     )
-
-
-def _unbroken(text: str) -> str:
-    return text.replace(" %", "\u00a0%").rstrip(".")
 
 
 def _heading(verdict: Verdict, guess: int) -> str:

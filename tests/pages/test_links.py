@@ -76,3 +76,17 @@ def test_a_value_of_a_hidden_control_is_checked(open_page, name):
         at.run()
         assert not at.exception, value
         assert [name in warning.value for warning in at.warning] == [True], value
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "sentence"),
+    [
+        ("decide", "decide_harm", "a whole number from 50 to 100, got 1000"),
+        ("", "epsilon", "one of 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, …, 50, got 1000"),
+    ],
+)
+def test_a_rejected_value_is_answered_with_the_whole_range(open_page, page, name, sentence):
+    """Only the first eight options were named: "one of 50, 51, …, 57" for 50 to 100."""
+    at = open_page(page, dataset="digits", repetitions="1", **{name: "1000"})
+    (warning,) = at.warning
+    assert f"{name} must be {sentence}." in warning.value

@@ -259,3 +259,13 @@ def test_check_page_and_release_give_one_answer(name, dictionary, tmp_path):
         assert clipped == {name: reading.clipped[name] for name in clipped}
         assert len(rows) < 2 or len(simulation_data(columns, dictionary).X) == len(rows)
     np.testing.assert_array_equal(rows_of(columns, dictionary), rows)
+
+
+def test_names_that_are_not_utf_8_are_refused_and_not_cut(tmp_path):
+    """`check` listed one column "gr" of a table with the columns größe and gewicht."""
+    path = tmp_path / "table.csv"
+    path.write_bytes("größe;gewicht\n1,5;2,5\n".encode("latin-1"))
+    with pytest.raises(ParameterError, match="text_encoding must be that of the file"):
+        header_of(TableFile(path))
+    header = header_of(TableFile(path, text_encoding="latin-1"))
+    assert header is not None and header.names == ("größe", "gewicht")
