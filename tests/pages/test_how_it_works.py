@@ -65,7 +65,7 @@ def test_the_title_compares_equal_processing(open_page, query, words):
     """One site without denoising was compared with five sites with denoising."""
     at = open_page("how_it_works", **query)
     shares = re.findall(r"<br>([\d.]+\u00a0%)", bodies(at))
-    noise, denoised, together = (shares[n].replace("\u00a0", " ") for n in (2, 3, 5))
+    noise, denoised, together = (shares[n] for n in (2, 3, 5))
     assert "version" in query or noise == denoised, "one ranking of directions for both steps"
     expected = [noise, denoised, together] if "version" in query else [noise, together]
     parts = (part for pair in zip(words, expected, strict=False) for part in pair)

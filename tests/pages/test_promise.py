@@ -63,7 +63,7 @@ def test_the_threshold_changes_both_errors(open_page):
     (threshold,) = (slider for slider in at.slider if slider.key.startswith("promise_threshold"))
     threshold.set_value(2.0).run()
     assert not at.exception
-    assert "accuses wrongly in **2.3 %**" in texts(at)
+    assert "accuses wrongly in **2.3\u00a0%**" in texts(at)
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "50"])
