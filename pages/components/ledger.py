@@ -20,7 +20,7 @@ from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.protocol import Kind
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Accountant, BeyondCap, Cap, Charge
-from dpcore.privacy.guarantee_in_words import say_number
+from dpcore.privacy.guarantee_in_words import say_delta, say_number
 from pages import cached
 
 # Explanation of the share of a cap.
@@ -176,7 +176,10 @@ def total_sentence(dataset: str, title: str, delta: float) -> str:
     epsilon = total.basic_bound(delta) if total.is_mixed else total.epsilon(delta)
     most = "at most " if total.is_mixed else ""
     releases = counted(account.n_releases, "release")
-    return f"On real data, {releases} so far would cost {most}ε = {say_number(epsilon)}."
+    return (
+        f"On real data, {releases} so far would cost {most}ε = {say_number(epsilon)} at "
+        f"δ = {say_delta(delta)}."
+    )
 
 
 def _record_raw_reads(dataset: str, reads_first: bool) -> None:

@@ -117,7 +117,7 @@ def _draw_example(delta: float) -> None:
     with words:
         st.markdown(
             f"An example: {_N_EXAMPLES} releases at ε = 1 cost ε = {total} together, not "
-            f"{_N_EXAMPLES}: independent noises do not add up in full."
+            f"{_N_EXAMPLES}, at δ = {say_delta(delta)}: independent noises do not add up in full."
         )
         _draw_cap(None, delta)
 

@@ -495,7 +495,8 @@ def _draw_answer(dictionary: Dictionary, released: ReleasedPCA | None) -> None:
         exact = planned_costs(dictionary, settings).epsilon(delta, settings.epsilon)
         st.title(f"A release would have ε = {say_number(exact)}", anchor=False)
         st.markdown(
-            f"Nothing is released yet. Plan: made-up rows, one holder. δ = {say_delta(delta)}."
+            f"Nothing is released yet. Plan: made-up rows, one holder, against every reader. "
+            f"δ = {say_delta(delta)}."
         )
         return
     certificate, verdict = released.certificate_, verify(released.folder)

@@ -45,7 +45,9 @@ def test_the_example_is_not_released_by_itself(open_page, without_plan):
     at = open_page(PAGE)
     assert not at.exception and not at.error
     assert "Nothing is released yet" in texts(at) and "Used:" not in texts(at)
+    assert "one holder, against every reader. δ = 10⁻⁶" in texts(at)
     assert texts(visit(at, LEDGER)).count("% of the cap") == 0
+    assert re.search(r"cost ε = [\d.]+ together, not 10, at δ = [\d.]+", texts(at))
     assert at.title[0].value.startswith("ε = 0")
 
 
