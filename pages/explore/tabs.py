@@ -16,6 +16,7 @@ from dpcore.pca.assessment import Estimate, noise_edge
 from dpcore.pca.protocols.protocol import Where
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import sites_that_answer
+from dpcore.privacy import describe
 from dpcore.streams import Repetition
 from pages import cached, navigation
 from pages.components import charts, guarantee, ledger, notices
@@ -67,6 +68,12 @@ def _draw_guarantees(spec: RunSpec) -> None:
         groups.setdefault(headline, []).append(PROTOCOLS[key].title)
     for headline, titles in groups.items():
         st.markdown(f"**{' · '.join(titles)}**  \n{headline}")
+    sights = (
+        f"- **{PROTOCOLS[key].title}**: {' '.join(describe(released).sights)}"
+        for key, released in cached.guarantees(spec).items()
+        if released.is_private
+    )
+    st.markdown("\n".join(sights))
     st.page_link(navigation.link("promise"), label="What ε promises")
 
 

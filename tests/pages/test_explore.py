@@ -325,3 +325,11 @@ def test_a_released_line_is_accepted_in_its_form_only(monkeypatch, message, step
     released = []
     component.draw_explorer(VIEW, released.append)
     assert released == ([] if step is None else [step])
+
+
+def test_the_guarantee_names_who_faces_which_epsilon_and_who_is_trusted(open_page):
+    """One sentence about "anyone" was also given for a trusted holder, who sees every row."""
+    at = open_page("", version="improved", **SMALL)
+    assert "The aggregator sees every site's message" in texts(at)
+    assert "The aggregator sees the raw rows of all sites, and is trusted." in texts(at)
+    assert "A reader of the result sees the result, and faces ε = 1." in texts(at)
