@@ -177,7 +177,7 @@ def total_sentence(dataset: str, title: str, delta: float) -> str:
     most = "at most " if total.is_mixed else ""
     releases = counted(account.n_releases, "release")
     return (
-        f"On real data, {releases} so far would cost {most}ε = {say_number(epsilon)} at "
+        f"On real data, {releases} would cost {most}ε = {say_number(epsilon)}, "
         f"δ = {say_delta(delta)}."
     )
 

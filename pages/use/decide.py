@@ -149,8 +149,6 @@ def _choose_limits() -> tuple[int, float]:
         100,
         75,
         key="decide_harm",
-        help="Each attacker knows every other row and guesses whether one person's row is in the "
-        "data. A coin is right 50 times.",
         **_COMMON,
     )
     target = use.slider(
@@ -159,7 +157,6 @@ def _choose_limits() -> tuple[int, float]:
         99,
         90,
         key="decide_target",
-        help="Share of the variance captured, relative to exact PCA, in 9 of 10 runs.",
         **_COMMON,
     )
     return most_right, target / 100

@@ -39,7 +39,7 @@ def test_the_page_opens_with_the_six_controls_in_order_and_no_exception(open_pag
     keys = [element.key for element in at.sidebar if getattr(element, "key", None)]
     assert keys[:6] == ["dataset", "algorithm", "epsilon", "delta", "sites", "intermediate"]
     wait_for_jobs(at)
-    assert re.search(r"would cost ε = [\d.]+ at δ = 0\.01\.", texts(at)), "an ε without its δ"
+    assert re.search(r"would cost ε = [\d.]+, δ = 0\.01\.", texts(at)), "an ε without its δ"
 
 
 def test_the_app_opens_with_the_algorithm_as_published(open_page):
