@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from uuid import uuid4
 
@@ -35,6 +35,8 @@ _SLICE_SECONDS = 0.3
 # Longest pause of a job for page runs. It then works for a short slice, so that the job still ends
 # while a class moves its sliders.
 _PAUSE_SECONDS = 1.0
+# Pause after the run of a page, while the server sends it and browsers draw it.
+_SENDING_SECONDS = 0.15
 _SHORT_SLICE_SECONDS = 0.1
 # Rest after a slice during page runs, in units of its duration, and the longest rest. One result
 # may take longer than a slice.
@@ -146,7 +148,7 @@ class Job:
         while self._has_to_pause:
             if time.monotonic() > deadline:
                 return False
-            _page_runs.wait_for_end(_LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
         return True
 
 
@@ -155,23 +157,25 @@ class _PageRuns:
 
     def __init__(self) -> None:
         self._n = 0
-        self._none = threading.Event()
-        self._none.set()
+        self._sent_at = 0.0
         self._lock = threading.Lock()
 
     @property
     def are_any(self) -> bool:
-        return not self._none.is_set()
+        """True during page runs, and until the last page has probably been sent and drawn."""
+        return self._n > 0 or time.monotonic() < self._sent_at
 
-    def wait_for_end(self, seconds: float) -> None:
-        """Wait until no page run is in progress, or for the given time."""
-        self._none.wait(seconds)
-
-    def change(self, by: int) -> None:
-        """Count a page run that begins (1) or ends (-1)."""
+    @contextmanager
+    def count(self, sending_seconds: float) -> Iterator[None]:
+        """Count a page run, and the time that sending its page takes."""
         with self._lock:
-            self._n += by
-            (self._none.clear if self._n else self._none.set)()
+            self._n += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n -= 1
+                self._sent_at = max(self._sent_at, time.monotonic() + sending_seconds)
 
 
 _page_runs = _PageRuns()
@@ -185,18 +189,13 @@ _JOBS_OF_TABLE = "background jobs"
 _lock = threading.Lock()
 
 
-@contextmanager
-def page_run() -> Iterator[None]:
-    """Draw a page or a part of it; jobs pause between two results meanwhile.
+def page_run() -> AbstractContextManager[None]:
+    """Return a context in which a page is drawn; jobs pause between two results meanwhile.
 
     A job holds Python's lock for up to 5 ms each time that a page run needs it, which takes as long
     as the page run itself.
     """
-    _page_runs.change(by=1)
-    try:
-        yield
-    finally:
-        _page_runs.change(by=-1)
+    return _page_runs.count(_SENDING_SECONDS)
 
 
 def start(
@@ -289,7 +288,7 @@ def poll(job: Job, draw: Callable[[], None]) -> None:
 
     def draw_and_stop() -> None:
         is_running = job.is_running
-        with page_run():
+        with _page_runs.count(sending_seconds=0.0):
             draw()
         if not is_running:
             st.rerun()

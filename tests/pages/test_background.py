@@ -127,6 +127,21 @@ def test_a_job_pauses_while_a_page_is_drawn(sessions, monkeypatch):
     job.cancelled.set()
 
 
+def test_a_job_pauses_until_a_drawn_page_has_been_sent(sessions, monkeypatch):
+    """Before, a job used the processors again while the server sent the page."""
+    monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(background, "_SENDING_SECONDS", 60.0)
+    monkeypatch.setattr(background, "_page_runs", background._PageRuns())
+    job = background.start("while sending", endless)
+    wait_for(lambda: job.results)
+    with background.page_run():
+        time.sleep(0.1)  # the result that was being computed arrives
+    n_results = len(job.results)
+    time.sleep(0.2)
+    assert len(job.results) <= n_results + 1
+    job.cancelled.set()
+
+
 def test_the_first_result_does_not_wait_for_page_runs(sessions, monkeypatch):
     monkeypatch.setattr(background, "_PAUSE_SECONDS", 60.0)
     with background.page_run():
