@@ -330,7 +330,7 @@ def test_intervals_of_explained_variance_cover_the_exact_value(
 ):
     """The coverage is 90 %; at most 15 of 30 for one of three components has probability 2e-7.
 
-    Noisy votes of so few rows choose any centre. Differences of random pairs have no exact value
+    Noisy votes of a small table choose any centre. Differences of random pairs have no exact value
     that could be computed from the rows.
     """
     choose = measurement.choose_by_votes
