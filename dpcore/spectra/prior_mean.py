@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.fft import irfft2, rfft2
 
-from dpcore.arrays import BoolArray, FloatArray, IntArray
+from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
 from dpcore.spectra.nonnegative import number_above_zero, number_at_least_zero
 from dpcore.spectra.public_bases import PublicBasis, rows_rotated
@@ -425,11 +424,24 @@ def _all_displacements(half: FloatArray) -> FloatArray:
 
 
 def _autocorrelation(picture: FloatArray) -> FloatArray:
-    """Return sum_x f(x) f(x + d) for displacements d down by 0 or more."""
-    height, width = picture.shape
-    size = 2 * height - 1, 2 * width - 1
-    products: FloatArray = irfft2(np.abs(rfft2(picture, size)) ** 2, size)
-    return np.maximum(np.roll(products[:height], width - 1, axis=1), 0)
+    """Return sum_x f(x) f(x + d) for displacements d down by 0 or more.
+
+    Products with small Fourier matrices take a third of the time of a fast transform.
+    """
+    (down, _), (across, both_ways) = (_fourier_waves(size) for size in picture.shape)
+    powers = np.abs(down @ picture @ across.T) ** 2
+    products: FloatArray = (down.conj().T @ powers @ both_ways).real / powers.size
+    return np.maximum(products, 0)
+
+
+@lru_cache(maxsize=16)
+def _fourier_waves(size: int) -> tuple[AnyArray, AnyArray]:
+    """Return exp(-2 pi i u x / n) for x from 0, and exp(2 pi i u d / n) for d from 1 - size.
+
+    u from 0 to n = 2 size - 1, so that displacements do not wrap around.
+    """
+    waves = 2j * np.pi / (2 * size - 1) * np.arange(2 * size - 1)[:, None]
+    return np.exp(-waves * np.arange(size)), np.exp(waves * np.arange(1 - size, size))
 
 
 def _by_pixels(values: FloatArray, shape: tuple[int, int], dtype: DTypeLike) -> FloatArray:
