@@ -369,7 +369,9 @@ def _about_prior_mean(
         estimate = np.divide(turned, inverse_weights, out=inverse_weights)
         np.fill_diagonal(estimate, variances - prior_diagonal)
         estimate = following.from_basis(estimate)
-    return with_public_tail(mean + estimate, prior.trace, first, sigma_of_average)
+    return with_public_tail(
+        mean + estimate, prior.trace, first, sigma_of_average, of_average * remaining
+    )
 
 
 def _step_to_no_prior_mean(

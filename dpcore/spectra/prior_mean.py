@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
@@ -49,6 +50,10 @@ _HALF_REPLACED = 0.05
 _LEAST_ESTIMATE = 3.0
 # Energy of the error of the mean, as a share of the trace, at which p takes half of its change.
 _HALF_CHANGED = 0.15
+# Largest eigenvalue of remaining noise of variance v, in units of sqrt(D v); share of the estimate
+# in the mixture of it and the public kernel; and the number of cosines in which they are mixed,
+# because others take time and have hardly any energy.
+_EDGE, _OF_DATA, _MIXED = 2.5, 0.7, 160
 _TINY = 1e-12
 
 
@@ -165,27 +170,56 @@ def _public_parts(shape: tuple[int, int], picture: str) -> _PublicParts:
 
 
 def with_public_tail(
-    estimate: FloatArray, trace: float, basis: PublicBasis, sigma: float
+    estimate: FloatArray, trace: float, basis: PublicBasis, sigma: float, remaining: float = 0.0
 ) -> FloatArray:
     """Return an estimate of a second moment that is the public kernel where no data support it.
 
-    Noise of the fits is spread over all cosines, and is far above the public variance b_i of most.
-    An entry in cosines keeps the share g_i g_j of its distance from the public kernel, where
-    g_i = b_i^2 / (b_i^2 + z^2) and z = sigma / side is the noise of a fit that averages a row. This
-    keeps the public order of the last directions.
+    1. Noise of the fits is spread over all cosines, and is far above the public variance b_i of
+       most. An entry in cosines keeps the share g_i g_j of its distance d from the public kernel,
+       where g_i = b_i^2 / (b_i^2 + z^2) and z = sigma / side is the noise of a fit that averages a
+       row. This keeps the public order of the last directions.
+    2. Directions of small eigenvalues would be ordered by the noise that denoising left. d loses
+       G d G with G = (1 + S^2 / e^2)^-1, where S is the estimate mixed with the public kernel and e
+       the largest eigenvalue of that noise and z. So the matrix is the public kernel among
+       directions of eigenvalues below e, and is not changed among the leading ones.
 
     trace: Fitted trace of the second moment.
     sigma: Standard deviation of the noise in the average of all sites' matrices.
+    remaining: Variance of the noise in an entry of the average of all sites' estimates.
     """
-    public = _public_in_cosines(basis)
-    noise = sigma / math.sqrt(len(estimate)) / max(trace, _TINY)
+    public, side = _public_in_cosines(basis), math.sqrt(len(estimate))
     squares = np.diagonal(public) ** 2
-    supported = (squares / (squares + noise**2)).astype(estimate.dtype)
+    supported = squares / (squares + (sigma / side / max(trace, _TINY)) ** 2)
+    supported = supported.astype(estimate.dtype)
     centre = (trace * public).astype(estimate.dtype)
     difference = basis.to_basis(estimate) - centre
     difference *= supported
     difference *= supported[:, None]
+    leading = _leading_cosines(basis)
+    edge = math.hypot(sigma / side, _EDGE * side * math.sqrt(remaining))
+    # Single precision is too coarse for the squares of small eigenvalues.
+    distance = difference[leading].astype(np.float64)
+    size = (centre[leading] + _OF_DATA * distance) / edge
+    below = _inverse(size @ size + np.eye(len(size)))
+    difference[leading] = distance - below @ distance @ below
     return basis.from_basis(centre + difference)
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a positive definite matrix, which it may overwrite."""
+    root, _ = dpotrf(matrix, lower=True, overwrite_a=True)
+    half, _ = dpotri(root, lower=True, overwrite_c=True)
+    inverse: FloatArray = half + half.T
+    inverse.flat[:: len(inverse) + 1] /= 2
+    return inverse
+
+
+@lru_cache(maxsize=8)
+def _leading_cosines(basis: PublicBasis) -> tuple[IntArray, IntArray]:
+    """Return an index of the block of cosines with the largest public variances."""
+    largest = np.argsort(-np.diagonal(_public_in_cosines(basis)), kind="stable")
+    leading = np.sort(largest[:_MIXED])
+    return leading[:, None], leading[None, :]
 
 
 @lru_cache(maxsize=8)

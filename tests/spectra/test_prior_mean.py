@@ -159,3 +159,20 @@ def test_an_entry_of_a_direction_without_support_is_public():
     change = basis.from_basis(entry)
     remaining = with_public_tail(kernel + change, 1.0, basis, sigma) - kernel
     assert np.linalg.norm(remaining) < 0.1 * np.linalg.norm(change)
+
+
+def test_directions_below_the_remaining_noise_are_public_and_leading_ones_are_kept(rng):
+    """Noise that denoising left ordered the last directions, before it was compared with them."""
+    basis, kernel = picture_basis((8, 8), "centred"), public_kernel((8, 8), "centred")
+    leading = np.outer(np.arange(8) - 3.5, np.ones(8)).ravel()
+    exact = kernel + 0.3 * np.outer(leading, leading) / (leading @ leading)
+    variance, energies = 1e-7, []
+    noise = symmetric_gaussian_noise(64, math.sqrt(2 * variance), shape="isometric", rng=rng)
+    for remaining in (0.0, variance):
+        answer = with_public_tail(exact + noise, 1.0, basis, 1e-9, remaining)
+        vectors = np.linalg.eigh(answer)[1]
+        energies.append([captured_energy(vectors[:, -k:].T, exact) for k in (3, 50)])
+    best = [np.linalg.eigvalsh(exact)[-k:].sum() for k in (3, 50)]
+    before, after = np.array(best) - energies
+    assert after[0] < 1.1 * before[0]
+    assert after[1] < before[1] / 2
