@@ -107,14 +107,20 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         return _end(OUTPUT_CLOSED, "")
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return _end(FAILED, f"{place}{error.strerror or error}")
+        return _end(FAILED, _explain(error))
     except MemoryError:
         return _end(FAILED, "not enough memory")
     except KeyboardInterrupt:
         return _end(STOPPED, "stopped")
     finally:
         _print_message(Store().trouble)
+
+
+def _explain(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.filename} does not exist"
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
 
 
 def _run_command(arguments: argparse.Namespace) -> int:

@@ -144,6 +144,13 @@ class TableFile:
         endings = [suffix.lower() for suffix in PurePath(self.path).suffixes]
         return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
+    def require_readable(self) -> None:
+        """Refuse a path that is no regular file; raise `OSError` if it cannot be opened."""
+        if self.content is None:
+            require_regular_file("data", self.path)
+            # Raises FileNotFoundError and PermissionError before other readers do.
+            open(self.path, "rb").close()
+
     @property
     def is_text(self) -> bool:
         """Whether the ending is that of a delimited text."""

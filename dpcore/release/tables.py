@@ -37,7 +37,6 @@ from dpcore.release.table_file import (
     TableFile,
     refuse_damaged,
     require_columns,
-    require_regular_file,
 )
 
 # Cells of a block, and bytes of its texts.
@@ -107,10 +106,7 @@ class Table:
             break
 
     def _open(self, file: TableFile) -> None:
-        if file.content is None:
-            require_regular_file("data", file.path)
-            # Raises FileNotFoundError and PermissionError before other readers do.
-            open(file.path, "rb").close()
+        file.require_readable()
         if file.is_text:
             self._text = DelimitedText(file, self._keys)
         elif file.ending == WORKBOOK:
@@ -279,9 +275,11 @@ def header_of(file: TableFile, keys: Sequence[str] = ()) -> Header | None:
 
     keys: Column names to find. Without any, the header is the given line, or the first that is
         not blank.
-    Raises `ParameterError` if there is no such line, or the layout is ambiguous.
+    Raises `ParameterError` if there is no such line, or the layout is ambiguous, and `OSError` if
+    the file cannot be opened.
     """
     with refuse_damaged(file.ending, file.name):
+        file.require_readable()
         if file.is_text:
             return find_header(file, keys)
         if file.ending == WORKBOOK:
@@ -302,6 +300,8 @@ def names_in(file: TableFile | Path | str) -> tuple[str, ...]:
         first = find_fragments(file)[0]
         source = ParquetPart(first, os.path.basename(first.path), (), 0)
     with refuse_damaged(source.ending, source.name):
+        if isinstance(source, TableFile):
+            source.require_readable()
         if source.ending == ".parquet":
             with source.open() as stream, open_parquet(stream) as table:
                 return tuple(map(normal_form, table.schema_arrow.names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -75,10 +76,8 @@ Runs = list[tuple[EvaluatedPairs, CcaRow]]
 
 def show(selection: Selection) -> None:
     """Draw the correlations first, then the controls, directions, rows and curves."""
-    st.title("Other analyses")
-    navigation.link_to_parts("cca")
     answer = notices.reserve_container("answer")
-    source = _choose_views()
+    source = _choose_views(answer)
     views = _views(source)
     spec = _choose_run(selection, source, views)
     lead = spec.protocols[0]
@@ -87,7 +86,7 @@ def show(selection: Selection) -> None:
     _charge(spec, runs)
     rows = [row for draws in runs.values() for _, row in draws]
     with answer:
-        st.markdown(f"### {cca_headline(rows, lead)}")
+        _show_heading(cca_headline(rows, lead))
         _show_correlations([pairs for pairs, _ in runs[lead]], problem, lead)
         st.caption(cca_comparison(rows, lead))
     directions, projected, curve, guarantee_tab = st.tabs(
@@ -121,7 +120,12 @@ def show(selection: Selection) -> None:
 # ---- controls
 
 
-def _choose_views() -> ViewSource:
+def _show_heading(sentence: str) -> None:
+    st.title(sentence)
+    navigation.link_to_parts("cca")
+
+
+def _choose_views(answer: Any) -> ViewSource:
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     names = ["digits", SYNTHETIC, *(name for name in CATALOG if name != "digits")]
     names += [status.name for status in sidebar.numeric_datasets() if status.name not in CATALOG]
@@ -133,6 +137,10 @@ def _choose_views() -> ViewSource:
     if name == SYNTHETIC:
         return _choose_synthetic_views()
     status = dataset_status(name)
+    if not status.ready:
+        with answer:
+            _show_heading("Two views of the same rows")
+            notices.require_dataset(status)
     notices.require_dataset(status)
     if name == "mfeat":
         first, second = right.columns(2)

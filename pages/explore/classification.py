@@ -71,13 +71,13 @@ _FIGURE_HEIGHT = 480
 
 def show(selection: Selection) -> None:
     """Draw the error curve first, then the controls, the split of the budget and one run."""
-    st.title("Other analyses")
-    navigation.link_to_parts("classification")
-    notices.require_dataset(selection.dataset)
-    if not _has_labels(selection.spec.dataset):
+    if not selection.dataset.ready or not _has_labels(selection.spec.dataset):
+        _show_heading("Classification")
+        notices.require_dataset(selection.dataset)
         st.info("This data set has no labels. Choose one with labels in the sidebar.")
         return
     answer = notices.reserve_container("class_answer")
+    notices.require_dataset(selection.dataset)
     spec = _choose_spec(selection, local_halves(selection.spec.dataset, "bounded"))
     for pipeline in PIPELINES:
         _charge(replace(spec, pipeline=pipeline))
@@ -95,6 +95,11 @@ def show(selection: Selection) -> None:
     recipe = classification_recipe(replace(spec, pipeline=PRIVATE))
     downloads.offer_downloads("classification", (), script=recipe.script, notebook=recipe.notebook)
     notices.explain_computation("classification")
+
+
+def _show_heading(sentence: str) -> None:
+    st.title(sentence)
+    navigation.link_to_parts("classification")
 
 
 def _has_labels(dataset: str) -> bool:
@@ -207,6 +212,7 @@ def _title(key: str) -> str:
 
 def _show_curves(spec: ClassificationSpec) -> None:
     if not ledger.may_show_curves(spec.dataset):
+        _show_heading("Classification")
         return
     specs = _different(
         replace(spec, pipeline=pipeline, epsilon=epsilon)
@@ -221,13 +227,13 @@ def _draw_curves(spec: ClassificationSpec, rows_of_sweeps: sweeps.RowsOfSweeps) 
     errors = {pipeline: _mean_error(rows, spec, pipeline) for pipeline in PIPELINES}
     private, not_private = errors[PRIVATE], errors[EXACT]
     unit = unit_of(spec.dataset)
-    sentence = "The first runs have started."
+    sentence = "Classification: the first runs have started"
     if private is not None and not_private is not None:
         sentence = (
             f"{percent(private)} of test {unit.many} are misclassified at "
             f"ε = {plain(spec.epsilon)}; {percent(not_private)} without privacy"
         )
-    st.markdown(f"### {sentence}")
+    _show_heading(sentence)
     with st.container(height=_FIGURE_HEIGHT, border=False):
         if rows:
             figure = error_curves(

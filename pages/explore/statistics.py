@@ -70,10 +70,8 @@ class Column:
 
 def show(selection: Selection) -> None:
     """Draw the answer, the figure of its error, and the controls of the statistic."""
-    st.title("Other analyses")
-    navigation.link_to_parts("statistics")
     answer = notices.reserve_container("answer")
-    column = _choose_column()
+    column = _choose_column(answer)
     spec = _choose_statistic(selection, column)
     release = statistics.release(column.values, spec)
     ledger.charge([spec.charge(column.dataset, column.identity, column.name, release.guarantee)])
@@ -102,7 +100,7 @@ def show(selection: Selection) -> None:
 # ---- controls
 
 
-def _choose_column() -> Column:
+def _choose_column(answer: Any) -> Column:
     left, right = st.columns(2)
     data_sets = [status.name for status in sidebar.numeric_datasets()]
     sources = ["diabetes", *(name for name in data_sets if name != "diabetes"), TYPED]
@@ -128,6 +126,11 @@ def _choose_column() -> Column:
         numbers = numbers_in(text)
         return Column(numbers, "the numbers", (TYPED, *numbers.tolist()), None, usual_bounds(None))
     status = dataset_status(source)
+    if not status.ready:
+        with answer:
+            st.title("Statistics")
+            navigation.link_to_parts("statistics")
+            notices.require_dataset(status)
     notices.require_dataset(status)
     names = _column_names(source)
     first = len(names) // 2 - 4 if status.image_shape else 0
@@ -201,17 +204,20 @@ def _show_answer(column: Column, spec: StatisticSpec, release: PrivateStatistic)
     )
     if spec.kind == HISTOGRAM:
         error = float(np.abs(release.value - exact).mean())
-        answer.markdown(
-            f"### Private counts of {name} are off by {plain(error, 2)} of {rows} on average "
-            f"at ε = {plain(spec.epsilon)}"
+        answer.title(
+            f"Private counts of {name} are off by {plain(error, 2)} of {rows} on average "
+            f"at ε = {plain(spec.epsilon)}",
+            width="content",
         )
     else:
         private, true = _with_equal_decimals(float(release.value), float(exact))
-        answer.markdown(
-            f"### The private {spec.kind} of {name} is {private} at "
-            f"ε = {plain(spec.epsilon)}; the true one is {true}"
+        answer.title(
+            f"The private {spec.kind} of {name} is {private} at "
+            f"ε = {plain(spec.epsilon)}; the true one is {true}",
+            width="content",
         )
     answer.button("New noise", on_click=sidebar.new_noise)
+    navigation.link_to_parts("statistics")
     outside = statistics.n_outside(column.values, spec)
     st.caption(
         f"{rows}, one run, noise scale {plain(float(release.noise_scale), 3)}."

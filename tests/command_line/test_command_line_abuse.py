@@ -226,3 +226,9 @@ def test_the_version_is_said(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0 and capsys.readouterr().out == f"dpcore {dpcore.__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.parquet", "absent.xlsx", "absent.npy"])
+def test_check_reports_an_absent_table_in_plain_words(name, tmp_path, capsys):
+    assert main(["check", "--data", str(tmp_path / name)]) == 1
+    assert capsys.readouterr().err == f"dpcore: {tmp_path / name} does not exist\n"

@@ -10,7 +10,7 @@ from tests.pages.opening import texts, wait_for_jobs
 def test_it_gives_the_test_error_with_everything_private(open_page):
     at = wait_for_jobs(open_page("classification", dataset="digits"))
     assert not at.exception and not at.error
-    assert "are misclassified at ε = 1" in texts(at)
+    assert "are misclassified at ε = 1" in at.title[0].value
 
 
 def test_the_stages_share_the_requested_epsilon(open_page):

@@ -36,6 +36,20 @@ def test_every_address_opens_a_whole_page(open_page, address):
     assert texts(at)
 
 
+@pytest.mark.parametrize(
+    ("address", "absent"),
+    [
+        ("statistics", {"stat_source": "kddcup99"}),
+        ("classification", {"dataset": "kddcup99"}),
+        ("classification", {"dataset": "synthetic"}),
+        ("cca", {"cca_data": "mfeat"}),
+    ],
+)
+def test_an_analysis_without_a_result_has_a_heading_above_its_notice(open_page, address, absent):
+    at = open_page(address, **absent)
+    assert len(at.title) == len(at.info) == 1 and not at.exception
+
+
 def test_moving_between_pages_keeps_the_shared_controls(open_page):
     at = open_page("explore", **QUICK, sites="7")
     at.select_slider(key="epsilon").set_value(0.5).run()
