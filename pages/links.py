@@ -83,16 +83,23 @@ def accept_option(
             st.session_state[_TRANSLATED][name] = st.session_state[name]
 
 
-def write_option(name: str, value: str, usual: str) -> None:
+def write_option(name: str, value: Any, usual: Any) -> None:
     """Write the value of a control that is not bound into the address.
 
     Streamlit writes the label of an option; a label such as a title may change, and is long.
     """
+    text = text_of(value)
     if value == usual:
         if name in st.query_params:
             del st.query_params[name]
-    elif st.query_params.get(name) != value:
-        st.query_params[name] = value
+    elif st.query_params.get_all(name) != (text if isinstance(text, list) else [text]):
+        st.query_params[name] = text
+
+
+def text_of(value: Any) -> str | list[str]:
+    """Return the value of a control that is not bound as the address contains it."""
+    # A parameter without text is an empty list.
+    return list(map(str, value)) or "" if isinstance(value, list) else str(value)
 
 
 def accept_number(name: str, low: float, high: float, kind: type, usual: float) -> None:

@@ -98,15 +98,21 @@ def draw_sidebar(names: Sequence[str]) -> None:
     values: dict[str, Any] = {}
     for name in MAIN[1:]:
         values[name] = _draw(name, side if name in names else None, dataset, values)
-    advanced = [name for name in ADVANCED if name in names]
-    place = side.expander("Advanced") if advanced else None
+    place = None
+    if not set(ADVANCED).isdisjoint(names):
+        expander = side.expander("Advanced", key="advanced", on_change="rerun")
+        place = expander if expander.open else None
     for name in ADVANCED:
-        is_shown = name in names and _applies(name, dataset, values)
+        is_shown = place is not None and name in names and _applies(name, dataset, values)
         values[name] = _draw(name, place if is_shown else None, dataset, values)
     is_own = dataset.name not in CATALOG
     links.write_option("dataset", _OWN if is_own else dataset.name, DEFAULTS["dataset"])
-    links.write_option("algorithm", values["algorithm"], DEFAULTS["algorithm"])
     links.write_option("version", st.session_state["version"], DEFAULT_VERSION)
+    usual = defaults(dataset)
+    links.write_option("algorithm", values["algorithm"], usual["algorithm"])
+    for name in ADVANCED:
+        if name in names:
+            links.write_option(name, values[name], usual[name])
     st.session_state[_SELECTION] = select(dataset, values)
 
 
@@ -164,12 +170,11 @@ def _query_of(values: Mapping[str, Any]) -> dict[str, str | list[str]]:
     for name, value in {**values, "version": version}.items():
         if value == usual[name]:
             continue
-        if name in ("dataset", "algorithm", "version"):
-            query[name] = value
-        else:
+        if name in MAIN and name not in ("dataset", "algorithm"):
             label = _widget(name, dataset, every).arguments.get("format_func", str)
-            # A parameter without text is an empty list.
-            query[name] = list(map(label, value)) or "" if isinstance(value, list) else label(value)
+            query[name] = label(value)
+        else:
+            query[name] = links.text_of(value)
     return query
 
 
@@ -247,7 +252,9 @@ def _dataset(place: _Container | None) -> DatasetStatus:
     name = st.session_state.get("dataset", DEFAULTS["dataset"])
     if name not in statuses:
         st.session_state["dataset"] = name = DEFAULTS["dataset"]
-    links.accept_option("dataset", tuple(statuses), _dataset_label, several=False)
+    links.accept_option(
+        "dataset", tuple(statuses), lambda name: _label_of(statuses[name]), several=False
+    )
     if place is not None:
         with place:
             name = st.selectbox(
@@ -255,15 +262,14 @@ def _dataset(place: _Container | None) -> DatasetStatus:
                 list(statuses),
                 index=list(statuses).index(DEFAULTS["dataset"]),
                 key="dataset",
-                format_func=_dataset_label,
+                format_func=lambda name: _label_of(statuses[name]),
                 on_change=_follow_dataset,
                 persist_state="session",
             )
     return statuses[require_offered("dataset", name, statuses)]
 
 
-def _dataset_label(name: str) -> str:
-    status = _status(name)
+def _label_of(status: DatasetStatus) -> str:
     return status.title if status.ready else f"{status.title} · download"
 
 
@@ -289,8 +295,9 @@ def _draw(
     if place is None:
         return st.session_state.get(name, usual)
     draw = getattr(st, widget.kind)
-    # The address has the key of the algorithm, not its label.
-    bound = {} if name == "algorithm" else {"bind": "query-params"}
+    # Streamlit binds a control to the address only while it is drawn, and by its label.
+    is_bound = name in MAIN and name != "algorithm"
+    bound = {"bind": "query-params"} if is_bound else {}
     with place:
         return draw(key=name, **widget.arguments, **bound, persist_state="session")
 
@@ -415,8 +422,12 @@ def draw_compact(selected: Selection) -> None:
         key = f"compact_{name}"
         st.session_state[key] = values[name]
         if name == "dataset":
-            names = [status.name for status in numeric_datasets()]
-            arguments = {"label": "Data set", "options": names, "format_func": _dataset_label}
+            labels = {status.name: _label_of(status) for status in numeric_datasets()}
+            arguments = {
+                "label": "Data set",
+                "options": list(labels),
+                "format_func": labels.__getitem__,
+            }
             widget = _Widget("selectbox", arguments)
         else:
             widget = _widget(name, dataset, values)

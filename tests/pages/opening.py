@@ -43,6 +43,12 @@ def visit(at: AppTest, address: str) -> AppTest:
     return at.run()
 
 
+def open_advanced(at: AppTest) -> AppTest:
+    """Open *Advanced* in the sidebar, whose controls are drawn only then."""
+    at.session_state["advanced"] = True
+    return at.run()
+
+
 def texts(at: AppTest) -> str:
     """Return everything that the page shows as Markdown."""
     element_texts = [element.value for kind in _TEXTS for element in getattr(at, kind)]

@@ -29,8 +29,8 @@ def test_an_invalid_value_is_one_sentence_and_the_default(open_page, name, value
     at = open_page("", **(QUICK | {name: value}))
     assert not at.exception
     assert len(at.warning) == 1 and name in at.warning[0].value
-    default = sidebar.DEFAULTS.get(name)
-    assert at.session_state[name] in (default, sidebar.DEFAULTS[name])
+    selection = at.session_state["_selection"]
+    assert {"dataset": selection.dataset.name, **selection.values}[name] == sidebar.DEFAULTS[name]
 
 
 def test_a_valid_link_shows_no_warning_and_sets_every_control(open_page):

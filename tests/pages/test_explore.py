@@ -19,7 +19,7 @@ from dpcore.params import DELTAS, EPSILONS
 from pages import cached
 from pages.components.explorer import component
 from pages.explore import axes, eigen_images, tabs
-from tests.pages.opening import texts, wait_for_jobs
+from tests.pages.opening import open_advanced, texts, wait_for_jobs
 
 SMALL = {"dataset": "digits", "repetitions": "2", "components": "5", "intermediate": "10"}
 
@@ -86,7 +86,7 @@ def test_the_switch_sets_every_setting_and_one_changed_setting_makes_it_custom(o
         fields = version_fields(version, 1797)
         assert {name: getattr(spec, name) for name in fields} == fields
         assert version_shown(at) == version
-    at.sidebar.selectbox(key="denoise").set_value("auto").run()
+    open_advanced(at).sidebar.selectbox(key="denoise").set_value("auto").run()
     assert version_shown(at) == "custom"
     assert any("Custom" in text.value for text in at.markdown)
     for is_improved in (True, False):
@@ -162,7 +162,7 @@ def test_algorithms_are_grouped_and_absent_data_say_download(open_page):
 
 def test_advanced_has_no_controls_that_change_nothing(open_page):
     """Earlier CAPE's masks, drop-outs and the concentration were always there."""
-    at = open_page("", **SMALL)
+    at = open_advanced(open_page("", **SMALL))
 
     def shown() -> set[str]:
         return {element.key for element in at.sidebar if getattr(element, "key", None)}
@@ -172,6 +172,28 @@ def test_advanced_has_no_controls_that_change_nothing(open_page):
     assert "masks" in shown()
     at.sidebar.selectbox(key="split").set_value("dirichlet").run()
     assert "concentration" in shown()
+
+
+def in_address(at, name: str) -> list[str]:
+    """Return the values of a control in the address; AppTest drops the list around a single one."""
+    values = at.query_params.get(name, [])
+    return [values] if isinstance(values, str) else values
+
+
+def test_settings_of_advanced_stay_in_the_address_while_it_is_closed(open_page):
+    """Drawn controls took half of the time of a page run, and a closed expander hid them."""
+    at = open_page("", **SMALL, noise="isometric")
+    assert "noise" not in {element.key for element in at.sidebar.selectbox}
+    assert in_address(at, "noise") == ["isometric"]
+    open_advanced(at).sidebar.multiselect(key="compare").set_value(["full"]).run()
+    at.session_state["advanced"] = False
+    at.run()
+    assert in_address(at, "compare") == ["full"]
+    assert at.session_state["_selection"].spec.protocols == ("dpdis", "full")
+    at.toggle(key="explore_improved").set_value(True).run()
+    at.toggle(key="explore_improved").set_value(False).run()
+    assert version_shown(at) == "published"
+    assert in_address(at, "noise") == [] and in_address(at, "compare") == ["full"]
 
 
 def test_eigen_images_of_the_poster_have_signs_cosines_and_one_number_a_row(open_page):
@@ -189,9 +211,9 @@ def test_eigen_images_of_the_poster_have_signs_cosines_and_one_number_a_row(open
 
 def test_new_noise_draws_again_and_denoising_changes_no_noise(open_page):
     at = open_page("", **SMALL)
-    seed = at.session_state["seed"]
+    seed = at.session_state["_selection"].spec.seed
     next(button for button in at.button if button.label == "New noise").click().run()
-    assert at.session_state["seed"] != seed
+    assert at.session_state["_selection"].spec.seed != seed
     spec = RunSpec(dataset="digits", components=5, intermediate_dim=10)
     one = cached.one_run(spec, "dpdis")
     sigmas = {cached.rows_of_run(replace(one, denoise=d), 0)[0]["sigma"] for d in ("auto", "none")}

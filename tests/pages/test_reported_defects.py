@@ -20,7 +20,7 @@ from dpcore.privacy import PrivacyBudget, gaussian_mu
 from pages import sidebar
 from pages.explore import axes
 from pages.use import release, session_table
-from tests.pages.opening import texts, visit, wait_for_jobs
+from tests.pages.opening import open_advanced, texts, visit, wait_for_jobs
 from tests.pages.use.test_decide import grid_of
 from tests.pages.use.test_own_table import brought, state_of, submit, upload
 
@@ -34,7 +34,7 @@ def test_samples_per_site_end_at_all_rows(open_page):
 
 @pytest.mark.parametrize("dataset", ["mnist-small", "digits", "breast-cancer"])
 def test_no_more_samples_are_offered_than_there_are(open_page, dataset):
-    at = open_page("", dataset=dataset, repetitions="1")
+    at = open_advanced(open_page("", dataset=dataset, repetitions="1"))
     offered = at.sidebar.select_slider(key="people").options
     most = dataset_status(dataset).n_samples // at.slider(key="sites").value
     assert (
