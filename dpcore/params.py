@@ -166,14 +166,21 @@ def check_params(spec: Any) -> None:
 
     Raises `ParameterError` for the first field with an invalid value.
     """
-    kinds = type(spec)
-    for entry in fields(kinds):
-        declared: Param | None = entry.metadata.get(_KEY)
-        if declared is None:
-            continue
-        value = getattr(spec, entry.name)
-        if value is not None or entry.default is not None:
-            declared.check(entry.name, value, kind_of(kinds, entry.name))
+    # mypy does not accept a class as Hashable.
+    for name, declared, kind, may_be_none in _checked_fields(type(spec)):  # type: ignore[arg-type]
+        value = getattr(spec, name)
+        if value is not None or not may_be_none:
+            declared.check(name, value, kind)
+
+
+@cache
+def _checked_fields(spec: type) -> tuple[tuple[str, Param, type, bool], ...]:
+    """Return name, declaration and type of each declared field, and whether it may be None."""
+    return tuple(
+        (entry.name, entry.metadata[_KEY], kind_of(spec, entry.name), entry.default is None)
+        for entry in fields(spec)
+        if _KEY in entry.metadata
+    )
 
 
 def after_noise(spec: type) -> tuple[str, ...]:

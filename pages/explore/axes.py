@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import VERSIONS, version_fields
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE
@@ -37,6 +38,7 @@ _COMPONENTS = (1, 2, 5, 10, 20, 30, 50, 100)
 # R in multiples of K.
 _RATIOS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 _LARGEST_CLASSIC_EPSILON = 1.0
+_steps: OnceCache[tuple[Step, ...]] = OnceCache(None, keep=64)
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,23 @@ def axes_of(selection: Selection) -> tuple[str, ...]:
 
 def steps_of(selection: Selection, axis: str) -> Steps:
     """Return the steps of an axis from the most private or smallest value to the largest."""
-    present = selection.values["intermediate" if axis == "bytes" else axis]
+    control = "intermediate" if axis == "bytes" else axis
+    present = selection.values[control]
     values = _values(selection, axis)
     if present not in values:
         values = sorted({*values, present}, key=_order)
     other_version = "improved" if selection.version == "published" else "published"
-    steps = tuple(_step(selection, axis, value, other_version) for value in values)
+    spec, dataset = selection.spec, selection.dataset
+    others = tuple(
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in selection.values.items()
+        if name != control
+    )
+    # The name of the data set leads to the cache of a visitor's own table.
+    key = (axis, tuple(values), dataset.name, dataset, spec.knowledge, spec.limits, others)
+    steps = _steps(
+        *key, make=lambda: tuple(_step(selection, axis, value, other_version) for value in values)
+    )
     return Steps(axis, steps, list(values).index(present), other_version)
 
 
