@@ -97,8 +97,12 @@ class Explorer {
   // Show the results of one step and return its frame for the slider's text.
   step(index) {
     this.index = index;
-    this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.paint(); });
+    this.paintSoon();
     return this.frames.get(index);
+  }
+
+  paintSoon() {
+    this.waiting ??= requestAnimationFrame(() => { this.waiting = undefined; this.paint(); });
   }
 
   receive({ numbers, about, runs }) {
@@ -109,6 +113,7 @@ class Explorer {
       this.received.add(run);
       this.pictures.add(run);
     }
+    this.paintSoon();
   }
 
   fill(data) {

@@ -4,7 +4,12 @@
 const RUN_MS = 125;
 const BAR_HEIGHT = 13, BAR_STEP = 16; // pixels of a canvas for one column of a table
 
-const decode = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+function decode(base64) {
+  const text = atob(base64);
+  const levels = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k += 1) levels[k] = text.charCodeAt(k);
+  return levels;
+}
 
 function html(name, text = "", className = "") {
   const element = document.createElement(name);
@@ -55,10 +60,9 @@ class Pictures {
     this.about = about;
     this.exact = { rows: decode(about.rows), components: decode(about.components) };
     this.build();
-    this.draw();
   }
 
-  // Private pictures of one run at several steps.
+  // Private pictures of one run at several steps. The explorer draws them with its next frame.
   add({ setting, run, steps, rows, components, cosines }) {
     if (setting !== this.setting) [this.runs, this.setting] = [new Map(), setting];
     const known = this.runs.get(run) ?? new Map();
@@ -70,7 +74,6 @@ class Pictures {
       cosines: cosines[k],
     }));
     this.runs.set(run, known);
-    this.draw();
   }
 
   step(at) {
