@@ -1,18 +1,16 @@
-"""Latency of slider changes on digits with many concurrent visitors.
+"""Latency of slider changes on the start page with many concurrent visitors.
 
     python -m tests.benchmarks.bench_sessions [--sessions 20] [--moves 10] [--every 0] [--unseen]
-                                              [--whole-page] [--servers 1] [--rounds 3]
+                                              [--servers 1] [--rounds 3]
 
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
 start page, then releases the slider at one epsilon after another, all at the same time; parts
 of the page that ask to be drawn again are. A session waits a second after each answer, or moves
 `every` so many seconds whether it was answered or not in between. With `--unseen` each session has
-a seed that nobody has asked for, and comes to an epsilon once. With `--whole-page` epsilon, K, R
-and delta move together to where nobody was, which draws all of the page and not what follows the
-slider. With `--servers` as many processes share the sessions out, each staying where it is, as a
-proxy with a sticky cookie does (docs/teaching.md). Prints latencies, and the servers' memory
-and processor time; stops by itself. A session that meets an exception element, or another setting's
-answer, ends the run.
+a seed that nobody has asked for, and comes to an epsilon once. With `--servers` as many processes
+share the sessions out, each staying where it is, as a proxy with a sticky cookie does
+(docs/teaching.md). Prints latencies, and the servers' memory and processor time; stops by itself. A
+session that meets an exception element, or another setting's answer, ends the run.
 
     python -m tests.benchmarks.bench_sessions --class-of 30
 
@@ -43,8 +41,6 @@ ROOT = Path(__file__).parents[2]
 EPSILONS = (0.1, 0.2, 0.5, 2.0, 5.0, 10.0, 20.0, 50.0, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 # Seeds that no earlier session of this or another round had.
 SEEDS = count(1_000)
-# K, R and δ, each once: with these no draw has been made before.
-NEW = ((k, r, delta) for r in range(64, 1, -1) for k in range(1, r) for delta in (0.01, 0.001))
 # A person who looks at the answer for a second before moving on is a hurried one.
 _PAUSE = 1.0
 
@@ -56,7 +52,6 @@ class Moves:
     n: int
     every: float
     unseen: bool
-    whole_page: bool
 
 
 async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: int) -> list[float]:
@@ -71,13 +66,7 @@ async def session(address: str, moves: Moves, ready: asyncio.Barrier, number: in
         for move in range(moves.n):
             let_go = time.monotonic()
             epsilon = EPSILONS[(number + move) % len(EPSILONS)]
-            if moves.whole_page:
-                others = dict(zip(("components", "intermediate", "delta"), next(NEW), strict=True))
-                shown = await tab.run(epsilon=epsilon, **others)
-                if not shown.is_whole:
-                    raise RuntimeError(f"no curve at ε = {epsilon}: {shown.words[-300:]}")
-            else:
-                shown = await tab.release(f"{epsilon:g}")
+            shown = await tab.release(f"{epsilon:g}")
             latencies.append(shown.seconds)
             pause = let_go + moves.every - time.monotonic() if moves.every else _PAUSE
             await look(tab, pause)
@@ -178,7 +167,6 @@ def main() -> int:
     parser.add_argument("--moves", type=int, default=10)
     parser.add_argument("--every", type=float, default=0.0)
     parser.add_argument("--unseen", action="store_true")
-    parser.add_argument("--whole-page", action="store_true")
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--class-of", type=int, default=0)
@@ -186,7 +174,7 @@ def main() -> int:
     if arguments.class_of:
         teach(arguments.class_of, arguments.rounds)
         return 0
-    moves = Moves(arguments.moves, arguments.every, arguments.unseen, arguments.whole_page)
+    moves = Moves(arguments.moves, arguments.every, arguments.unseen)
     with ExitStack() as stack:
         running = [
             stack.enter_context(running_app(ROOT / "app.py")) for _ in range(arguments.servers)
