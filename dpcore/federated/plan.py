@@ -290,11 +290,6 @@ class FederatedPlan:
         return replace(scales, **sums)
 
     @property
-    def worst_scales(self) -> Scales:
-        """Return the scales against the strongest adversary, which a ledger is charged for."""
-        return self.scales_against(min(Adversary, key=self.unknown_noises))
-
-    @property
     def distance(self) -> float:
         """Return the total variation distance of all samplers of a sum from the ideal noise."""
         return self._n_samplers * (self.scales.distance + self._distance_of_scores)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore.data.catalog import CATALOG
 from dpcore.experiments.engine.summaries import bytes_in_words
 from dpcore.experiments.pca import RunSpec
 from dpcore.pca.protocols.register import PROTOCOLS
@@ -86,7 +85,7 @@ def compute(selection: Selection, steps: Steps, view: View) -> None:
     is_curve = ledger.may_show_curves(selection.dataset.name)
     numbers = range(len(steps.steps)) if is_curve else (present,)
     lines = view.lines if is_curve else tuple(line for line in view.lines if not line.is_thin)
-    key: tuple[Hashable, ...] = ("explore", view.setting, _owner(spec))
+    key: tuple[Hashable, ...] = ("explore", view.setting, cached.owner(spec))
     if not is_curve:
         key = (*key, present)
     previous = st.session_state.get(_JOB)
@@ -101,10 +100,6 @@ def compute(selection: Selection, steps: Steps, view: View) -> None:
         seconds_unseen=_SECONDS_UNSEEN,
     )
     background.poll(job, lambda: _hand_over(selection, steps, view, job, first))
-
-
-def _owner(spec: RunSpec) -> str:
-    return "" if spec.dataset in CATALOG else spec.dataset
 
 
 def _hand_over(

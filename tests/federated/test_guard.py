@@ -356,7 +356,7 @@ def test_a_release_with_the_name_of_an_attempt_does_not_pay_for_it(plan_with, gu
     small = type("Costs", (), {"mu": 0.01, "distance": 0.0})
     guard.project.charge(name, small, 0.01, 1e-6)
     guard.answer(request.json())
-    assert guard.project.total().mu > plan_with().worst_scales.mu
+    assert guard.project.total().mu > plan_with().worst_mu
 
 
 def test_a_refusal_contains_neither_rows_nor_paths(plan_with, guards, monkeypatch):
