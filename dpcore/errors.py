@@ -36,8 +36,10 @@ def truncate_text(text: str, longest: int = LONGEST_VALUE) -> str:
 
 
 def _format(value: object) -> str:
+    # NumPy writes np.float64(nan) for its scalars.
+    number = value.item() if getattr(value, "shape", None) == () else value  # type: ignore[attr-defined]
     try:
-        return truncate_text(repr(value))
+        return truncate_text(repr(number))
     except ValueError:
         # Python refuses to format integers with more than some thousand digits.
         return "a number of thousands of digits"

@@ -6,6 +6,7 @@ Each function's docstring has its proof.
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from dpcore.errors import ParameterError
 
@@ -209,5 +210,5 @@ def mean_weight(mean_share: float, row_norm_bound: float = 1.0) -> float:
 
 def require_positive(parameter: str, value: float) -> None:
     """Raise a ParameterError unless the value is positive and finite."""
-    if not 0 < value < math.inf:
+    if not isinstance(value, Real) or not 0 < value < math.inf:
         raise ParameterError(parameter, "a positive finite number", value)

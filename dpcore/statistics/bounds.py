@@ -24,7 +24,10 @@ def clip_to_bounds(
     parameter: str = "bounds",
 ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """Return the values clipped to their bounds, and the bounds as arrays."""
-    values = np.asarray(values, dtype=float)
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("values", "numbers, as many in each row", type(values)) from error
     if values.ndim not in (1, 2) or len(values) < minimum or values.size == 0:
         raise ParameterError(
             "values", f"one- or two-dimensional with at least {minimum} rows", values.shape

@@ -40,7 +40,10 @@ def private_histogram(
     ParameterError
         If the edges are not increasing or do not fit the columns, or as in `private_mean`.
     """
-    edges = np.asarray(edges, dtype=float)
+    try:
+        edges = np.asarray(edges, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("edges", "numbers, as many in each row", edges) from error
     if edges.ndim not in (1, 2) or edges.shape[-1] < 2 or not np.all(np.diff(edges) > 0):
         raise ParameterError("edges", "two or more increasing numbers a column", edges.tolist())
     values, _ = clip_to_bounds(

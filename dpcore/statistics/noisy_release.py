@@ -131,7 +131,10 @@ def release(
     scale = np.asarray(sensitivity) * unit
     # A histogram has one scale per column, and several entries.
     entries = scale.reshape(scale.shape + (1,) * (np.ndim(exact) - scale.ndim))
-    draw = rng.laplace if mechanism == "laplace" else rng.normal
+    draw = getattr(rng, "laplace" if mechanism == "laplace" else "normal", None)
+    if draw is None:
+        # Only its type, because it may be a secret seed.
+        raise ParameterError("rng", "a numpy.random.Generator", type(rng))
     value = above + (exact + entries * draw(size=np.shape(exact)))
     if possible is not None:
         value = np.clip(value, *possible)

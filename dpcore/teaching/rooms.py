@@ -357,7 +357,7 @@ class Rooms:
 
 
 def _no_such_room() -> Refused:
-    return Refused("No room has this code. A room ends two hours after the last visit.")
+    return Refused("No room has this code. Rooms end with the lesson or after two quiet hours.")
 
 
 ROOMS = Rooms()

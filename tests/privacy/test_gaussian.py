@@ -173,6 +173,7 @@ def test_trade_off_without_noise_and_composition():
         (lambda: gaussian_mu(PrivacyBudget(1.0)), "delta"),
         (lambda: gaussian_sigma(PrivacyBudget(1.0), 1.0), "delta"),
         (lambda: gaussian_sigma(PrivacyBudget(1.0, 0.1), -1.0), "l2_sensitivity"),
+        (lambda: gaussian_sigma(PrivacyBudget(1.0, 0.1), "1"), "l2_sensitivity"),
         (lambda: gaussian_sigma(PrivacyBudget(1.0, 0.1), 1.0, calibration="x"), "calibration"),
         (lambda: gaussian_sigma(PrivacyBudget(2.0, 0.1), 1.0, calibration="classic"), "epsilon"),
         (lambda: published_sigma(PrivacyBudget(1.0), 10), "delta"),

@@ -136,10 +136,31 @@ def test_refusals(release, changed, parameter, rng):
     assert caught.value.parameter == parameter
 
 
-@pytest.mark.parametrize("edges", [[0], [0, 0, 1], [1, 0], [[0, 1], [0, 1]], [0, np.inf]])
+@pytest.mark.parametrize(
+    "edges", [[0], ["low", "high"], [0, 0, 1], [1, 0], [[0, 1], [0, 1]], [0, np.inf]]
+)
 def test_edges_refused(edges, rng):
     with pytest.raises(ParameterError, match="^edges must be"):
         private_histogram([0.2, 0.4], edges=edges, epsilon=1, rng=rng)
+
+
+@pytest.mark.parametrize("release", [private_mean, private_variance])
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"values": ["thirty", "forty"]}, "values must be numbers"),
+        ({"values": [[1.0, 2.0], [3.0]]}, "values must be numbers"),
+        ({"values": [0.5, np.nan]}, "values must be finite, got nan"),
+        ({"rng": 20261128}, "rng must be a numpy.random.Generator, got <class 'int'>"),
+    ],
+)
+def test_arguments_of_another_type_are_named_without_their_content(release, changed, sentence, rng):
+    arguments = {"values": [0.2, 0.4], "bounds": (0, 1), "epsilon": 1.0, "rng": rng} | changed
+    with pytest.raises(ParameterError) as caught:
+        release(arguments.pop("values"), **arguments)
+    message = str(caught.value)
+    assert message.startswith(sentence)
+    assert "thirty" not in message and "20261128" not in message
 
 
 def test_planning_refusals():
