@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
+from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import number_at_least_zero, posterior_at_least_zero
-from dpcore.spectra.prior_mean import PriorMean, with_public_tail
+from dpcore.spectra.prior_mean import PriorMean, small_directions, with_public_tail
 from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
 
 _NOISE_SHAPES = ("triangle", "isometric")
@@ -47,6 +48,10 @@ _SCATTER_SCALE = 0.1
 # residual, and for a cosine with this share of the trace.
 _HALF_STEP = 0.1
 _LEADING = 1 / 128
+# Among leading directions, half of the step is taken for eigenvalues of this share of the trace,
+# computed in this number of cosines, and at this error of the mean as a share of the trace. Below
+# the last share of the step, it is not taken.
+_LARGE, _MOST_STEPS, _HALF_CERTAIN, _LEAST_SHARE = 0.01, 128, 0.09, 0.01
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -351,7 +356,15 @@ def _about_prior_mean(
         # Geometric mean of the noise of a site, which its cut sees, and of the average.
         between = entries._replace(noise_variance=math.sqrt(of_average) * noise_variance)
         estimate += _step_to_no_prior_mean(
-            entries, estimate, between.inverse_weights(), mean, own[0], sigma, noise, of_average
+            entries,
+            estimate,
+            between.inverse_weights(),
+            mean,
+            own[0],
+            sigma,
+            noise,
+            of_average,
+            _share_among_leading(errors, expected, first, of_average),
         )
     estimate = entries.basis.from_basis(estimate)
     for following in bases[1:]:
@@ -383,15 +396,22 @@ def _step_to_no_prior_mean(
     sigma: float,
     noise: str,
     of_average: float,
+    among_leading: float,
 ) -> FloatArray:
     """Return the step from the estimate about A_0 to that without a prior mean, where M is signal.
 
-    The step of an entry is taken by the share W^3 / (W^3 + W_0^3) h_i h_j, with the weight W of
-    the residual and h_i = b_i / (b_i + sum b / 128), where b is the diagonal of A_0. So it is 0 if
-    M is noise, and small outside of the few largest cosines.
+    The step of an entry is first reduced to the share W^3 / (W^3 + W_0^3), with the weight W of
+    the residual, so that it is 0 if M is noise. It is then taken in two parts:
+
+    - H step H, where H = S^2 / (S^2 + t^2) selects the leading directions of the estimate S, with
+      eigenvalues of at least t, a hundredth of the trace. Their span is kept, so that energies of
+      many components do not change.
+    - The share h_i h_j of an entry, with h_i = b_i / (b_i + sum b / 128), where b is the diagonal
+      of A_0. It is small outside of the few largest cosines.
 
     about: Residual in cosines, with its law; `estimate` is its estimate.
     expected: shape (n_vectors,). b.
+    among_leading: Share of the first part; the second one has the other share.
     """
     prior = about.basis.to_basis(mean)
     alone = _fit_turned(prior + about.noisy, about.basis, sigma, noise)[1]
@@ -400,13 +420,39 @@ def _step_to_no_prior_mean(
     np.fill_diagonal(step, alone.variances)
     step -= prior
     step -= estimate
-    share = (expected / (expected + _LEADING * expected.sum())).astype(step.dtype)
-    step *= share[:, None] * share
     weights = np.reciprocal(inverse_weights)
     # A power of float32 takes ten times as long as two products.
     cubes = weights * weights * weights
     step *= cubes / (cubes + _HALF_STEP**3)
+    largest = np.sort(np.argsort(-expected, kind="stable")[:_MOST_STEPS])
+    inside = largest[:, None], largest
+    whole, total = step[inside], float(expected.sum())
+    share = (expected / (expected + _LEADING * total)).astype(step.dtype)
+    step *= (1 - among_leading) * share[:, None]
+    step *= share
+    if among_leading > 0:
+        leading = -small_directions(prior[inside] + estimate[inside], _LARGE * total)
+        leading.flat[:: len(leading) + 1] += 1
+        step[inside] += among_leading * (leading @ whole @ leading)
     return step
+
+
+def _share_among_leading(
+    errors: FloatArray, expected: FloatArray, basis: PublicBasis, of_average: float
+) -> float:
+    """Return the share of the step that is confined to leading directions, from public numbers.
+
+    If the error of the mean is large, it is a leading direction that only the prior mean excludes.
+    The error is the geometric mean of that of a site and of the average. Pictures that fill the
+    frame vary little about their mean, so that its error is larger than expected.
+
+    errors, expected: Squared error of the mean, and variance, in each cosine.
+    """
+    if basis.picture != CENTRED:
+        return 0.0
+    error = float(errors.sum() / expected.sum()) / math.sqrt(of_average)
+    share = 1 / (1 + (error / _HALF_CERTAIN) ** 4)
+    return share if share > _LEAST_SHARE else 0.0
 
 
 def _residual_entries(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg import get_lapack_funcs
 
 from dpcore.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from dpcore.spectra.mean_denoising import MeanError, directions_of_mean, shrink_in_cosines
@@ -53,7 +53,7 @@ _HALF_CHANGED = 0.15
 # Largest eigenvalue of remaining noise of variance v, in units of sqrt(D v); share of the estimate
 # in the mixture of it and the public kernel; and the number of cosines in which they are mixed,
 # because others take time and have hardly any energy.
-_EDGE, _OF_DATA, _MIXED = 2.5, 0.7, 160
+_EDGE, _OF_DATA, _MIXED = 2.5, 0.7, 128
 _TINY = 1e-12
 
 
@@ -197,18 +197,24 @@ def with_public_tail(
     difference *= supported[:, None]
     leading = _leading_cosines(basis)
     edge = math.hypot(sigma / side, _EDGE * side * math.sqrt(remaining))
-    # Single precision is too coarse for the squares of small eigenvalues.
     distance = difference[leading].astype(np.float64)
-    size = (centre[leading] + _OF_DATA * distance) / edge
-    below = _inverse(size @ size + np.eye(len(size)))
+    below = small_directions(centre[leading] + _OF_DATA * distance, edge)
     difference[leading] = distance - below @ distance @ below
     return basis.from_basis(centre + difference)
 
 
-def _inverse(matrix: FloatArray) -> FloatArray:
-    """Return the inverse of a positive definite matrix, which it may overwrite."""
-    root, _ = dpotrf(matrix, lower=True, overwrite_a=True)
-    half, _ = dpotri(root, lower=True, overwrite_c=True)
+def small_directions(matrix: FloatArray, size: float) -> FloatArray:
+    """Return (1 + M^2 / size^2)^-1, near 1 in directions of eigenvalues far below the size.
+
+    matrix: shape (n, n), symmetric. Single precision is too coarse for squares of eigenvalues below
+        a thousandth of the largest one.
+    """
+    ratio = matrix / matrix.dtype.type(size)
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (ratio,))
+    ratio = ratio @ ratio
+    ratio.flat[:: len(ratio) + 1] += 1
+    root, _ = potrf(ratio, lower=True, overwrite_a=True)
+    half, _ = potri(root, lower=True, overwrite_c=True)
     inverse: FloatArray = half + half.T
     inverse.flat[:: len(inverse) + 1] /= 2
     return inverse

@@ -15,7 +15,7 @@ from dpcore.data.dataset import FULL, PICTURE_KINDS
 from dpcore.errors import ParameterError, require_one_of
 
 # Grid of the curves (1 + f / f_0)^-b: exponents b, and offsets f_0 in half waves per picture.
-_EXPONENTS = np.arange(0.0, 6.01, 0.25)
+_EXPONENTS = np.arange(0.0, 6.01, 0.5)
 _OFFSETS = (0.5, 1.0, 2.0, 4.0)
 # Height and width from which the coarse basis saves more time than it takes to choose it.
 _COARSE_FROM = 16
@@ -135,7 +135,7 @@ class PublicBasis:
     @cached_property
     def few_curves(self) -> Curves:
         """Curves of every fourth exponent, enough for averages over curves."""
-        return self._curves(_EXPONENTS[::4])
+        return self._curves(_EXPONENTS[::2])
 
     def _curves(self, exponents: FloatArray) -> Curves:
         values = np.zeros(self.n_vectors) if self.frequencies is None else self.frequencies
