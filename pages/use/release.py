@@ -446,7 +446,9 @@ def plan_in_words(planned: Plan, n_components: int) -> str:
     centres = " or ".join(CENTRE_WORDS[centre] for centre in dict.fromkeys(planned.centres))
     counts = [count for count in planned.n_above_noise if count is not None]
     n_above = min(counts) if len(counts) == len(planned.n_above_noise) else None
-    return f"Centre: {centres}. {components_above_noise(n_above, n_components)}"
+    sentence = components_above_noise(n_above, n_components)
+    caution = " These are made-up rows; yours may differ." if sentence else ""
+    return f"Centre: {centres}. {sentence}{caution}"
 
 
 # ---- a release: answer, components, files

@@ -80,7 +80,8 @@ def test_a_plan_does_not_claim_privacy_before_there_is_a_release(open_page):
     assert at.title[0].value.startswith("A release would have ε = 1")
     assert "Nothing is released yet" in texts(at)
     # The plan simulated a private mean, without votes and without components above the noise.
-    assert re.search(r"Centre: .*\. (Component|No component)", texts(at))
+    # The user's rows may give another number of components than the plan.
+    assert re.search(r"Centre: .*\. (Component|No component).*made-up rows", texts(at))
     assert len(at.get("plotly_chart")) == 1
     for page in (PAGE, LEDGER, "own_table", "decide"):
         assert not re.search(r"is private|is released:|verified", texts(visit(at, page))), page
