@@ -51,7 +51,7 @@ _LEADING = 1 / 128
 # Among leading directions, half of the step is taken for eigenvalues of this share of the trace,
 # computed in this number of cosines, and at this error of the mean as a share of the trace. Below
 # the last share of the step, it is not taken.
-_LARGE, _MOST_STEPS, _HALF_CERTAIN, _LEAST_SHARE = 0.01, 128, 0.09, 0.01
+_LARGE, _MOST_STEPS, _HALF_CERTAIN, _LEAST_SHARE = 0.01, 128, 0.12, 0.01
 _TINY = 1e-100
 _COARSE_LOSS = 0.5
 _ROWS_AT_ONCE = 128
@@ -382,8 +382,9 @@ def _about_prior_mean(
         estimate = np.divide(turned, inverse_weights, out=inverse_weights)
         np.fill_diagonal(estimate, variances - prior_diagonal)
         estimate = following.from_basis(estimate)
+    # Orders of directions at sites differ, and cancel in part in the average.
     return with_public_tail(
-        mean + estimate, prior.trace, first, sigma_of_average, of_average * remaining
+        mean + estimate, prior.trace, first, sigma_of_average, of_average**1.5 * remaining
     )
 
 
