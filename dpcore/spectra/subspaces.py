@@ -77,7 +77,7 @@ def principal_angles(U: FloatArray, V: FloatArray) -> FloatArray:
     ndarray of shape (min of the numbers of components,), float64
         Radians in [0, pi/2].
     """
-    U, V = _orthonormal_rows(U), _orthonormal_rows(V)
+    U, V = _orthonormal_bases(U, V)
     if len(U) < len(V):
         U, V = V, U
     overlap = V @ U.T
@@ -102,7 +102,7 @@ def projector_distance(U: FloatArray, V: FloatArray) -> float:
     U, V : ndarray of shape (n_components, n_features), linearly independent rows
         The numbers of components may differ.
     """
-    U, V = _orthonormal_rows(U), _orthonormal_rows(V)
+    U, V = _orthonormal_bases(U, V)
     overlap = U @ V.T
     return float(np.hypot(np.linalg.norm(U - overlap @ V), np.linalg.norm(V - overlap.T @ U)))
 
@@ -122,6 +122,13 @@ def align_signs(components: FloatArray, reference: FloatArray) -> FloatArray:
         raise ParameterError("reference", f"of shape {components.shape}", reference.shape)
     products = np.einsum("kd,kd->k", components, reference)
     return np.where(products < 0, -1, 1).astype(components.dtype)[:, None] * components
+
+
+def _orthonormal_bases(U: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis of each of two row spaces in one space."""
+    if U.ndim != 2 or V.ndim != 2 or U.shape[1] != V.shape[1]:
+        raise ParameterError("V", f"of shape (n_components, {U.shape[-1]}), as U", V.shape)
+    return _orthonormal_rows(U), _orthonormal_rows(V)
 
 
 def _orthonormal_rows(components: FloatArray) -> FloatArray:

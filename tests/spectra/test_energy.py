@@ -62,6 +62,12 @@ def test_random_subspaces_capture_their_share_on_average(rng):
     assert random_subspace_energy(A, 10) == pytest.approx(np.trace(A))
 
 
+def test_subspaces_of_two_spaces_are_refused():
+    for compare in (principal_angles, projector_distance):
+        with pytest.raises(ParameterError, match=r"V must be of shape \(n_components, 3\)"):
+            compare(np.eye(2, 3), np.eye(2, 4))
+
+
 @given(
     dimensions=st.tuples(st.integers(1, 8), st.integers(1, 8), st.integers(8, 12)),
     seed=st.integers(0, 2**32),
