@@ -161,7 +161,7 @@ def deliver(
             make = partial(_pictures, view.setting, run, pictured, exact.n_components)
             hand(f"run_{run}", *pictured, make=make)
         results = tuple(frame.key for frame in ordered)
-        hand("numbers", results, count, make=lambda: _all_numbers(view, ordered, count))
+        hand("numbers", results, count, make=lambda: _all_numbers(view, dataset, ordered, count))
 
 
 def name_of_setting(*parts: Hashable) -> str:
@@ -233,9 +233,12 @@ def _look(line: Line) -> dict[str, Any]:
     }
 
 
-def _all_numbers(view: View, frames: Sequence[Frame], count: str) -> dict[str, Any]:
+def _all_numbers(
+    view: View, dataset: DatasetStatus, frames: Sequence[Frame], count: str
+) -> dict[str, Any]:
     return {
         "setting": view.setting,
+        "dataset": dataset.title,
         "symbol": view.symbol,
         "steps": _steps(view),
         "lines": [_look(line) for line in view.lines],

@@ -5,6 +5,7 @@ const STYLES = [
   "font-family", "paint-order",
 ];
 const MARGIN = 34; // pixels above the curve for the title
+const SIDE = 14; // pixels on the left and on the right
 const DENSITY = 2; // pixels of the PNG per pixel of the page
 
 class Saving {
@@ -56,20 +57,20 @@ class Saving {
   // The curve with its names and a title, without references to the style sheet of the page.
   drawing() {
     const { svg, section } = this.explorer;
-    const { width, height } = svg.getBoundingClientRect();
+    const plot = svg.getBoundingClientRect();
+    const [width, height] = [plot.width + 2 * SIDE, plot.height + MARGIN];
     const style = getComputedStyle(section);
-    const whole = make("svg", {
-      xmlns: SVG, width, height: height + MARGIN, viewBox: `0 ${-MARGIN} ${width} ${height + MARGIN}`,
-    });
+    const whole = make("svg", { xmlns: SVG, width, height, viewBox: `${-SIDE} ${-MARGIN} ${width} ${height}` });
     whole.append(make("rect", {
-      y: -MARGIN, width, height: height + MARGIN, fill: style.getPropertyValue("--page"),
+      x: -SIDE, y: -MARGIN, width, height, fill: style.getPropertyValue("--page"),
     }));
+    const headline = this.explorer.find("h1").textContent.trim().replace(/\s+/g, " ");
     whole.append(make("text", {
       x: 0, y: -MARGIN / 2, fill: style.color, "font-size": 16, "font-weight": 700,
       "font-family": style.fontFamily,
-    }, this.explorer.find("h1").textContent.trim().replace(/\s+/g, " ")));
+    }, `${this.explorer.data.dataset}: ${headline}`));
     for (const source of [svg, this.explorer.find(".line-names")]) whole.append(...this.copies(source));
-    return { text: new XMLSerializer().serializeToString(whole), width, height: height + MARGIN };
+    return { text: new XMLSerializer().serializeToString(whole), width, height };
   }
 
   copies(source) {
