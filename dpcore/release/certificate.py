@@ -45,8 +45,8 @@ Rows that belong to one person carry one name in the person column, or each pers
 where there is no such column.
 Epsilon, delta, the number of components, the preparation and the time of the release were chosen \
 without looking at the table, or from earlier releases of this project alone.
-All that was ever released about these people is in this project's ledger, which nobody set back.
-The operating system's random numbers are uniform, and unknown to whoever reads the release.
+All that was ever released about these people is in this project's ledger, which was never set back.
+The operating system's random numbers are uniform, and unknown to every reader of the release.
 {READER_ALONE}
 The processor adds, multiplies and divides double-precision numbers as IEEE 754 prescribes.
 """.splitlines()
@@ -200,7 +200,7 @@ def describe_person(person: str | None) -> str:
 
     person: Column that names people.
     """
-    return "each row is another" if person is None else f"whoever “{person}” names"
+    return "each row is another" if person is None else f"each name in “{person}” is a person"
 
 
 def say_guarantee(epsilon: float, delta: float, rows_per_person: int) -> str:
@@ -208,7 +208,7 @@ def say_guarantee(epsilon: float, delta: float, rows_per_person: int) -> str:
     who = "one row" if rows_per_person == 1 else f"at most {rows_per_person} rows"
     return (
         f"This release is (ε = {say_number(epsilon)}, δ = {say_delta(delta)})-differentially "
-        f"private for every person, with {who} each, against whoever reads it."
+        f"private for every person, with {who} each, against every reader."
     )
 
 
