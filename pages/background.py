@@ -7,6 +7,7 @@ with the table and deleted with it.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -43,6 +44,7 @@ _SHORT_SLICE_SECONDS = 0.1
 _REST_PER_WORK = 9
 _MAX_REST_SECONDS = 5.0
 _SWITCH_SECONDS = 0.001
+_NICENESS = 15
 
 
 class Job:
@@ -179,10 +181,17 @@ class _PageRuns:
 
 
 _page_runs = _PageRuns()
-# A page run waits for Python's lock dozens of times, for up to this interval while a job runs.
-_executor = ThreadPoolExecutor(
-    _WORKERS, "job", initializer=sys.setswitchinterval, initargs=(_SWITCH_SECONDS,)
-)
+
+
+def _lower_priority() -> None:
+    """Let page runs and other programs have the processor before a job's thread."""
+    # A page run waits for Python's lock dozens of times, for up to this interval while a job runs.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    if sys.platform == "linux":  # elsewhere a priority is one of the whole process
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+
+
+_executor = ThreadPoolExecutor(_WORKERS, "job", initializer=_lower_priority)
 _jobs: OrderedDict[Hashable, Job] = OrderedDict()
 # Name of the jobs on a table among its results.
 _JOBS_OF_TABLE = "background jobs"

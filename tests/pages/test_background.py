@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
+import sys
 import threading
 import time
 import weakref
@@ -187,6 +189,16 @@ def test_long_results_take_a_tenth_of_the_time_of_page_runs(sessions, monkeypatc
     job.cancelled.set()
     for (started, ended), (following, _) in itertools.pairwise(work[:5]):
         assert following - ended >= 9 * (ended - started)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities on Linux only")
+def test_a_job_has_a_lower_priority_than_page_runs(sessions):
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    job = background.start("priority", lambda: [priority()])
+    wait_for(lambda: job.is_complete)
+    assert job.results[0] > priority()
 
 
 def test_a_job_pauses_while_its_results_are_drawn(sessions, monkeypatch):
