@@ -21,7 +21,6 @@ def main() -> None:
         layout="wide",
         initial_sidebar_state="auto",
     )
-    server_memory.start_dropping_unused()
     with background.page_run():
         notices.apply_style()
         current = st.navigation(navigation.menu(), position="top")
@@ -52,4 +51,5 @@ else:
     streamlit_private.skip_external_address_lookup()
     server_log.limit_malformed_messages()
     server_memory.limit_arenas()
+    server_memory.start_dropping_unused()
     app = st.App(__file__, middleware=[Middleware(first_style.FirstStyle)])

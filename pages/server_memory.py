@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import cache
 
 _CHECK_SECONDS = 5.0
 _MAX_ARENAS = 2
@@ -27,23 +26,23 @@ def limit_arenas() -> None:
         mallopt(_M_ARENA_MAX, _MAX_ARENAS)
 
 
-@cache
 def start_dropping_unused() -> None:
-    """Start the thread that drops unused results; later calls do nothing."""
+    """Start the thread that drops unused results."""
     threading.Thread(target=_drop_repeatedly, name="drop unused", daemon=True).start()
 
 
 def _drop_repeatedly() -> None:
-    from dpcore.experiments.engine.cache import drop_unused
-
-    trim = _c_function("malloc_trim")
+    # A server without visitors does not need the modules of the first page.
+    while (cache := sys.modules.get("dpcore.experiments.engine.cache")) is None:
+        time.sleep(_CHECK_SECONDS)
     time.sleep(_CHECK_SECONDS)
     _freeze_loaded_objects()
+    trim = _c_function("malloc_trim")
     while True:
-        time.sleep(_CHECK_SECONDS)
         # The heap has holes after results of different sizes; only a trim returns them.
-        if drop_unused(time.monotonic()) and trim is not None:
+        if cache.drop_unused(time.monotonic()) and trim is not None:
             trim(0)
+        time.sleep(_CHECK_SECONDS)
 
 
 def _freeze_loaded_objects() -> None:
