@@ -174,12 +174,17 @@ def _steps(view: View) -> list[dict[str, Any]]:
 
 
 def _by_run(view: View, frames: Sequence[Frame]) -> dict[int, dict[int, Measured]]:
+    """Return the results with pictures by run and step; of a partial run, the present step's."""
     by_run: dict[int, dict[int, Measured]] = {}
     for frame in frames:
         for measured in frame.results.get(view.lines[0].name, ()):
             if measured.pictures is not None:
                 by_run.setdefault(measured.run, {})[frame.at] = measured
-    return dict(sorted(by_run.items()))
+    for run, pictured in by_run.items():
+        # Each further picture of a run sends all pictures of the run again.
+        if run > 0 and len(pictured) < len(view.steps):
+            by_run[run] = {at: pictured[at] for at in (view.present,) if at in pictured}
+    return {run: by_run[run] for run in sorted(by_run) if by_run[run]}
 
 
 def _pictures(
