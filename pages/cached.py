@@ -91,6 +91,9 @@ def encode(*key: Hashable, make: Callable[[], dict[str, Any]]) -> bytes:
     return _encoded(*key, make=lambda: json.dumps(make()).encode())
 
 
+# Steps of an axis of the start page, by all settings but the one on the axis.
+axis_steps: OnceCache[tuple[Any, ...]] = OnceCache(None, keep=64)
+
 # ---- data sets and moments
 
 problems = Problems(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.experiments.engine.cache import OnceCache
 from dpcore.experiments.engine.fields import VERSIONS, version_fields
 from dpcore.experiments.pca import RunSpec
 from dpcore.params import DELTAS, EPSILONS, PEOPLE_PER_SITE
 from dpcore.pca.protocols.register import PROTOCOLS
-from pages import sidebar
+from pages import cached, sidebar
 from pages.number_format import plain
 from pages.sidebar import ALL_SAMPLES, Selection
 
@@ -38,7 +37,6 @@ _COMPONENTS = (1, 2, 5, 10, 20, 30, 50, 100)
 # R in multiples of K.
 _RATIOS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 _LARGEST_CLASSIC_EPSILON = 1.0
-_steps: OnceCache[tuple[Step, ...]] = OnceCache(None, keep=64)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def steps_of(selection: Selection, axis: str) -> Steps:
     )
     # The name of the data set leads to the cache of a visitor's own table.
     key = (axis, tuple(values), dataset.name, dataset, spec.knowledge, spec.limits, others)
-    steps = _steps(
+    steps: tuple[Step, ...] = cached.axis_steps(
         *key, make=lambda: tuple(_step(selection, axis, value, other_version) for value in values)
     )
     return Steps(axis, steps, list(values).index(present), other_version)
