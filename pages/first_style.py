@@ -16,8 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _STYLE = Path(__file__).parent / "components" / "style.css"
 # Only Streamlit's own document has this title; HTML files for download stay as they are.
 _TITLE = b"<title>Streamlit</title>"
+# The sidebar opens, and pushes the page, in a frame after the one that draws its elements.
 _HIDE = """
-.stApp:not(:has(.sidebar-is-there, .stException)) .stAppViewContainer { visibility: hidden; }
+.stAppViewContainer { transition: visibility 0s .2s; }
+.stApp:not(:has(.sidebar-is-there, .stException)) .stAppViewContainer {
+  visibility: hidden; transition: none;
+}
 .stMainBlockContainer:has(
   > .stVerticalBlock > :nth-child(-n+4):not(.st-key-theme_watch) > [data-testid="stSkeleton"]
 ) { visibility: hidden; }
