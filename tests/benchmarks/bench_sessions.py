@@ -6,11 +6,11 @@
 Speaks the app's own websocket protocol on loopback, as a browser does: each session opens the
 start page, then releases the slider at one epsilon after another, all at the same time; parts
 of the page that ask to be drawn again are. A session waits a second after each answer, or moves
-`every` so many seconds whether it was answered or not in between. With `--unseen` each session has
-a seed that nobody has asked for, and comes to an epsilon once. With `--servers` as many processes
-share the sessions out, each staying where it is, as a proxy with a sticky cookie does
-(docs/teaching.md). Prints latencies, and the servers' memory and processor time; stops by itself. A
-session that meets an exception element, or another setting's answer, ends the run.
+every `--every` seconds, whether or not it was answered. With `--unseen` each session has a seed
+without results, and visits each epsilon once. `--servers` starts this number of processes; each
+session stays on one of them, as behind a proxy with a sticky cookie (docs/teaching.md). Prints
+latencies, and the servers' memory and processor time; stops by itself. A session that meets an
+exception element, or another setting's answer, ends the run.
 
     python -m tests.benchmarks.bench_sessions --class-of 30
 
