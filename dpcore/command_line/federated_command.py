@@ -123,10 +123,12 @@ def _superlink(arguments: argparse.Namespace) -> int:
 
     from dpcore.federated.deployment import (
         flower_environment,
+        plan_in,
         register_node,
         superlink_command,
     )
 
+    plan_in(arguments.folder)
     if arguments.register:
         for key in arguments.register:
             print(key, register_node(arguments.folder, key))

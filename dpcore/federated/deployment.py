@@ -33,7 +33,7 @@ from filelock import FileLock, Timeout
 
 from dpcore.errors import ParameterError
 from dpcore.federated.aggregator import LOCK, OUTCOME, PLAN
-from dpcore.federated.plan import FederatedPlan
+from dpcore.federated.plan import FederatedPlan, nodes_from, plan_from
 
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
 _HOME, _APP, _CONNECTION = "flower", "app", "federated"
@@ -99,6 +99,16 @@ def write_node_key(path: Path) -> None:
     path.with_name(f"{path.name}.pub").write_bytes(public + b"\n")
 
 
+def plan_in(folder: Path) -> FederatedPlan:
+    """Return the plan in a coordinator's folder.
+
+    Raises `ParameterError` if `make_folder` did not make the folder.
+    """
+    if not (folder / PLAN).is_file():
+        raise ParameterError("folder", "made by `federated plan`", str(folder))
+    return plan_from((folder / PLAN).read_bytes())
+
+
 def flower_environment(folder: Path) -> dict[str, str]:
     """Return the environment of Flower's programs: no telemetry, no update check.
 
@@ -119,14 +129,15 @@ def flower_environment(folder: Path) -> dict[str, str]:
 def register_node(folder: Path, public_key: Path) -> int:
     """Register a SuperNode at the running SuperLink and return its node identifier.
 
-    Raises `OSError` if the SuperLink refuses it.
+    Raises `OSError` if the file is absent or the SuperLink refuses it.
     """
+    public_key.read_bytes()
     command = ["flwr", "supernode", "register", str(public_key), _CONNECTION, "--format", "json"]
     done = _run_program(command, folder)
     try:
         return int(json.loads(done.stdout[done.stdout.index("{") :])["node-id"])
     except (ValueError, KeyError) as error:
-        raise OSError(f"the SuperLink did not register {public_key}: {_last_line(done)}") from error
+        raise OSError(f"the SuperLink did not register {public_key}: {_message(done)}") from error
 
 
 def run_app(folder: Path, *, nodes: str = "", is_simulation: bool = False) -> dict[str, Any]:
@@ -135,8 +146,9 @@ def run_app(folder: Path, *, nodes: str = "", is_simulation: bool = False) -> di
     nodes: Node identifiers of sites, see `dpcore.federated.server_app`.
     is_simulation: Whether the rows are public.
 
-    Raises `OSError` if Flower cannot run the app or the ServerApp ended without an outcome.
+    Raises `ParameterError` if the folder or `nodes` has another form, `OSError` if Flower cannot run the app or the ServerApp ended without an outcome.
     """
+    nodes_from(nodes, plan_in(folder).sites)
     outcome = folder / OUTCOME
     outcome.unlink(missing_ok=True)
     settings = {"folder": str(folder.resolve()), "nodes": nodes}
@@ -222,9 +234,12 @@ def _run_program(command: Sequence[str], folder: Path) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    lines = (done.stdout + done.stderr).strip().splitlines()
-    return lines[-1] if lines else f"exit status {done.returncode}"
+def _message(done: subprocess.CompletedProcess[str]) -> str:
+    output = (done.stdout + done.stderr).strip()
+    # Flower draws a frame with a title around its messages.
+    text = output.rpartition("╭")[2].partition("\n")[2] or output.rpartition("\n")[2]
+    words = text.translate(dict.fromkeys(map(ord, "│╰╯─"), " ")).split()
+    return " ".join(words) or f"exit status {done.returncode}"
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -339,7 +339,7 @@ def plan_from(text: str | bytes) -> FederatedPlan:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ParameterError("plan", f"a JSON file ({error})", "another") from error
+        raise ParameterError("plan", "a JSON file", "text that is not JSON") from error
     if not isinstance(content, Mapping) or content.get("form") != FORM:
         raise ParameterError("plan", f"of the form {FORM}", "another")
     names = {field.name for field in fields(FederatedPlan)}
@@ -350,6 +350,20 @@ def plan_from(text: str | bytes) -> FederatedPlan:
         **values
         | {"dictionary": dictionary_from(values["dictionary"]), "sites": tuple(values["sites"])}
     )
+
+
+def nodes_from(text: str, sites: Collection[str]) -> dict[str, int]:
+    """Return the node identifiers in a text of the form "site=number,site=number".
+
+    Raises `ParameterError` if a pair has another form or names none of the sites.
+    """
+    nodes = {}
+    for pair in filter(None, text.split(",")):
+        site, _, number = (part.strip() for part in pair.partition("="))
+        if site not in sites or not number.isdecimal():
+            raise ParameterError("nodes", f"SITE=NUMBER, with a site of {', '.join(sites)}", pair)
+        nodes[site] = int(number)
+    return nodes
 
 
 def _root_above(squared: Fraction) -> int:

@@ -22,7 +22,7 @@ from dpcore.federated.aggregator import LOCK, OUTCOME, PLAN, Aggregator, RunFail
 from dpcore.federated.client_app import RECORD
 from dpcore.federated.guard_socket import ABSENT, ANSWERED, ASK, GREET, Reply
 from dpcore.federated.messages import Greeting, MessageError, greeting_from
-from dpcore.federated.plan import FederatedPlan, plan_from
+from dpcore.federated.plan import FederatedPlan, nodes_from, plan_from
 
 _POLL_SECONDS, _SAY_SECONDS, _GREETING_SECONDS = 0.2, 4.0, 60.0
 _MESSAGE_TYPE = "query"
@@ -35,7 +35,7 @@ def main(grid: Grid, context: Context) -> None:
     """Run one federated analysis and write its outcome."""
     folder = Path(str(context.run_config["folder"]))
     plan = plan_from((folder / PLAN).read_bytes())
-    nodes = nodes_from(str(context.run_config["nodes"]))
+    nodes = nodes_from(str(context.run_config["nodes"]), plan.sites)
     is_simulation = bool(context.run_config["simulation"])
     # `run_app` recognizes a killed ServerApp by the lock, which the kernel releases.
     with FileLock(folder / LOCK):
@@ -64,12 +64,6 @@ def run(
 def say(sentence: str) -> None:
     """Log one sentence about the run."""
     log(INFO, "%s", sentence)
-
-
-def nodes_from(text: str) -> dict[str, int]:
-    """Return the node identifiers in a text of the form "site=number,site=number"."""
-    pairs = (pair.partition("=") for pair in text.split(",") if pair)
-    return {site.strip(): int(node) for site, _, node in pairs}
 
 
 class Network:

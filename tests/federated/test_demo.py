@@ -20,7 +20,7 @@ from filelock import FileLock
 from dpcore.command_line import main
 from dpcore.errors import ParameterError
 from dpcore.federated import deployment
-from dpcore.federated.aggregator import LOCK
+from dpcore.federated.aggregator import LOCK, PLAN
 from dpcore.federated.deployment import CERTIFICATE, KEY, make_folder, write_node_key
 from dpcore.federated.plan import plan_from
 from dpcore.release.project import Project
@@ -66,7 +66,7 @@ def test_the_plan_command_writes_the_coordinators_folder(tmp_path, capsys):
     assert "folder must be new or empty" in capsys.readouterr().err
 
 
-def test_a_run_ends_soon_after_its_server_app_was_killed(tmp_path, monkeypatch):
+def test_a_run_ends_soon_after_its_server_app_was_killed(plan_with, tmp_path, monkeypatch):
     """Flower's own command, replaced here by one that waits, is ended."""
     waiting = [sys.executable, "-c", "import time; time.sleep(600)"]
     monkeypatch.setattr(deployment, "_program", lambda command: waiting)
@@ -75,6 +75,7 @@ def test_a_run_ends_soon_after_its_server_app_was_killed(tmp_path, monkeypatch):
     killed = threading.Timer(1.0, lock.release)
     started = time.monotonic()
     killed.start()
+    (tmp_path / PLAN).write_text(plan_with().json())
     with pytest.raises(OSError, match="the ServerApp ended without an outcome"):
         deployment.run_app(tmp_path)
     assert 1.0 < time.monotonic() - started < 600.0
@@ -91,3 +92,19 @@ def test_a_node_key_is_private_and_in_the_form_of_ssh_keygen(tmp_path):
     assert stat.S_IMODE(os.stat(tmp_path / "oslo-node").st_mode) == 0o600
     public = (tmp_path / "oslo-node.pub").read_text()
     assert public.startswith("ecdsa-sha2-nistp384 ") and public.endswith("\n")
+
+
+@pytest.mark.parametrize("command", ["run {}", "superlink {} --port 8443"])
+def test_a_folder_without_a_plan_is_refused(command, tmp_path, capsys):
+    """Flower described its own missing file."""
+    assert main(["federated", *command.format(tmp_path).split()]) == 2
+    assert "folder must be made by `federated plan`" in capsys.readouterr().err
+
+
+def test_an_absent_node_key_is_named(plan_with, tmp_path, capsys):
+    """The sentence ended with the frame that Flower draws around a message."""
+    make_folder(plan_with(), tmp_path / "folder", "hub.org:1")
+    key = str(tmp_path / "absent.pub")
+    command = ["federated", "superlink", str(tmp_path / "folder"), "--port", "1"]
+    assert main([*command, "--register", key]) == 1
+    assert capsys.readouterr().err == f"dpcore: {key} does not exist\n"

@@ -10,7 +10,7 @@ import pytest
 from dpcore.errors import ParameterError
 from dpcore.federated.certificate import epsilon_of_attempts
 from dpcore.federated.demo import digits_plan
-from dpcore.federated.plan import PROTOCOLS, plan_from
+from dpcore.federated.plan import PROTOCOLS, nodes_from, plan_from
 from dpcore.privacy import Adversary, CapeScales, cape_mu, gaussian_epsilon
 from dpcore.release.scales import VOTE
 
@@ -111,3 +111,14 @@ def test_pixels_are_denoised_as_pictures():
     plan = digits_plan(3)
     assert plan_from(plan.json()).bases == plan.bases
     assert [basis.name for basis in plan.bases] == ["pictures", "columns"]
+
+
+def test_node_identifiers_are_read_from_pairs():
+    assert nodes_from("oslo=12, porto=34", ["oslo", "porto"]) == {"oslo": 12, "porto": 34}
+    assert nodes_from("", ["oslo"]) == {}
+
+
+@pytest.mark.parametrize("text", ["oslo", "oslo=NUMBER", "berlin=12", "oslo=-1"])
+def test_a_pair_of_another_form_or_an_unknown_site_is_refused(text):
+    with pytest.raises(ParameterError, match="nodes must be SITE=NUMBER"):
+        nodes_from(text, ["oslo", "porto"])

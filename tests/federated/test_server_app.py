@@ -201,8 +201,3 @@ def test_a_plan_that_differs_is_named(plan_with, grid_of, tmp_path, sentences):
     other = plan_with(join_seconds=0.5)
     assert "too few sites answered: none" in str(run(grid, other, tmp_path)["error"])
     assert "one: one has another plan" in sentences
-
-
-def test_node_identifiers_are_read_from_the_run_setting():
-    assert server_app.nodes_from("oslo=12, porto=34") == {"oslo": 12, "porto": 34}
-    assert server_app.nodes_from("") == {}
