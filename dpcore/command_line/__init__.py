@@ -24,6 +24,7 @@ from dpcore.command_line.options import (
     print_summary,
     spec_from,
     versions,
+    whole_numbers,
     with_progress,
 )
 from dpcore.command_line.release_command import add_release_commands, held_table
@@ -119,6 +120,8 @@ def main(argv: list[str] | None = None) -> int:
 def _explain(error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"{error.filename} does not exist"
+    if isinstance(error, FileExistsError) and error.filename:
+        return f"{error.filename} exists already and is not overwritten"
     place = f"{error.filename}: " if error.filename else ""
     return f"{place}{error.strerror or error}"
 
@@ -238,7 +241,16 @@ def add_dashboard_command(commands: argparse._SubParsersAction[argparse.Argument
         add_help=False,
     )
     parser.add_argument("flags", nargs=argparse.REMAINDER, metavar="FLAG")
-    parser.set_defaults(command=lambda arguments: open_dashboard(arguments.flags))
+    parser.set_defaults(command=lambda arguments: _dashboard(parser, arguments.flags))
+
+
+def _dashboard(parser: argparse.ArgumentParser, flags: list[str]) -> int:
+    if {"-h", "--help"} & set(flags):
+        parser.print_help()
+        return 0
+    if flags and not flags[0].startswith("-"):
+        raise ParameterError("dashboard", "followed by options of Streamlit only", flags[0])
+    return open_dashboard(flags)
 
 
 def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -259,13 +271,13 @@ def add_publish_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     parser.add_argument(
         "--sites",
-        type=lambda text: tuple(int(part) for part in text.split(",")),
+        type=whole_numbers,
         default=PublishedGrid.sites,
         help=f"(default: {','.join(map(str, PublishedGrid.sites))})",
     )
     parser.add_argument(
         "--components",
-        type=lambda text: tuple(int(part) for part in text.split(",")),
+        type=whole_numbers,
         default=PublishedGrid.components,
         help=f"(default: {','.join(map(str, PublishedGrid.components))})",
     )

@@ -392,6 +392,16 @@ def port(text: str) -> int:
     return number
 
 
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Return whole numbers that are separated by commas."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be whole numbers, separated by commas, got {text!r}"
+        ) from None
+
+
 def _limits(written: str) -> str:
     """Return column limits, written out or from a data dictionary."""
     if not written.endswith(".toml"):

@@ -59,6 +59,8 @@ from dpcore.params import axes, kind_of
 
 STANDARD_OUTPUT = "-"
 NOTHING_RAN = 1
+# Value of --protocol that selects every protocol.
+_ALL = "all"
 
 
 def add_commands(commands: Commands) -> None:
@@ -190,14 +192,15 @@ def add_best_command(commands: Commands) -> None:
     add_run_options(parser)
     add_sweep_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document with all rows")
-    parser.set_defaults(command=_best, protocols=None, **VERSIONS["improved"])
+    parser.set_defaults(command=_best, protocols=_ALL, **VERSIONS["improved"])
 
 
 def _best(arguments: argparse.Namespace) -> int:
     protocols = None
-    if arguments.protocols is not None:
+    if arguments.protocols == _ALL:
+        arguments.protocols = ",".join(RunSpec.protocols)
+    else:
         protocols = [key.strip() for key in arguments.protocols.split(",")]
-    arguments.protocols = arguments.protocols or ",".join(RunSpec.protocols)
     base = spec_from(arguments)
     if arguments.target is None:
         return _rank(base, arguments, protocols)

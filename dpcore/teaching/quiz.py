@@ -196,7 +196,11 @@ def read_quiz(file: TextIO) -> list[Answers]:
     reader = csv.DictReader(file)
     missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
-        raise ParameterError("columns", f"all {len(_COLUMNS)} of a quiz", f"no {missing[0]}")
+        raise ParameterError(
+            "columns",
+            f"the {len(_COLUMNS)} of a file that the classroom's console saved",
+            f"a file without the column {missing[0]}",
+        )
     return [_answers_of(row, number) for number, row in enumerate(reader, start=2)]
 
 

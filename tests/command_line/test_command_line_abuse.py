@@ -232,3 +232,43 @@ def test_the_version_is_said(capsys):
 def test_check_reports_an_absent_table_in_plain_words(name, tmp_path, capsys):
     assert main(["check", "--data", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err == f"dpcore: {tmp_path / name} does not exist\n"
+
+
+def test_a_file_that_exists_is_not_overwritten_and_named(tmp_path, capsys):
+    assert main(["example", "class-survey", str(tmp_path)]) == 0
+    assert main(["example", "class-survey", str(tmp_path)]) == 1
+    assert "table.csv exists already" in capsys.readouterr().err
+
+
+def test_numbers_of_sites_that_are_no_numbers_are_refused_in_plain_words(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["publish", str(tmp_path), "--sites", "2,x"])
+    assert ended.value.code == 2
+    assert "--sites: must be whole numbers, separated by commas, got '2,x'" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_folder_with_other_files_is_not_published(tmp_path, capsys):
+    """A web server would show the table too."""
+    (tmp_path / "table.csv").write_text("age\n3\n")
+    assert main(["publish", str(tmp_path), "--dataset", "digits"]) == 2
+    assert "table.csv" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_the_dashboard_describes_its_own_options(capsys):
+    """`--help` printed 5,000 lines of Streamlit's options."""
+    assert main(["dashboard", "--help"]) == 0
+    assert "Open the dashboard" in capsys.readouterr().out
+
+
+def test_the_dashboard_takes_options_only(capsys):
+    assert main(["dashboard", "nonsense"]) == 2
+    assert "'nonsense'" in capsys.readouterr().err
+
+
+def test_the_help_of_best_names_all_protocols_as_its_default(capsys):
+    with pytest.raises(SystemExit):
+        main(["best", "--help"])
+    assert "default: None" not in " ".join(capsys.readouterr().out.split())

@@ -23,6 +23,7 @@ from dpcore.arrays import IntArray
 from dpcore.data import dataset_status
 from dpcore.data.catalog import entry_of
 from dpcore.data.dataset import limits_of, read_limits
+from dpcore.errors import ParameterError
 from dpcore.experiments.engine.fields import VERSIONS
 from dpcore.experiments.engine.store import versions
 from dpcore.experiments.engine.summaries import percent
@@ -35,7 +36,7 @@ from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.privacy import Guarantee, icon_counts
 
 _WEBSITE = Path(__file__).parent / "website"
-_FILES = ("index.html", "explorer.css", "pictures.js", "explorer.js")
+_FILES, _RUNS = ("index.html", "explorer.css", "pictures.js", "explorer.js"), "runs.js"
 # Number of shades of a rebuilt image; two pixels share a byte.
 _SHADES = 16
 # Options that a command always names, because their defaults on the command line differ.
@@ -91,9 +92,13 @@ def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], obje
     """Write the folder and return the path of its first page.
 
     progress: Called with 1 after each finished cell.
-    Raises `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent.
+    Raises `ParameterError` if the folder has other files, which a web server would show too,
+        `OSError` if the folder cannot be written, `DataUnavailable` if a data set is absent.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    if others := sorted(names - {*_FILES, _RUNS}):
+        raise ParameterError("folder", "new, empty or written by `publish`", others[0])
     settings = [
         setting
         for dataset in grid.datasets
@@ -114,7 +119,7 @@ def publish(folder: Path, grid: PublishedGrid, *, progress: Callable[[int], obje
     for name in _FILES:
         _write(folder / name, _website(name))
     # A page opened from a disk may load scripts of its folder, but no other files.
-    _write(folder / "runs.js", f"globalThis.RUNS = {_compact(content)};\n")
+    _write(folder / _RUNS, f"globalThis.RUNS = {_compact(content)};\n")
     return folder / "index.html"
 
 
