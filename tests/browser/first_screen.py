@@ -1,8 +1,12 @@
-"""Words and controls of the first screen of a page, and its layout shift."""
+"""Words and controls of the first screen of a page, its layout shift, and its colours."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from tests.browser.conftest import settle
+
+MAX_WORDS, MAX_CONTROLS, MAX_SHIFT = 60, 10, 0.1
 
 # Counted: words with a letter, and links, buttons, inputs, tabs, help marks and drawers, in the
 # page and its sidebar, if a part of them is in the window. Each segment of a choice is one.
@@ -71,3 +75,45 @@ def words_and_controls(page: Any) -> tuple[list[str], list[str]]:
     """Return the words and the names of the controls on the first screen."""
     words, controls = page.evaluate(_COUNT)
     return words, [" ".join(control.split()) for control in controls]
+
+
+def assert_first_screen_is_short(page: Any) -> None:
+    """Check that there is one h1 and that words and controls are few."""
+    words, controls = words_and_controls(page)
+    assert page.locator("h1").count() == 1
+    assert len(words) <= MAX_WORDS, words
+    assert len(controls) <= MAX_CONTROLS, controls
+
+
+def assert_page_did_not_move(page: Any) -> None:
+    assert page.evaluate(LARGEST_SHIFT) <= MAX_SHIFT
+
+
+def assert_phone_has_a_named_menu(page: Any) -> None:
+    button = page.get_by_test_id("stExpandSidebarButton")
+    assert button.evaluate("each => getComputedStyle(each, '::after').content") != "none"
+    assert button.bounding_box()["width"] > 60
+
+
+_CONTRAST = r"""button => {
+    const light = (colour) => {
+        const [r, g, b] = colour.match(/[\d.]+/g).slice(0, 3).map((part) => part / 255).map(
+            (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    const text = button.querySelector("p, [title]") ?? button
+    const [low, high] = [light(getComputedStyle(text).color),
+        light(getComputedStyle(button).backgroundColor)].sort((a, b) => a - b)
+    return (high + 0.05) / (low + 0.05)
+}"""
+_BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+
+
+def assert_text_on_the_primary_colour_can_be_read(page: Any, selector: str) -> None:
+    """Check a button or a selected value in both themes; the page stays in the dark one."""
+    assert page.locator(selector).first.evaluate(_CONTRAST) >= 4.5
+    light = page.evaluate(_BACKGROUND)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"light => {_BACKGROUND} !== light", arg=light)
+    settle(page)
+    assert page.locator(selector).first.evaluate(_CONTRAST) >= 4.5

@@ -1,4 +1,4 @@
-"""Classroom: a teacher, two phones and the wall in separate browsers."""
+"""Classroom: a teacher with the wall in one browser, and two phones."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import re
 from urllib.parse import parse_qs, urlsplit
 
 from tests.browser.conftest import pages_of, settle
+from tests.browser.first_screen import assert_first_screen_is_short
 
 
-def test_two_phones_send_and_the_wall_shows_captured_energy(server, browser):
-    with pages_of(browser, apart=True) as open_page:
-        teacher, _ = open_page(f"{server}/classroom")
+def test_two_phones_send_and_the_wall_shows_captured_energy(server, browser, open_page):
+    with pages_of(browser, apart=True) as open_phone:
+        teacher, _ = open_page(f"{server}/classroom", height=900)
+        assert_first_screen_is_short(teacher)
         teacher.get_by_role("button", name="Open a room").click()
         teacher.wait_for_url("**room=**")
         code = parse_qs(urlsplit(teacher.url).query)["room"][0]
         address = f"{server}/classroom?room={code}"
         phones = []
         for name in ("Ana", "Ben"):
-            phone, _ = open_page(address, width=390, height=844)
+            phone, _ = open_phone(address, width=390, height=844)
             nickname = phone.get_by_label("Nickname (optional)")
             nickname.fill(name)
             nickname.press("Tab")

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.browser.conftest import settle
+from tests.browser.first_screen import assert_first_screen_is_short
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1440, False), (390, True)])
-def test_a_digit_is_drawn_and_ten_rounds_are_played(server, open_page, width, dark):
-    page, watched = open_page(f"{server}/drawing", width=width, height=900, dark=dark)
+def test_a_digit_is_drawn_chosen_and_cleared(server, open_page):
+    page, watched = open_page(f"{server}/drawing", width=1440, height=900)
+    assert_first_screen_is_short(page)
+    choose_an_example_and_stop_blinking_by_keyboard(page)
+    clear_the_results_of_the_previous_drawing(page)
+    draw_a_digit_and_play_ten_rounds(page, 1440)
+    watched.assert_quiet()
+
+
+def test_a_digit_is_drawn_on_a_phone(server, open_page):
+    page, watched = open_page(f"{server}/drawing", width=390, height=900, dark=True)
+    page.locator(".seated summary").click()
+    draw_a_digit_and_play_ten_rounds(page, 390)
+    watched.assert_quiet()
+
+
+def draw_a_digit_and_play_ten_rounds(page, width: int) -> None:
     box = page.locator(".seated .board").bounding_box()
     side = box["width"]
     page.mouse.move(box["x"] + 0.3 * side, box["y"] + 0.2 * side)
@@ -21,7 +34,6 @@ def test_a_digit_is_drawn_and_ten_rounds_are_played(server, open_page, width, da
     page.locator(".seated figcaption").get_by_text("likeness").wait_for()
     likeness = page.locator(".seated canvas.exact + figcaption span").inner_text()
     assert float(likeness.split()[-1]) > 0.8
-    page.locator(".seated summary").click()
     for round_ in range(10):
         assert f"Round {round_ + 1} of 10" in page.locator(".seated .question").inner_text()
         page.locator(".seated .with").click()
@@ -33,11 +45,9 @@ def test_a_digit_is_drawn_and_ten_rounds_are_played(server, open_page, width, da
         "all => all.map(each => each.getBoundingClientRect().right)"
     )
     assert max(edges) <= width
-    watched.assert_quiet()
 
 
-def test_an_example_is_chosen_and_blinking_stopped_by_keyboard(server, open_page):
-    page, watched = open_page(f"{server}/drawing")
+def choose_an_example_and_stop_blinking_by_keyboard(page) -> None:
     page.get_by_role("button", name="Take a drawn 7").focus()
     page.keyboard.press("Enter")
     page.locator('.seated [aria-label="Take a drawn 7"][aria-pressed=true]').wait_for()
@@ -51,11 +61,9 @@ def test_an_example_is_chosen_and_blinking_stopped_by_keyboard(server, open_page
     page.locator(".seated .swap").focus()
     page.keyboard.press("Enter")
     assert page.locator(".seated .which").inner_text() != before
-    watched.assert_quiet()
 
 
-def test_a_clean_sheet_clears_the_results_of_the_previous_drawing(server, open_page):
-    page, _ = open_page(f"{server}/drawing")
+def clear_the_results_of_the_previous_drawing(page) -> None:
     captions = page.locator(".seated .tiles figure:not(:first-child) > figcaption span")
     assert all(captions.all_inner_texts())
     page.get_by_role("button", name="Clean sheet").click()

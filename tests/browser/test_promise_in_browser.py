@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.browser.conftest import settle
+from tests.browser.first_screen import (
+    assert_first_screen_is_short,
+    assert_page_did_not_move,
+    assert_phone_has_a_named_menu,
+)
 
 
-@pytest.mark.parametrize(("width", "height", "dark"), [(1440, 900, False), (390, 844, True)])
-def test_ten_rounds_are_played_without_scrolling_or_the_server(
-    server, open_page, width, height, dark
+def test_rounds_are_played_a_person_is_moved_and_the_next_page_has_no_empty_sidebar(
+    server, open_page
 ):
-    page, watched = open_page(f"{server}/promise", width=width, height=height, dark=dark)
+    page, watched = open_page(f"{server}/promise", width=1440, height=900)
+    assert_page_did_not_move(page)
+    assert_first_screen_is_short(page)
+    play_ten_rounds_without_scrolling_or_the_server(page, 900)
+    page.set_viewport_size({"width": 1440, "height": 1400})
+    settle(page)
+    move_a_person_by_mouse_and_keyboard(page)
+    assert page.locator("[data-testid=stSidebar]").is_visible()
+    page.get_by_test_id("stTopNavSection").filter(has_text="Use").click()
+    page.get_by_role("menuitem", name="Your table").click()
+    page.wait_for_url("**/own_table*")
+    settle(page)
+    assert not page.locator("[data-testid=stSidebar]").is_visible()
+    watched.assert_quiet()
+
+
+def test_rounds_are_played_on_a_phone_whose_page_did_not_move(server, open_page):
+    """The page once moved by .12."""
+    page, watched = open_page(f"{server}/promise", width=390, height=844, dark=True)
+    assert_page_did_not_move(page)
+    assert_phone_has_a_named_menu(page)
+    play_ten_rounds_without_scrolling_or_the_server(page, 844)
+    watched.assert_quiet()
+
+
+def play_ten_rounds_without_scrolling_or_the_server(page, height: int) -> None:
     for name in (".game canvas", ".game .with", ".game .without"):
         box = page.locator(name).bounding_box()
         assert box["y"] + box["height"] <= height
@@ -29,11 +56,9 @@ def test_ten_rounds_are_played_without_scrolling_or_the_server(
     page.locator(".game .again").click()
     settle(page)
     assert "Round 1 of 10" in page.locator(".game .question").inner_text()
-    watched.assert_quiet()
 
 
-def test_a_person_is_dragged_by_mouse_and_moved_by_keyboard(server, open_page):
-    page, watched = open_page(f"{server}/promise", height=1400)
+def move_a_person_by_mouse_and_keyboard(page) -> None:
     circle = page.locator(".circle svg").bounding_box()
     x, y = circle["x"] + circle["width"] / 2, circle["y"] + circle["height"] / 2
     radius = min(circle["width"], circle["height"]) / 2.5
@@ -49,4 +74,3 @@ def test_a_person_is_dragged_by_mouse_and_moved_by_keyboard(server, open_page):
     page.locator(".circle input").focus()
     page.keyboard.press("ArrowRight")
     assert page.locator(".circle output").inner_text() == "2°"
-    watched.assert_quiet()

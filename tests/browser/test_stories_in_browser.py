@@ -9,6 +9,7 @@ import pytest
 from dpcore.teaching.stories import STORIES
 from pages.learn.stories import LESSON
 from tests.browser.conftest import settle
+from tests.browser.first_screen import assert_first_screen_is_short
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,8 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
     page.get_by_role("heading", level=1, name=STORIES[name].title).wait_for()
     settle(page)
     assert page.url.endswith(f"/stories?story={name}")
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
+    assert_first_screen_is_short(page)
     bars = page.locator(".js-plotly-plot .bars .point")
     n_known = bars.count()
     page.locator(".st-key-guess_0 button").click()
@@ -76,6 +79,7 @@ def test_a_lesson_link_opens_its_story(server, page):
     page.goto(f"{server}/stories")
     page.locator("summary").filter(has_text="-minute lesson").wait_for()
     settle(page)
+    assert_first_screen_is_short(page)
     page.locator("summary").filter(has_text="-minute lesson").click()
     # The drawer moves its links while it opens, so that an earlier click ends on another element.
     page.wait_for_function(IS_OPEN)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
-from pages.navigation import ENTRIES
+from pages.navigation import ENTRIES, LESSONS
 
 
 def test_the_bar_has_three_links_and_three_short_menus():
@@ -33,3 +34,9 @@ def test_a_part_links_to_the_page_that_it_belongs_to(open_page, entry):
     pages = {element.proto.page for element in at.get("page_link")}
     # The start page is at the server's own address.
     assert ("" if entry.part_of == ENTRIES[0].name else entry.part_of) in pages
+
+
+@pytest.mark.parametrize(("name", "following"), [*pairwise(LESSONS)])
+def test_a_lesson_links_to_the_next(open_page, name, following):
+    links = [element.proto for element in open_page(name).get("page_link")]
+    assert [link.page for link in links if link.label.startswith("Next: ")] == [following]
