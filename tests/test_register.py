@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from dpcore.audit_cases.attack import audit_cases, named_cases
 from dpcore.command_line import main
@@ -31,8 +30,8 @@ from dpcore.pca.protocols.protocol import Kind, Protocol, Where
 from dpcore.pca.protocols.register import PROTOCOLS, protocol, register
 from dpcore.privacy import Accountant, Adversary
 from pages import sidebar
+from tests.pages.opening import open_page_at
 
-APP = Path(__file__).parents[1] / "app.py"
 (DIGITS,) = (status for status in list_datasets() if status.name == "digits")
 GUIDE = Path(__file__).parents[1] / "docs" / "adding-a-protocol.md"
 NEW = "average-projections"
@@ -180,10 +179,7 @@ def test_names_are_taken_once(taken):
 
 def test_the_start_page_offers_and_charges_it(new, monkeypatch, tmp_path):
     monkeypatch.setenv("DPCORE_DATA", str(tmp_path))
-    at = AppTest.from_file(APP, default_timeout=180)
-    at.query_params["algorithm"], at.query_params["compare"] = new.key, ["full"]
-    at.query_params["repetitions"] = "2"
-    at.run()
+    at = open_page_at("", algorithm=new.key, compare=["full"], repetitions="2")
     assert not at.exception and not at.error
     assert f"More: {new.title}" in at.selectbox(key="algorithm").options
     assert at.selectbox(key="algorithm").value == new.key

@@ -28,10 +28,15 @@ def _components() -> BidiComponentManager:
     return components
 
 
+def with_known_components(at: AppTest) -> AppTest:
+    """Spare an AppTest the discovery of components, which takes longer than a page."""
+    at._bidi_component_manager = _components()
+    return at
+
+
 def open_page_at(address: str, **query: str) -> AppTest:
     """Open a page as a link does: "" is the start page."""
-    at = AppTest.from_file(APP, default_timeout=120)
-    at._bidi_component_manager = _components()
+    at = with_known_components(AppTest.from_file(APP, default_timeout=120))
     for name, value in query.items():
         at.query_params[name] = value
     return visit(at, address)

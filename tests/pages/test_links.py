@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages import sidebar
 from pages.navigation import ENTRIES
+from tests.pages.opening import with_known_components
 
 OUT_OF_RANGE = ("inf", "nan", "-1", "1.5", "1e99", "none of these")
 HOSTILE = (
@@ -72,6 +73,7 @@ def test_a_value_of_a_hidden_control_is_checked(open_page, name):
     """A number that no control had checked ended each page that did not show the control."""
     for value in ("-1", "1.5"):
         at = AppTest.from_function(draw_controls, args=((),), default_timeout=180)
+        with_known_components(at)
         at.query_params["dataset"], at.query_params[name] = "digits", value
         at.run()
         assert not at.exception, value

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.privacy import PrivacyBudget, composed_mu, gaussian_epsilon, gaussian_mu
-from tests.pages.opening import texts, visit, wait_for_jobs
+from tests.pages.opening import texts, visit, wait_for_jobs, with_known_components
 
 LEDGER, TABLE = "ledger", "breast-cancer"
 
@@ -100,6 +100,6 @@ def test_epsilons_far_from_one_have_their_place_in_the_table():
         row = {"draws": 1, "released": "mean", "mechanism": "laplace", "mu": None}
         draw_table([row | {"epsilon": 1.7049e-4, "total_epsilon": math.inf}])
 
-    at = AppTest.from_function(page, default_timeout=180).run()
+    at = with_known_components(AppTest.from_function(page, default_timeout=180)).run()
     assert not at.exception
     assert list(at.dataframe[0].value["epsilon"]) == [pytest.approx(1.71e-4)]
