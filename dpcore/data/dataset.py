@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from dpcore import picture_kinds
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.streams import Purpose, stream
@@ -114,9 +115,7 @@ def _parse_ends(part: str, ends: str) -> tuple[float, float]:
     return low, high
 
 
-# Kinds of pictures: they fill the frame, or show an object in its middle.
-FULL, CENTRED = "full", "centred"
-PICTURE_KINDS = FULL, CENTRED
+FULL, CENTRED = PICTURE_KINDS = picture_kinds.PICTURE_KINDS
 
 # Root of all draws that make a data set, so that a name always gives the same rows.
 DATA_SEED = 0

@@ -16,8 +16,8 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
-from dpcore.data.dataset import FULL, PICTURE_KINDS
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.picture_kinds import FULL, PICTURE_KINDS
 from dpcore.release.cells import DATE_ORDERS, Marks, name_of_text, normal_form
 
 # Norms of integer rows with more features would not be exact in doubles.

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
+from dpcore.picture_kinds import FULL
 from dpcore.release.dictionary import NOTATION_OF_CELLS, Column, Dictionary, quote
 from dpcore.release.table_file import require_regular_file
 
