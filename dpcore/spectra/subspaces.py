@@ -10,6 +10,9 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 
+# Messages of sites may have 16-bit numbers; their rows are orthonormal to three digits.
+_ORTHONORMAL_TOLERANCE = 1e-3
+
 
 def captured_energy(components: FloatArray, second_moment: FloatArray) -> float:
     """Return tr(V^T A V), the energy of A within the subspace.
@@ -23,8 +26,20 @@ def captured_energy(components: FloatArray, second_moment: FloatArray) -> float:
     -------
     float
         Energy in units of the second moment.
+
+    Raises
+    ------
+    ParameterError
+        If a row is not of length 1 or two rows are not orthogonal, within 0.001.
     """
-    return float(cumulative_energy(components, second_moment)[-1])
+    energy = float(cumulative_energy(components, second_moment)[-1])
+    error = np.abs(components @ components.T - np.eye(len(components))).max()
+    # NaN is refused too.
+    if not error <= _ORTHONORMAL_TOLERANCE:
+        raise ParameterError(
+            "components", "made of orthonormal rows", f"rows that differ from that by {error:.2g}"
+        )
+    return energy
 
 
 def cumulative_energy(components: FloatArray, second_moment: FloatArray) -> FloatArray:

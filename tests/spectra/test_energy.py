@@ -113,3 +113,18 @@ def test_signs_follow_the_reference(rng):
     np.testing.assert_array_equal(aligned, V)
     with pytest.raises(ParameterError, match="reference"):
         align_signs(V, V[:2])
+
+
+@pytest.mark.parametrize("scale", [2.0, 0.99, np.nan])
+def test_rows_that_are_not_orthonormal_are_refused(scale):
+    """Their energy was wrong without a word."""
+    components = np.eye(2, 4)
+    components[1] *= scale
+    with pytest.raises(ParameterError, match="components must be made of orthonormal rows"):
+        captured_energy(components, np.eye(4))
+
+
+def test_rows_with_16_bit_numbers_are_orthonormal_enough():
+    components = np.linalg.qr(np.random.default_rng(8).normal(size=(64, 10)))[0].T
+    rounded = components.astype(np.float16).astype(np.float64)
+    assert captured_energy(rounded, np.eye(64)) == pytest.approx(10, abs=0.01)
