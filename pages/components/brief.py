@@ -188,6 +188,8 @@ class _Box:
         return _inches(self.x, self.y, self.width, self.height)
 
 
+# Number format of a chart in PowerPoint.
+_PERCENT = "0\u00a0%"
 _TITLE = _Box(0.5, 0.2, 12.333, 0.75)
 _FIGURE = _Box(0.5, 1.3, 12.3, 5.4)
 # Longest title for each font size.
@@ -288,7 +290,7 @@ def _add_shares(
 ) -> None:
     # Two options can look alike; the target's bar shows which of them reaches it.
     series = {measured: shares, f"target, {percent(target)}": [target] * len(shares)}
-    _add_bars(slide, box, names, series, (_ACCENT, GREY), "0%")
+    _add_bars(slide, box, names, series, (_ACCENT, GREY), _PERCENT)
 
 
 def _add_pictures(slide: Any, brief: Brief) -> None:
@@ -418,7 +420,7 @@ def _add_bars(
         # The target is in the legend; its labels would cover those of the runs.
         labels = plot.series[0].data_labels
         labels.show_value = True
-        labels.number_format, labels.number_format_is_linked = "0%", False
+        labels.number_format, labels.number_format_is_linked = _PERCENT, False
     else:
         farthest = max(abs(value) for values in series.values() for value in values)
         end = math.ceil(10 * farthest) / 10

@@ -23,6 +23,7 @@ from dpcore.experiments.decide.decision import (
     spec_of_trust,
 )
 from dpcore.experiments.decide.ranking import Trusted
+from dpcore.experiments.decide.run_statistics import count_hits
 from dpcore.experiments.engine.fields import GIVEN
 from dpcore.experiments.engine.store import Store
 from dpcore.experiments.engine.summaries import bytes_in_words, percent
@@ -179,6 +180,11 @@ def title_of(answer: Answer) -> str:
     if chosen is None:
         return f"At {answer.most_right} of 100, nothing can be released"
     harm = f"{chosen.most_right} of 100 right at most, {percent(chosen.mean)} captured"
+    if not answer.do_meet and chosen.mean >= answer.target:
+        # The mean of the runs reaches the target, and too few of the runs do.
+        n_runs = len(chosen.searched) + len(chosen.fresh)
+        hits = count_hits(chosen.energies, answer.target) + chosen.hits(answer.target)
+        harm += f", but {percent(answer.target)} in only {hits} of {n_runs} runs"
     if answer.do_meet:
         return f"Take ε = {chosen.epsilon:g}: {harm}"
     return f"The two do not meet. At ε = {chosen.epsilon:g}: {harm}"

@@ -98,6 +98,16 @@ def brief(options: tuple[Option, ...], target: float = 0.85) -> Brief:
     return brief_of(decision, title_of(result), "/decide")
 
 
+def test_a_mean_above_the_target_is_not_presented_as_reaching_it():
+    """The title said that the two do not meet, with a harm and a mean within both limits."""
+    energies = [0.999] * 7 + [0.89] * 3
+    rows = tuple({"energy_ratio": energy, "repetition": run} for run, energy in enumerate(energies))
+    tolerated = Option(replace(SPEC, epsilon=5.0), rows, rows, 72)
+    title = title_of(answer((tolerated,), most_right=75, target=0.9))
+    assert "do not meet" in title
+    assert title.endswith("but 90\u00a0% in only 14 of 20 runs")
+
+
 def test_slides_begin_with_the_harm_and_have_a_figure_a_foot_and_notes(options):
     made = slides_of(brief(options))
     slides = Presentation(BytesIO(make_presentation(brief(options)))).slides
