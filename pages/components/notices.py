@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,17 @@ def errors_as_messages() -> Iterator[None]:
         st.error(escape_markdown(error, _LONGEST_SENTENCE), icon="⚠️")
     except BeyondCap as error:
         st.warning(f"Not computed: {escape_markdown(error, _LONGEST_SENTENCE)}", icon="⚠️")
+
+
+@contextmanager
+def heading_of_error(place: Any, draw_heading: Callable[[], object]) -> Iterator[None]:
+    """Draw the page's heading in `place` if an error ends the page before its answer is drawn."""
+    try:
+        yield
+    except (ParameterError, DataUnavailable, BeyondCap):
+        with place:
+            draw_heading()
+        raise
 
 
 def is_public_demo() -> bool:

@@ -70,6 +70,7 @@ _FLOORS = ("auto", 0.0, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e
 _CURVE_RUNS = 5
 # The controls below start where the first screen ends.
 _FIGURE_HEIGHT = 540
+_TITLE = "Two views of the same rows"
 # All runs of a protocol with their rows.
 Runs = list[tuple[EvaluatedPairs, CcaRow]]
 
@@ -77,13 +78,14 @@ Runs = list[tuple[EvaluatedPairs, CcaRow]]
 def show(selection: Selection) -> None:
     """Draw the correlations first, then the controls, directions, rows and curves."""
     answer = notices.reserve_container("answer")
-    source = _choose_views(answer)
-    views = _views(source)
-    spec = _choose_run(selection, source, views)
-    lead = spec.protocols[0]
-    problem = _problem(spec.problem_key())
-    runs = {key: _runs(spec, key) for key in spec.protocols}
-    _charge(spec, runs)
+    with notices.heading_of_error(answer, partial(_show_heading, _TITLE)):
+        source = _choose_views(answer)
+        views = _views(source)
+        spec = _choose_run(selection, source, views)
+        lead = spec.protocols[0]
+        problem = _problem(spec.problem_key())
+        runs = {key: _runs(spec, key) for key in spec.protocols}
+        _charge(spec, runs)
     rows = [row for draws in runs.values() for _, row in draws]
     with answer:
         _show_heading(cca_headline(rows, lead))
@@ -139,7 +141,7 @@ def _choose_views(answer: Any) -> ViewSource:
     status = dataset_status(name)
     if not status.ready:
         with answer:
-            _show_heading("Two views of the same rows")
+            _show_heading(_TITLE)
             notices.require_dataset(status)
     notices.require_dataset(status)
     if name == "mfeat":

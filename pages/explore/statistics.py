@@ -71,10 +71,12 @@ class Column:
 def show(selection: Selection) -> None:
     """Draw the answer, the figure of its error, and the controls of the statistic."""
     answer = notices.reserve_container("answer")
-    column = _choose_column(answer)
-    spec = _choose_statistic(selection, column)
-    release = statistics.release(column.values, spec)
-    ledger.charge([spec.charge(column.dataset, column.identity, column.name, release.guarantee)])
+    with notices.heading_of_error(answer, _show_heading):
+        column = _choose_column(answer)
+        spec = _choose_statistic(selection, column)
+        release = statistics.release(column.values, spec)
+        charge = spec.charge(column.dataset, column.identity, column.name, release.guarantee)
+        ledger.charge([charge])
     ledger.record_uncovered(
         column.dataset or TYPED_NUMBERS,
         "True values, errors and bias",
@@ -95,6 +97,11 @@ def show(selection: Selection) -> None:
     recipe = statistic_recipe(spec, origin)
     downloads.offer_downloads("statistic", rows, script=recipe.script, notebook=recipe.notebook)
     notices.explain_computation("statistics")
+
+
+def _show_heading() -> None:
+    st.title("Statistics")
+    navigation.link_to_parts("statistics")
 
 
 # ---- controls
@@ -128,8 +135,7 @@ def _choose_column(answer: Any) -> Column:
     status = dataset_status(source)
     if not status.ready:
         with answer:
-            st.title("Statistics")
-            navigation.link_to_parts("statistics")
+            _show_heading()
             notices.require_dataset(status)
     notices.require_dataset(status)
     names = _column_names(source)

@@ -39,3 +39,4 @@ def test_all_columns_in_one_view_give_one_sentence(open_page):
     at.multiselect(key="cca_x_columns").set_value([]).run()
     assert not at.exception
     assert len(at.error) == 1 and "at least one, but not all" in at.error[0].value
+    assert len(at.title) == 1

@@ -42,6 +42,7 @@ def test_unreadable_numbers_give_one_sentence(open_page, numbers):
     at.text_area(key="stat_numbers").set_value(numbers).run()
     assert not at.exception
     assert len(at.error) == 1 and "numbers must be" in at.error[0].value
+    assert len(at.title) == 1
 
 
 def test_bounds_in_the_wrong_order_give_one_sentence(open_page):
@@ -49,6 +50,7 @@ def test_bounds_in_the_wrong_order_give_one_sentence(open_page):
     at.number_input(key="stat_low_typed").set_value(200.0).run()
     assert not at.exception
     assert len(at.error) == 1
+    assert len(at.title) == 1
 
 
 @pytest.mark.parametrize("kind", ["mean", "variance", "histogram"])
