@@ -134,13 +134,16 @@ def test_a_probe_gives_the_derivative_of_the_projector(rng, monkeypatch, bases, 
 
 
 CASES = [
-    (bases, profile, n_sites, sigma, "isometric")
-    for bases, profile in (("columns", "columns"), ("pictures", "falling"), ("raw", "falling"))
+    ("columns", "columns", n_sites, sigma, "isometric")
     for n_sites in (1, 3)
     for sigma in (0.005, 0.03)
-    if (bases, n_sites) != ("raw", 1)
 ]
+# Pictures take twice as long as columns, and the raw matrix of one site is not estimated by probes.
 CASES += [
+    ("pictures", "falling", 1, 0.03, "isometric"),
+    ("pictures", "falling", 3, 0.005, "isometric"),
+    ("raw", "falling", 3, 0.005, "isometric"),
+    ("raw", "falling", 3, 0.03, "isometric"),
     ("columns", "falling", 1, 0.03, "triangle"),
     ("columns", "step", 1, 0.02, "isometric"),
     ("columns", "step", 3, 0.02, "isometric"),
