@@ -20,8 +20,9 @@ _COLOURS = {"good": "green", "bad": "red", "neutral": "gray"}
 
 
 def summarize(guarantee: Guarantee, *, reads_rows_first: bool = False) -> None:
-    """Write a guarantee in one sentence, with a link to the page that explains it."""
-    st.markdown(headline(guarantee, reads_rows_first=reads_rows_first))
+    """Write a guarantee and its adversaries, with a link to the page that explains it."""
+    sentences = (headline(guarantee, reads_rows_first=reads_rows_first), adversaries(guarantee))
+    st.markdown(" ".join(filter(None, sentences)))
     st.page_link(link("promise"), label="What ε promises")
 
 
@@ -47,3 +48,16 @@ def headline(guarantee: Guarantee, *, reads_rows_first: bool = False) -> str:
     if reads_rows_first and guarantee.is_private:
         return f"Centring and scaling are not private. After them: {sentence}"
     return sentence
+
+
+def adversaries(guarantee: Guarantee) -> str:
+    """Return a sentence on the adversaries of a guarantee and its trusted parties.
+
+    Returns: An empty string if nothing is guaranteed.
+    """
+    if not guarantee.is_private or guarantee.mechanism == "data-independent":
+        return ""
+    rows = (row.value for row in describe(guarantee).rows if row.explanation == "against")
+    if (names := next(rows, None)) is not None:
+        return f"Protects against: {names}."
+    return "Protects against every reader of the result; the holder of all rows is trusted."

@@ -65,10 +65,13 @@ def show(selection: Selection) -> None:
     )
     draw[VIEWS.index(view)]()
     st.caption(
-        "Rows are centred and scaled as published, as on Explore."
-        if spec.reads_rows_first
-        else "Numbers differ from Explore: no mean is removed."
+        "One holder of all rows is trusted. ε is the requested one, against every reader of a "
+        "result; the view *Guarantees* has the exact ε and the assumptions."
     )
+    if spec.reads_rows_first:
+        notices.mark_not_private("Published centring and scaling", "read all rows, as on Explore.")
+    else:
+        st.caption("Numbers differ from Explore: no mean is removed.")
     notices.mark_not_private("Exact PCA, captured energies", "are computed on raw data.")
     downloads.offer_downloads("compare", rows)
     notices.explain_computation("central")

@@ -14,9 +14,11 @@ from dpcore.data import dataset_status
 from dpcore.experiments.pca import RunSpec
 from dpcore.figures.outcomes import Bar, outcome_bars
 from dpcore.figures.style import ink
+from dpcore.pca.protocols.register import PROTOCOLS
+from dpcore.privacy.guarantee_in_words import say_number
 from dpcore.teaching.stories import RANDOM, STORIES, Outcome, Story, Verdict, judge
 from pages import cached, links, navigation, sidebar
-from pages.components import ledger, notices
+from pages.components import guarantee, ledger, notices
 from pages.components.charts import is_dark, show_figure
 from pages.components.picture_strip import draw_strip
 from pages.learn.reading import TITLE, show_reading
@@ -139,7 +141,23 @@ def _show_story(name: str, seed: int) -> None:
     if story.finding.axis != "ε":
         measured = "Captured energy and rebuilt pictures"
         notices.mark_not_private(measured, "are computed on raw data.")
+    if spec.reads_rows_first:
+        notices.mark_not_private("Published centring and scaling", "read all rows.")
+    if verdict is not None:
+        # The exact ε would give one story's answer away.
+        _show_adversaries(spec)
     _show_next_links(name, story, spec, is_over=verdict is not None)
+
+
+def _show_adversaries(spec: RunSpec) -> None:
+    """Write the adversaries of each group of algorithms that have the same ones."""
+    titles: dict[str, list[str]] = {}
+    for key, released in cached.guarantees(spec).items():
+        if sentence := guarantee.adversaries(released):
+            exact = f"exact ε = {say_number(released.epsilon)}. {sentence}"
+            titles.setdefault(exact, []).append(PROTOCOLS[key].title)
+    for sentence, names in titles.items():
+        st.caption(f"{', '.join(names)}: {sentence}")
 
 
 def _guesses() -> dict[str, int]:

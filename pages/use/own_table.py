@@ -70,7 +70,8 @@ def _draw_result(table: OwnTable) -> None:
             st.button("Use on all pages", type="primary", on_click=_use_everywhere, args=(status,))
     notices.mark_not_private(
         "Captured energy",
-        f"of one run, pooled at one holder, improved, δ = {say_delta(spec.delta)}, on raw rows.",
+        f"of one run, pooled at one holder, improved, δ = {say_delta(spec.delta)}, on raw rows. "
+        "This simulation is only for you; a release protects against every reader.",
     )
 
 

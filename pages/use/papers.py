@@ -173,6 +173,12 @@ def _show_panel(figure: PaperFigure) -> None:
         commands = [f"python -m dpcore reproduce {figure.name} --json"]
         downloads.offer_downloads("papers", rows, commands=commands)
     notices.mark_not_private("Captured energy", "is measured on the rows without noise.")
+    notices.mark_not_private(
+        "Published centring",
+        "reads all rows. After it, the aggregator of *Pooled, trusted* is trusted, and the other "
+        "algorithms hold against the aggregator too. ε is the requested one; each row of the CSV "
+        "has the exact one.",
+    )
     st.caption(published_citation())
     notices.explain_computation("pca")
 

@@ -80,3 +80,9 @@ def test_a_table_is_compared_by_the_strongest_columns(open_page):
     at.session_state["compare_tab"] = "Components"
     at.run()
     assert not at.exception
+
+
+def test_published_centring_is_marked_and_the_adversary_named(open_page):
+    at = open_page("compare")
+    assert "**Published centring and scaling** read all rows" in texts(at)
+    assert "against every reader of a result" in texts(at)

@@ -65,3 +65,10 @@ def test_edges_from_the_data_are_marked_as_not_private(open_page):
     assert "smallest and the largest value" not in texts(at)
     at.toggle(key="stat_mistake").set_value(True).run()
     assert "smallest and the largest value" in texts(at)
+
+
+def test_the_guarantee_names_its_adversary_and_the_trusted_holder(open_page):
+    at = open_page("statistics")
+    assert "Protects against every reader of the result; the holder of all rows is trusted" in (
+        texts(at)
+    )

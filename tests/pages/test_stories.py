@@ -60,6 +60,13 @@ def test_a_guess_shows_the_finding_of_the_runs(open_page, name, monkeypatch):
     assert at.query_params["story"] == name
 
 
+def test_a_story_names_the_adversaries_of_its_algorithms(open_page):
+    at = open_page("stories", story="people").button(key="guess_0").click().run()
+    captions = [caption.value for caption in at.caption]
+    named = "Protects against: the aggregator; a participating site; a reader of the result"
+    assert f"DPdisPCA: exact ε = 1. {named}." in captions
+
+
 def test_a_wrong_guess_is_reported_as_such(open_page):
     at = open_page("stories", story="people")
     at.button(key="guess_0").click().run()
