@@ -162,7 +162,7 @@ def _add_dots(
         y=[place],
         mode="text",
         # Plotly collapses usual spaces, which would leave the text on the marker.
-        text=[f"\u00a0\u00a0\u00a0{mean:.{digits}%}\u00a0\u00a0\u00a0"],
+        text=[f"\u00a0\u00a0\u00a0{100 * mean:.{digits}f}\u00a0%\u00a0\u00a0\u00a0"],
         textposition="middle left" if is_left else "middle right",
         cliponaxis=False,
         hoverinfo="skip",

@@ -67,7 +67,7 @@ def protocol_dots(rows: Table, *, dark: bool = False) -> go.Figure:
             "symbol": [look.symbol for look in looks],
             "size": 15,
         },
-        "text": [f"\u00a0\u00a0\u00a0{mean:.0%}\u00a0\u00a0\u00a0" for mean in means],
+        "text": [f"\u00a0\u00a0\u00a0{100 * mean:.0f}\u00a0%\u00a0\u00a0\u00a0" for mean in means],
         "textposition": ["middle left" if mean > 0.5 else "middle right" for mean in means],
         "textfont": {"size": 14},
         "cliponaxis": False,

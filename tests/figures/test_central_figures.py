@@ -25,7 +25,7 @@ def test_one_line_a_variant_in_order_from_the_top(dark):
     figure = variant_dots(rows, dark=dark)
     assert figure.layout.yaxis.ticktext == ("Analyze Gauss,<br>analytic, isometric", "PPCA")
     texts = [trace.text[0].strip() for trace in figure.data if trace.mode == "text"]
-    assert texts == ["90%", "45%"]
+    assert texts == ["90\u00a0%", "45\u00a0%"]
 
 
 def test_the_mean_is_written_outside_the_range_of_the_dots():

@@ -73,7 +73,7 @@ def test_dots_show_every_draw_and_the_mean(dark):
         expected = [row["energy_ratio"] for row in rows if row["protocol"] == key]
         assert [x for x, y in zip(draws.x, draws.y, strict=True) if y == place] == expected
         assert means.x[place] == pytest.approx(sum(expected) / 3)
-        assert means.text[place].strip() == f"{means.x[place]:.0%}"
+        assert means.text[place].strip() == f"{100 * means.x[place]:.0f}\u00a0%"
         assert means.marker.color[place] == look_of(key).colour
     assert list(figure.layout.yaxis.ticktext) == ["Pooled, trusted", "DPdisPCA"]
     assert figure.layout.xaxis.title.text
