@@ -262,8 +262,8 @@ def _draw_scores(attack: CaseAttack) -> None:
         show_figure(
             score_histogram(attack.histogram(), threshold, dark=is_dark()),
             key="audit_scores",
-            alt=f"Scores for both data sets; the best threshold has {100 * wrong:.0f}\u00a0% false alarms and "
-            f"misses {100 * missed:.0f}\u00a0%.",
+            alt="Scores for both data sets; the best threshold has "
+            f"{100 * wrong:.0f}\u00a0% false alarms and misses {100 * missed:.0f}\u00a0%.",
         )
     with errors:
         labels = {
