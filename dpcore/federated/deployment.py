@@ -146,7 +146,8 @@ def run_app(folder: Path, *, nodes: str = "", is_simulation: bool = False) -> di
     nodes: Node identifiers of sites, see `dpcore.federated.server_app`.
     is_simulation: Whether the rows are public.
 
-    Raises `ParameterError` if the folder or `nodes` has another form, `OSError` if Flower cannot run the app or the ServerApp ended without an outcome.
+    Raises `ParameterError` if the folder or `nodes` has another form, `OSError` if Flower cannot
+        run the app or the ServerApp ended without an outcome.
     """
     nodes_from(nodes, plan_in(folder).sites)
     outcome = folder / OUTCOME

@@ -159,7 +159,10 @@ def confusion_chart(matrix: FloatArray, names: Sequence[str], *, dark: bool = Fa
         xgap=2,
         ygap=2,
         text=[
-            [f"{100 * share:.0f}\u00a0%" if count else "" for share, count in zip(*pair, strict=True)]
+            [
+                f"{100 * share:.0f}\u00a0%" if count else ""
+                for share, count in zip(*pair, strict=True)
+            ]
             for pair in zip(shares, matrix, strict=True)
         ],
         texttemplate="%{text}",
