@@ -39,9 +39,12 @@ class Inbox:
     proxies: list of shape (intermediate_dim, n_features). Transpose of each site's P_s; empty for
         whole matrices.
     average: Average with weights n_s / N; set by `add_up`.
+    variance: Variance of an entry of the average of proxies, from the differences between them; 0
+        for a single proxy and for whole matrices. Set by `add_up`.
     """
 
     average: Spectrum
+    variance: float = 0.0
 
     def __init__(self, weights: FloatArray, precision: DTypeLike | None = None):
         self.weights = weights
@@ -91,7 +94,23 @@ def add_up(inboxes: Iterable[Inbox]) -> None:
         )
         for box, aggregate in zip(inside, aggregates, strict=True):
             box.average = Spectrum(aggregate)
+            box.variance = _variance_of_average(box, aggregate)
             waiting.remove(box)
+
+
+def _variance_of_average(box: Inbox, average: FloatArray) -> float:
+    """Return the variance of an entry of the average of P_s P_s^T, from their squared distances.
+
+    If all P_s P_s^T have noise of variance v, the weighted mean of the squares of their distances
+    from the average is (1 - sum w^2) v, and the average has noise of variance v sum w^2.
+    """
+    of_weights = float(box.weights @ box.weights)
+    if of_weights >= 1:
+        return 0.0
+    # Columns of P_s are orthogonal.
+    squares = [float((np.einsum("rd,rd->r", P, P) ** 2).sum(dtype=float)) for P in box.proxies]
+    spread = float(box.weights @ squares) - float(np.vdot(average, average))
+    return max(spread, 0.0) / average.size * of_weights / (1 - of_weights)
 
 
 def leading_directions(
@@ -205,6 +224,7 @@ class NoisyAverage:
     centre_choice: As in `Subspace`.
     mean_error: As in `ReleaseSettings`.
     total: Energy of all directions, if it is public.
+    proxy_variance: Variance of an entry of an average of proxies, from their differences.
     """
 
     spectrum: Spectrum
@@ -220,15 +240,20 @@ class NoisyAverage:
     centre_choice: str = NO_CENTRE
     mean_error: float = 0.0
     total: float | None = None
+    proxy_variance: float = 0.0
 
     def decompose(self, settings: ReleaseSettings) -> Spectrum:
         """Return the spectrum whose leading directions are released.
 
         This is the denoised matrix if the settings denoise, and the average otherwise. Proxies were
-        denoised before they were cut.
+        denoised before they were cut. Those of pictures get the public order of directions below
+        the noise of their average.
         """
         if self.from_proxies:
-            return self.spectrum
+            first = settings.bases[0] if settings.bases else None
+            if first is None or first.image_shape is None or first.pixels is not None:
+                return self.spectrum
+            return self.spectrum.in_public_order(self.proxy_variance, first)
         noise, bases = self.noise or settings.noise, self.bases(settings)
         return self.spectrum.denoised(self.remaining_sigma, bases=bases, noise=noise)
 

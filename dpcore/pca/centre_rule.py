@@ -12,11 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
+from dpcore.data.dataset import CENTRED
 
 MEAN, DIFFERENCES, NO_CENTRE = "mean", "differences", "none"
 # Order of the counts of votes. The last count is of votes for a mean with a small error.
 CENTRES = (MEAN, DIFFERENCES, NO_CENTRE)
 N_COUNTS = len(CENTRES) + 1
+# How rows on the sphere are centred: by a mean if its noise is small, by a mean at any noise, or as
+# pairs vote.
+ACCURATE_MEAN, ANY_MEAN, VOTES = "accurate mean", "any mean", "votes"
+CENTRE_RULES = (ACCURATE_MEAN, ANY_MEAN, VOTES)
 
 # Largest error without any centre, in the measure of `best_mean_share`.
 _ERROR_WITHOUT_CENTRE = 0.25
@@ -97,7 +102,22 @@ class VoteRule(NamedTuple):
         return 2 * self.noise / math.sqrt(1 - self.mean - self.test)
 
 
-def best_mean_share(noise: float) -> float:
+def centre_rule(image_shape: tuple[int, int] | None, picture: str) -> str:
+    """Return how rows on the sphere are centred, an item of `CENTRE_RULES`.
+
+    Pairs of rows of a table vote. Pictures buy a mean, which is denoised. The mean of centred
+    objects is smooth and much longer than their distances from it, so that a mean of any noise is
+    better than none. Pictures that fill the frame vary more.
+
+    image_shape: Height and width of pictures; None for tables.
+    picture: {"full", "centred"}
+    """
+    if image_shape is None:
+        return VOTES
+    return ANY_MEAN if picture == CENTRED else ACCURATE_MEAN
+
+
+def best_mean_share(noise: float, *, at_any_noise: bool = False) -> float:
     """Return s for noise x = sqrt(S D) / (N mu); 0 if a mean costs more than it can gain.
 
     The share depends on public numbers only. Rows are at most 1 long, N of them at S sites, each
@@ -115,10 +135,10 @@ def best_mean_share(noise: float) -> float:
     with its minimum 2 x + 2 x^(3/2) + x^2 at s = sqrt(x) / (1 + sqrt(x)). Without a mean, rows are
     centred by the public middle, whose error is at most 1, that is 1/4 in the same measure, and the
     moment's noise costs 2 x. If 2 x^(3/2) + x^2 exceeds 1/4, which happens at x = 0.22, a private
-    mean costs more than the best centre can gain, and the share is 0.
+    mean costs more than the best centre can gain, and the share is 0 unless `at_any_noise`.
     """
     root = math.sqrt(noise)
-    if 2 * noise * root + noise**2 >= _ERROR_WITHOUT_CENTRE:
+    if not at_any_noise and 2 * noise * root + noise**2 >= _ERROR_WITHOUT_CENTRE:
         return 0.0
     return max(root / (1 + root), _SHARE_WITHOUT_NOISE)
 

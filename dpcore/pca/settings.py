@@ -14,9 +14,13 @@ from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.centre_rule import (
+    ACCURATE_MEAN,
+    ANY_MEAN,
+    CENTRE_RULES,
     DIFFERENCES,
     MEAN,
     NO_CENTRE,
+    VOTES,
     VoteRule,
     best_mean_share,
     choose_centre,
@@ -80,9 +84,9 @@ class ReleaseSettings:
     on_sphere : bool
         Scale every row to length 1 around that mean before the second moment is computed
         (`SiteRows.moment_around`), instead of subtracting the mean's outer product afterwards.
-    pairs_vote : bool
-        Let noisy votes of pairs of rows choose the centre on the sphere, if `mean_share` is None
-        (`dpcore.pca.centre_rule`).
+    centred_by : {"accurate mean", "any mean", "votes"}
+        Rule for the centre if `mean_share` is None: a mean if its noise is small, a mean at any
+        noise, or on the sphere the choice of noisy votes of pairs (`dpcore.pca.centre_rule`).
     test_share, vote_noise : float
         Share of the budget for these votes, and the noise x from which pairs find their votes
         (`VoteRule`). Set by `with_mean_share`.
@@ -121,7 +125,7 @@ class ReleaseSettings:
     row_norm_bound: float = 1.0
     mean_share: float | None = 0.0
     on_sphere: bool = False
-    pairs_vote: bool = False
+    centred_by: str = ACCURATE_MEAN
     test_share: float = 0.0
     vote_noise: float = 0.0
     mean_error: float = 0.0
@@ -149,6 +153,7 @@ class ReleaseSettings:
             ("noise", NOISE_SHAPES),
             ("truncation", TRUNCATIONS),
             ("masks", MASKS),
+            ("centred_by", CENTRE_RULES),
         ):
             require_one_of(name, getattr(self, name), choices)
         rounding_step(self.encoding)
@@ -328,8 +333,9 @@ def _with_best_share(
 ) -> ReleaseSettings:
     unit = _noise_of_unit_change(settings.budget, settings.calibration)
     noise = math.sqrt(n_noises * n_features) / n_people * unit
-    if not settings.pairs_vote:
-        return replace(settings, mean_share=best_mean_share(noise))
+    if settings.centred_by != VOTES:
+        at_any_noise = settings.centred_by == ANY_MEAN
+        return replace(settings, mean_share=best_mean_share(noise, at_any_noise=at_any_noise))
     rule = vote_rule(noise, n_features)
     return replace(settings, mean_share=rule.mean, test_share=rule.test, vote_noise=noise)
 

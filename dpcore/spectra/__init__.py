@@ -20,7 +20,7 @@ from dpcore.spectra.public_bases import (
     uncentred_bases,
     uncentred_picture_basis,
 )
-from dpcore.spectra.public_constant import public_components
+from dpcore.spectra.public_constant import public_components, public_energy
 from dpcore.spectra.public_kernel import public_kernel
 from dpcore.spectra.site_rows import SiteRows
 from dpcore.spectra.subspaces import (
@@ -56,6 +56,7 @@ __all__ = [
     "projector_distance",
     "proxy_aggregates",
     "public_components",
+    "public_energy",
     "public_kernel",
     "random_subspace_energy",
     "second_moment",

@@ -26,7 +26,7 @@ from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import number_at_least_zero, posterior_at_least_zero
-from dpcore.spectra.prior_mean import PriorMean, small_directions, with_public_tail
+from dpcore.spectra.prior_mean import PriorMean, fit_trace, small_directions, with_public_tail
 from dpcore.spectra.public_bases import COLUMNS, COLUMNS_WHERE_BETTER, Curves, PublicBasis
 
 _NOISE_SHAPES = ("triangle", "isometric")
@@ -38,9 +38,6 @@ _SCATTER = (1e-3, 4.0)
 # Scale of the half-normal prior of c, which is between .01 and .3 on public data sets; a scale ten
 # times larger or five times smaller changes their captured energy in the third decimal.
 _COUPLING = 0.1
-# Noise in an entry of a mean that took a tenth of the budget, in units of that of the matrix of
-# rows of length 1: the sensitivities are 2 and sqrt(2), and the shares .1 and .9.
-_MEAN_NOISE = 3 * math.sqrt(2)
 # Scale of the half-normal prior of k, the scatter of variances about a prior mean. Larger scales
 # add the noise of the diagonal where there is no signal.
 _SCATTER_SCALE = 0.1
@@ -331,12 +328,14 @@ def _about_prior_mean(
     first = bases[0]
     noise_variance = sigma**2 / 2 if noise == "isometric" else sigma**2
     of_average = (sigma_of_average / sigma) ** 2
-    mean_variance = (_MEAN_NOISE * sigma_of_average) ** 2 if first.is_centred else math.inf
-    prior = PriorMean.fit(noisy, noise_variance, first, mean_variance, of_average)
+    trace = fit_trace(noisy, noise_variance, first)
+    mean_variance = _noise_in_mean(sigma_of_average / trace, len(noisy))
+    error = MeanError.of(first, mean_variance if first.is_centred else math.inf)
+    prior = PriorMean.fit(noisy, noise_variance, first, trace, error, of_average)
     mean = prior.matrix(noisy.dtype)
     residual = noisy - mean
     expected = prior.variances(mean, first)
-    errors = prior.trace * MeanError.of(first, mean_variance / prior.trace**2).in_cosines
+    errors = trace * error.in_cosines
     basis, own = first, (expected, errors)
     if first.coarse_basis is not None:
         basis = first.coarse_basis
@@ -384,8 +383,20 @@ def _about_prior_mean(
         estimate = following.from_basis(estimate)
     # Orders of directions at sites differ, and cancel in part in the average.
     return with_public_tail(
-        mean + estimate, prior.trace, first, sigma_of_average, of_average**1.5 * remaining
+        mean + estimate, trace, first, sigma_of_average, of_average**1.5 * remaining
     )
+
+
+def _noise_in_mean(sigma: float, n_features: int) -> float:
+    """Return the variance of the noise in an entry of a mean that took its usual share.
+
+    A mean that takes the share sqrt(x) / (1 + sqrt(x)) of the budget (`best_mean_share`) has noise
+    of about the squared length 4 x^(3/2), if that of the matrix is x long.
+
+    sigma: Noise in an entry of the average matrix, in units in which rows have length 1.
+    """
+    length = sigma * math.sqrt(n_features / 2)
+    return 4 * length * math.sqrt(length) / n_features
 
 
 def _step_to_no_prior_mean(

@@ -22,6 +22,7 @@ from dpcore.arrays import FloatArray, IntArray
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.spectra.denoising import denoise
 from dpcore.spectra.lapack import TridiagonalForm, all_eigenpairs
+from dpcore.spectra.prior_mean import in_public_order
 from dpcore.spectra.public_bases import PublicBasis
 
 CRITERIA = ("value", "magnitude")
@@ -159,6 +160,22 @@ class Spectrum:
                 )
                 self._denoised_spectra[key] = Spectrum(answer)
             return self._denoised_spectra[key]
+
+    def in_public_order(self, variance: float, basis: PublicBasis) -> Spectrum:
+        """Return the spectrum of `dpcore.spectra.prior_mean.in_public_order`.
+
+        variance: Variance of an entry of the average. Without noise, the result is self.
+        basis: Cosines of pictures.
+
+        Returns: The same object in every call.
+        """
+        if variance == 0:
+            return self
+        with self._lock:
+            if (variance, basis) not in self._denoised_spectra:
+                ordered = Spectrum(in_public_order(self.matrix, variance, basis))
+                self._denoised_spectra[variance, basis] = ordered
+            return self._denoised_spectra[variance, basis]
 
     def _blocks_by(self, by: str) -> _Blocks | None:
         if by not in self._blocks:

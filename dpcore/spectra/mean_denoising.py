@@ -27,7 +27,7 @@ _LEAST_LENGTH, _LARGEST_LENGTH, _HEIGHTS = 0.01, 0.5, 24
 # frequencies over which it is spread.
 _REMAINDER, _REMAINDER_POWER = 0.05, -2.0
 # Mean squared distance of a row from the mean, in the same units.
-_ROW_SPREAD = 0.25
+_ROW_SPREAD = 0.15
 
 
 def denoise_mean(

@@ -54,6 +54,8 @@ _HALF_CHANGED = 0.15
 # in the mixture of it and the public kernel; and the number of cosines in which they are mixed,
 # because others take time and have hardly any energy.
 _EDGE, _OF_DATA, _MIXED = 2.5, 0.7, 128
+# The same for the average of cut messages, whose noise is measured.
+_EDGE_OF_MESSAGES = 1.5
 _TINY = 1e-12
 
 
@@ -62,12 +64,10 @@ class PriorMean(NamedTuple):
 
     deviations: shape (height, width). p.
     correlations: shape (2 height - 1, 2 width - 1). rho, with displacement 0 in the middle.
-    trace: Fitted trace.
     """
 
     deviations: FloatArray
     correlations: FloatArray
-    trace: float
 
     @classmethod
     def fit(
@@ -75,14 +75,14 @@ class PriorMean(NamedTuple):
         noisy: FloatArray,
         variance: float,
         basis: PublicBasis,
-        mean_variance: float = 0.0,
+        trace: float,
+        error: MeanError,
         of_average: float = 1.0,
     ) -> PriorMean:
         """Fit a prior mean to a noisy second moment, starting from the public kernel.
 
-        1. The trace is fitted by least squares to the public kernel.
-        2. The block of M with most of the error of the mean is replaced (`_without_mean_error`).
-        3. p is fitted by least squares given rho (`_fit_deviations`), then rho given p
+        1. The block of M with most of the error of the mean is replaced (`_without_mean_error`).
+        2. p is fitted by least squares given rho (`_fit_deviations`), then rho given p
            (`_Displaced`), in turn. The larger the error of the mean, the less p changes:
            the outer product of the error is a smooth pattern of p, and repeated fits follow it.
 
@@ -98,17 +98,16 @@ class PriorMean(NamedTuple):
             Variance of the noise off the diagonal, greater than 0.
         basis : PublicBasis
             Cosines of the pictures, with `image_shape` and `picture`.
-        mean_variance : float
-            Variance of the noise in an entry of the mean, in units in which the trace is that of
-            `noisy`; infinite without a released mean.
+        trace : float
+            Fitted trace of the second moment (`fit_trace`).
+        error : MeanError
+            Expected error of the released mean, in units in which the trace is 1.
         of_average : float
             Variance of the noise in the average of all sites' matrices, in units of `variance`.
         """
         shape = basis.image_shape or (1, len(noisy))
         public = _public_parts(shape, basis.picture)
         shrunk_by = math.sqrt(of_average)
-        trace = _fit_trace(noisy, variance, public)
-        error = MeanError.of(basis, mean_variance / trace**2)
         changed = 1 / (1 + (float(error.in_cosines.sum()) / _HALF_CHANGED) ** 4)
         noisy = _without_mean_error(noisy, trace, error, public)
         window = math.sqrt(trace / len(noisy)) * public.window
@@ -122,7 +121,7 @@ class PriorMean(NamedTuple):
             if np.linalg.norm(deviations - before) < _SMALL_CHANGE * np.linalg.norm(window):
                 break
         correlations = displaced.shrink_to(curve, shrunk_by)
-        return cls(deviations.reshape(shape), correlations, trace)
+        return cls(deviations.reshape(shape), correlations)
 
     def matrix(self, dtype: DTypeLike) -> FloatArray:
         """Return the prior mean, shape (n_features, n_features)."""
@@ -195,12 +194,37 @@ def with_public_tail(
     difference = basis.to_basis(estimate) - centre
     difference *= supported
     difference *= supported[:, None]
-    leading = _leading_cosines(basis)
     edge = math.hypot(sigma / side, _EDGE * side * math.sqrt(remaining))
+    _drop_below(edge, difference, centre, basis)
+    return basis.from_basis(centre + difference)
+
+
+def in_public_order(average: FloatArray, variance: float, basis: PublicBasis) -> FloatArray:
+    """Return an average of messages that is the public kernel among directions below its noise.
+
+    The messages are estimates of `with_public_tail`, which were cut. Their last directions are
+    above the noise that was expected after averaging, but not above that of their cuts.
+
+    average: shape (n_features, n_features), with the trace of the second moment.
+    variance: Variance of an entry, from differences between the messages.
+    """
+    centre = (float(np.trace(average)) * _public_in_cosines(basis)).astype(average.dtype)
+    difference = basis.to_basis(average) - centre
+    _drop_below(_EDGE_OF_MESSAGES * math.sqrt(len(average) * variance), difference, centre, basis)
+    return basis.from_basis(centre + difference)
+
+
+def _drop_below(
+    edge: float, difference: FloatArray, centre: FloatArray, basis: PublicBasis
+) -> None:
+    """Subtract from a distance d, in cosines, the part G d G among small eigenvalues of the estimate.
+
+    G = (1 + S^2 / edge^2)^-1, where S is the estimate mixed with its centre.
+    """
+    leading = _leading_cosines(basis)
     distance = difference[leading].astype(np.float64)
     below = small_directions(centre[leading] + _OF_DATA * distance, edge)
     difference[leading] = distance - below @ distance @ below
-    return basis.from_basis(centre + difference)
 
 
 def small_directions(matrix: FloatArray, size: float) -> FloatArray:
@@ -234,8 +258,15 @@ def _public_in_cosines(basis: PublicBasis) -> FloatArray:
     return basis.to_basis(public_kernel(basis.image_shape or (1, basis.n_features), basis.picture))
 
 
-def _fit_trace(noisy: FloatArray, variance: float, public: _PublicParts) -> float:
-    """Return the posterior mean of the trace, at least 0, from the entries off the diagonal."""
+def fit_trace(noisy: FloatArray, variance: float, basis: PublicBasis) -> float:
+    """Return the posterior mean of the trace of a second moment of pictures, at least 0.
+
+    Least squares of the entries off the diagonal on those of the public kernel.
+
+    variance: Variance of the noise off the diagonal.
+    basis: Cosines of the pictures, with `image_shape` and `picture`.
+    """
+    public = _public_parts(basis.image_shape or (1, len(noisy)), basis.picture)
     squared = float(np.vdot(public.matrix, public.matrix))
     if squared == 0:
         return max(float(np.trace(noisy)), math.sqrt(variance))

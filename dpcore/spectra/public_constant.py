@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
+
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError
 from dpcore.spectra.eigen import leading_eigenpairs
 from dpcore.spectra.public_kernel import public_kernel
+from dpcore.spectra.subspaces import captured_energy
 
 
 def public_components(shape: tuple[int, int], picture: str, n_components: int) -> FloatArray:
@@ -43,6 +46,25 @@ def public_components(shape: tuple[int, int], picture: str, n_components: int) -
         constraint = f"from 1 to {shape[0] * shape[1]}, the number of pixels"
         raise ParameterError("n_components", constraint, n_components)
     return _all_components(tuple(shape), picture)[:n_components]
+
+
+def public_energy(
+    second_moment: FloatArray, shape: tuple[int, int], picture: str, n_components: int
+) -> float:
+    """Return the captured energy of the public constant.
+
+    In square frames, each of many directions has the same public variance as its transpose, and
+    rounding would decide which of them comes first. The result is the mean of both orders.
+
+    second_moment: shape (n_pixels, n_pixels). Exact second moment.
+    The other parameters, and errors, are those of `public_components`.
+    """
+    components = public_components(shape, picture, n_components)
+    orders = [components]
+    if shape[0] == shape[1]:
+        transposed = components.reshape(n_components, *shape).transpose(0, 2, 1)
+        orders.append(transposed.reshape(components.shape))
+    return float(np.mean([captured_energy(order, second_moment) for order in orders]))
 
 
 @lru_cache(maxsize=16)

@@ -33,7 +33,7 @@ from dpcore.spectra import (
     SiteRows,
     captured_energy,
     leading_eigenpairs,
-    public_components,
+    public_energy,
 )
 from dpcore.streams import Purpose, Repetition
 
@@ -103,7 +103,8 @@ class ClassOfHospitals:
     def prior_energy(self) -> float:
         """Captured energy of the public constant of pictures, the floor of the improved version."""
         picture = entry_of(PICTURES).picture
-        return self.energy(public_components(SHAPE, picture, N_COMPONENTS))
+        energy = public_energy(self.reference, SHAPE, picture, N_COMPONENTS)
+        return energy / captured_energy(self.exact, self.reference)
 
     @property
     def random_energy(self) -> float:

@@ -48,7 +48,7 @@ def main(names: str = SETS, runs: str = "20") -> None:
                 cell = f"{name} {more} and {less} {budget:g}"
                 report("more trust", cell, captured[more, budget], captured[less, budget], 0.005)
             for key in ("pooled", "dpdis"):
-                mean = energies(name, key, budget, pairs_vote=False, **options)
+                mean = energies(name, key, budget, centred_by="accurate mean", **options)
                 none = energies(name, key, budget, mean_share=0.0, **options)
                 cell = f"{name} {key} {budget:g}"
                 report("best centre", cell, captured[key, budget], best_of(mean, none), 0.01)

@@ -97,7 +97,7 @@ def energies(
         PrivacyBudget(epsilon, DELTA),
         k,
         min(2 * k, held.n_features),
-        **{"mean_share": None, "on_sphere": True, "pairs_vote": True}
+        **{"mean_share": None, "on_sphere": True, "centred_by": "votes"}
         | {"bases": bases_to_denoise_in("auto")}
         | changes,
     )

@@ -32,7 +32,7 @@ from dpcore.spectra.pairs import pair_blocks
 from dpcore.streams import Repetition
 
 SETTINGS = ReleaseSettings(
-    PrivacyBudget(1.0, 1e-5), 2, 4, mean_share=None, on_sphere=True, pairs_vote=True
+    PrivacyBudget(1.0, 1e-5), 2, 4, mean_share=None, on_sphere=True, centred_by="votes"
 )
 
 
@@ -129,7 +129,7 @@ def test_a_public_rule_decides_whether_there_is_a_vote():
     assert 0 < vote_rule(0.14, 10).test <= 0.1
     assert vote_rule(0.14, 4) == (0.14, 0, 0)
     assert with_mean_share(replace(SETTINGS, mean_share=0.2), [500], 10).test_share == 0
-    assert with_mean_share(replace(SETTINGS, pairs_vote=False), [500], 10).test_share == 0
+    assert with_mean_share(replace(SETTINGS, centred_by="accurate mean"), [500], 10).test_share == 0
 
 
 def test_pairs_vote_for_the_centre_that_suits_rows_like_them():

@@ -62,7 +62,7 @@ def test_pooled_rows_are_not_below_whole_matrices_nor_sites_below_one(name, epsi
 def test_the_chosen_centre_is_not_below_a_mean_nor_no_centre(name, protocol, epsilon):
     chosen, mean, none = (
         energies(name, protocol, epsilon, runs=RUNS, seed=SEED, **changes)
-        for changes in ({}, {"pairs_vote": False}, {"mean_share": 0.0})
+        for changes in ({}, {"centred_by": "accurate mean"}, {"mean_share": 0.0})
     )
     assert shortfall(chosen, best_of(mean, none)) < 0.01
 
@@ -70,5 +70,5 @@ def test_the_chosen_centre_is_not_below_a_mean_nor_no_centre(name, protocol, eps
 def test_differences_capture_what_the_error_of_a_mean_hides():
     """Breast-cancer captured .47 with the noisy mean, and .49 without a centre."""
     chosen = energies("breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED)
-    mean = energies("breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED, pairs_vote=False)
+    mean = energies("breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED, centred_by="accurate mean")
     assert shortfall(chosen, mean) < -0.03

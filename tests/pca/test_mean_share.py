@@ -33,6 +33,7 @@ def test_the_share_is_where_the_bound_is_least(noise):
 def test_no_mean_is_bought_where_the_middle_is_as_good():
     assert best_mean_share(0.21) > 0
     assert best_mean_share(0.23) == 0
+    assert best_mean_share(0.23, at_any_noise=True) > best_mean_share(0.21)
 
 
 def test_the_rule_reads_public_numbers_and_leaves_a_given_share_alone():

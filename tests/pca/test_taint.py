@@ -65,7 +65,7 @@ def test_a_release_is_the_same_to_the_bit_if_only_its_noisy_values_are(
         6,
         on_sphere=True,
         mean_share=mean_share,
-        pairs_vote=True,
+        centred_by="votes",
         bases=bases_to_denoise_in(*choice),
     )
     noise = Noise(monkeypatch)

@@ -16,10 +16,13 @@ from dpcore.spectra import (
     public_components,
     public_kernel,
 )
+from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.prior_mean import (
     PriorMean,
     _autocorrelation,
     _displacements,
+    fit_trace,
+    in_public_order,
     with_public_tail,
 )
 from dpcore.spectra.prior_mean import _sums_of_displacements as sums_of_displacements
@@ -42,8 +45,11 @@ def of_pictures(shape=SHAPE, length=1.5):
     return moment / moment.trace()
 
 
-def fitted(noisy, sigma, shape=SHAPE):
-    return PriorMean.fit(noisy, sigma**2 / 2, picture_basis(shape))
+def fitted(noisy, sigma, shape=SHAPE, mean_variance=0.0):
+    basis = picture_basis(shape)
+    trace = fit_trace(noisy, sigma**2 / 2, basis)
+    error = MeanError.of(basis, mean_variance)
+    return PriorMean.fit(noisy, sigma**2 / 2, basis, trace, error)
 
 
 def test_a_moment_of_the_model_is_found():
@@ -143,7 +149,7 @@ def test_p_does_not_follow_the_error_of_the_mean():
     noisy = 0.6 * public_kernel((8, 8), "full") + 0.4 * np.outer(error, error)
     changes = []
     for mean_variance in (0.0, 0.1):
-        fit = PriorMean.fit(noisy, 1e-6, picture_basis((8, 8)), mean_variance)
+        fit = fitted(noisy, 1e-3, (8, 8), mean_variance)
         changes.append(np.std(fit.deviations) / np.mean(fit.deviations))
     assert changes[0] > 0.1
     assert changes[1] < changes[0] / 5
@@ -176,3 +182,17 @@ def test_directions_below_the_remaining_noise_are_public_and_leading_ones_are_ke
     before, after = np.array(best) - energies
     assert after[0] < 1.1 * before[0]
     assert after[1] < before[1] / 2
+
+
+def test_an_average_is_public_below_its_noise_and_kept_above(rng):
+    """Noise of the cuts at sites ordered the last directions of the average."""
+    basis, kernel = picture_basis((8, 8), "centred"), public_kernel((8, 8), "centred")
+    last = public_components((8, 8), "centred", 30)
+    signal = 0.3 * np.outer(last[20], last[20])
+    sigma = 2e-3
+    noise = symmetric_gaussian_noise(64, sigma, shape="isometric", rng=rng)
+    average = kernel + signal + noise
+    ordered = in_public_order(average, sigma**2 / 2, basis)
+    before, after = (np.linalg.eigh(matrix)[1][:, -30:] for matrix in (average, ordered))
+    assert np.sum((last @ after) ** 2) > np.sum((last @ before) ** 2) + 1
+    assert last[20] @ ordered @ last[20] == pytest.approx(last[20] @ average @ last[20], rel=0.1)

@@ -40,13 +40,14 @@ from dpcore.experiments.pca.draws import draw_releases
 from dpcore.experiments.pca.problem import Problem, ProblemSource, local_problem
 from dpcore.params import Axis, after_noise, param
 from dpcore.pca import Draw, ReleaseSettings, Subspace
+from dpcore.pca.centre_rule import ACCURATE_MEAN, centre_rule
 from dpcore.pca.messages import check_encoding
 from dpcore.pca.protocols.protocol import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED, sites_that_answer
 from dpcore.pca.site import SiteAtWork
 from dpcore.privacy import Charge, Guarantee
-from dpcore.spectra import captured_energy, public_components
+from dpcore.spectra import captured_energy, public_energy
 from dpcore.streams import Purpose, Repetition, stream
 
 # R is at most the number of features, which is in the thousands.
@@ -248,8 +249,9 @@ class RunSpec(ReleaseSpec, PlannedSpec):
             self._picture,
             encoding=self.encoding,
             dropped_sites=self.dropped_sites,
-            # Pictures buy a mean, which is denoised.
-            pairs_vote=self.on_sphere and self._image_shape is None,
+            centred_by=(
+                centre_rule(self._image_shape, self._picture) if self.on_sphere else ACCURATE_MEAN
+            ),
         )
 
     def guarantee(self, key: str, dataset: DatasetStatus | None = None) -> Guarantee:
@@ -418,9 +420,8 @@ def floor_of(spec: RunSpec, problem: Problem) -> float:
     entry = entry_of(spec.dataset) if is_known else None
     if entry is None or entry.image_shape is None or not settings.bases:
         return random_ratio(problem, n_components)
-    components = public_components(entry.image_shape, entry.picture, n_components)
-    optimum = float(problem.optimum[n_components - 1])
-    return captured_energy(components, problem.reference) / optimum
+    energy = public_energy(problem.reference, entry.image_shape, entry.picture, n_components)
+    return energy / float(problem.optimum[n_components - 1])
 
 
 def run_repetitions(

@@ -17,7 +17,7 @@ from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Subspace
 from dpcore.pca.assessment import Assessment
-from dpcore.pca.centre_rule import DIFFERENCES
+from dpcore.pca.centre_rule import ACCURATE_MEAN, DIFFERENCES, centre_rule
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.fitted_steps import warn_of_fitted_steps
 from dpcore.pca.estimators.private_estimator import PrivateEstimator
@@ -212,15 +212,15 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def _preparation_settings(self, mean_share: float | None) -> dict[str, Any]:
         """Return the fields of `ReleaseSettings` that K and the preparation decide."""
         on_sphere = self.preparation == "sphere"
-        # Pictures buy a mean, which is denoised.
-        is_table = getattr(self, "image_shape", None) is None
+        shape, picture = getattr(self, "image_shape", None), getattr(self, "picture", FULL)
+        rule = centre_rule(shape, picture) if on_sphere else ACCURATE_MEAN
         return {
             "n_components": self.n_components,
             "intermediate_dim": self.n_components,
             "row_norm_bound": 1.0 if on_sphere else self.row_norm_bound,
             "mean_share": 0.0 if self.preparation == "none" else mean_share,
             "on_sphere": on_sphere,
-            "pairs_vote": on_sphere and is_table and mean_share is None,
+            "centred_by": rule,
         }
 
     def _noise_settings(self) -> dict[str, Any]:

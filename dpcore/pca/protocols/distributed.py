@@ -83,6 +83,7 @@ def average_of_sites(draw: Draw, received: Inbox) -> NoisyAverage:
         mean_sigma=0.0 if draw.settings.on_sphere else float(np.linalg.norm(weights * mean_sigmas)),
         centre_choice=draw.of_sites.centre_choice,
         mean_error=draw.of_sites.mean_error,
+        proxy_variance=received.variance,
     )
 
 

@@ -347,7 +347,7 @@ class Protocol:
         if (settings.noise, settings.ranking) != ("isometric", "value") or average.mean_sigma > 0:
             return None
         return assess_by_probes(
-            average.spectrum,
+            average.decompose(settings),
             settings.n_components,
             (_part_and_rng(draw, site) for site in range(draw.moments.n_sites)),
             sigma=average.remaining_sigma,
