@@ -56,8 +56,12 @@ def public_energy(
     In square frames, each of many directions has the same public variance as its transpose, and
     rounding would decide which of them comes first. The result is the mean of both orders.
 
-    second_moment: shape (n_pixels, n_pixels). Exact second moment.
-    The other parameters, and errors, are those of `public_components`.
+    Parameters
+    ----------
+    second_moment : ndarray of shape (n_pixels, n_pixels)
+        Exact second moment.
+    shape, picture, n_components
+        As in `public_components`, with its exceptions.
     """
     components = public_components(shape, picture, n_components)
     orders = [components]

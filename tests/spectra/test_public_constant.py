@@ -11,7 +11,7 @@ from dpcore.data.catalog import entry_of
 from dpcore.errors import ParameterError
 from dpcore.experiments.pca import RunSpec, floor_of, random_ratio, run
 from dpcore.experiments.pca.problem import local_problem
-from dpcore.spectra import public_components, public_kernel
+from dpcore.spectra import public_components, public_energy, public_kernel
 
 
 @pytest.mark.parametrize("picture", ["full", "centred"])
@@ -67,3 +67,13 @@ def test_the_floor_of_a_table_is_that_of_random_directions():
     spec = RunSpec(dataset="breast-cancer", components=5)
     problem = local_problem(spec.problem_key())
     assert floor_of(spec, problem) == random_ratio(problem, 5)
+
+
+def test_the_floor_does_not_depend_on_which_of_two_equal_directions_comes_first(rng):
+    """With K = 2, the constant took the better of two directions of equal public variance."""
+    exact = rng.standard_normal((200, 64)) * np.repeat(np.linspace(1, 2, 8), 8)
+    moment = exact.T @ exact / 200
+    turned = moment.reshape(8, 8, 8, 8).transpose(1, 0, 3, 2).reshape(64, 64)
+    for k in (1, 2, 5):
+        energies = [public_energy(each, (8, 8), "full", k) for each in (moment, turned)]
+        assert energies[0] == pytest.approx(energies[1])
