@@ -24,7 +24,7 @@ SMALL = {
     "best": ["--protocol", "pooled", "--repetitions", "1", "--samples", "40", "--sites", "2",
              "--workers", "1"],
     "cache": [],
-    "reproduce": ["fig1-b", "--repetitions", "1", "--workers", "1"],
+    "reproduce": ["fig1-l", "--repetitions", "1", "--workers", "1"],
     "audit": ["--mechanism", "mean-laplace-noise", "--trials", "200"],
     "cca": ["--protocol", "pooled", "--repetitions", "1", "--samples", "100"],
     # No cap: whatever the project is called, none is started.
