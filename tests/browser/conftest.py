@@ -142,7 +142,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def open_page(browser) -> Iterator[Callable]:
-    """Return a function open_page(address, width, height, dark, until_full) -> (page, watched)."""
+    """Return a function open_page(address, width, height, dark, ...) -> (page, watched)."""
     with pages_of(browser) as opener:
         yield opener
 
@@ -154,7 +154,8 @@ def pages_of(browser, *, apart: bool = False) -> Iterator[Callable]:
     apart: Each page has its own cookies. Otherwise all share a profile, which keeps what it has
         loaded and compiled of Streamlit's scripts: a fifth of what a page takes of the processor.
     """
-    opened = []
+    opened: list = []
+    tabs: list[Tab] = []
 
     def open_(
         address: str,
@@ -163,17 +164,22 @@ def pages_of(browser, *, apart: bool = False) -> Iterator[Callable]:
         height: int = 1000,
         dark: bool = False,
         until_full: bool = True,
+        new_tab: bool = False,
     ):
-        context = _profile(browser) if not apart else _new_profile(browser)
-        page = context.new_page()
-        opened.append(context if apart else page)
-        page.on("popup", lambda popup: opened.append(popup))
+        if apart:
+            context = _new_profile(browser)
+            opened.append(context)
+            tab = Tab(context.new_page())
+        else:
+            tab = Tab(_new_page(browser) if new_tab or not _SPARE else _SPARE.pop())
+            tabs.append(tab)
+        page, watched = tab.page, Watched()
+        tab.on("popup", lambda popup: opened.append(popup))
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme="dark" if dark else "light")
-        watched = Watched()
-        page.on("console", lambda message: _note_console(watched, message))
-        page.on("request", lambda request: _note_request(watched, request))
-        page.on("response", lambda response: _note_response(watched, response))
+        tab.on("console", lambda message: _note_console(watched, message))
+        tab.on("request", lambda request: _note_request(watched, request))
+        tab.on("response", lambda response: _note_response(watched, response))
         page.goto(address)
         if not until_full:
             page.locator(".explorer:not(.empty)").wait_for(timeout=120_000)
@@ -183,6 +189,41 @@ def pages_of(browser, *, apart: bool = False) -> Iterator[Callable]:
     yield open_
     for page in opened:
         page.close()
+    for tab in tabs:
+        tab.leave()
+
+
+# At most one empty tab of the shared profile for the next test: a page takes half of the processor
+# time in a tab that has shown another one. Tests of layout shift open a new tab, as a visitor does.
+_SPARE: list = []
+
+
+class Tab:
+    """A tab of the browser, and the functions that listen to it."""
+
+    def __init__(self, page) -> None:
+        self.page = page
+        self._listeners: list[tuple[str, Callable]] = []
+
+    def on(self, event: str, listener: Callable) -> None:
+        self.page.on(event, listener)
+        self._listeners.append((event, listener))
+
+    def leave(self) -> None:
+        """Empty the tab for the next test, or close it if there is a spare one."""
+        for event, listener in self._listeners:
+            self.page.remove_listener(event, listener)
+        if _SPARE or not self.page.url.startswith("http"):
+            self.page.close()
+            return
+        self.page.evaluate("sessionStorage.clear()")  # see AFRESH
+        self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        _SPARE.append(self.page)
+
+
+def _new_page(browser):
+    return _profile(browser).new_page()
 
 
 def _new_profile(browser):

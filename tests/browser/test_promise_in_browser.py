@@ -13,7 +13,7 @@ from tests.browser.first_screen import (
 def test_rounds_are_played_a_person_is_moved_and_the_next_page_has_no_empty_sidebar(
     server, open_page
 ):
-    page, watched = open_page(f"{server}/promise", width=1440, height=900)
+    page, watched = open_page(f"{server}/promise", width=1440, height=900, new_tab=True)
     assert_page_did_not_move(page)
     assert_first_screen_is_short(page)
     play_ten_rounds_without_scrolling_or_the_server(page, 900)
@@ -31,7 +31,8 @@ def test_rounds_are_played_a_person_is_moved_and_the_next_page_has_no_empty_side
 
 def test_rounds_are_played_on_a_phone_whose_page_did_not_move(server, open_page):
     """The page once moved by .12."""
-    page, watched = open_page(f"{server}/promise", width=390, height=844, dark=True)
+    size = {"width": 390, "height": 844}
+    page, watched = open_page(f"{server}/promise", **size, dark=True, new_tab=True)
     assert_page_did_not_move(page)
     assert_phone_has_a_named_menu(page)
     play_ten_rounds_without_scrolling_or_the_server(page, 844)

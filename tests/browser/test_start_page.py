@@ -66,7 +66,7 @@ def screens(server, browser):
         address = f"{server}/?repetitions=2&seed=97"
 
         def screen(width: int, height: int, *, dark: bool) -> Screen:
-            page, watched = opener(address, width=width, height=height, dark=dark)
+            page, watched = opener(address, width=width, height=height, dark=dark, new_tab=True)
             return Screen(page, watched, page.evaluate(LARGEST_SHIFT))
 
         yield {
