@@ -20,8 +20,6 @@ from dpcore.data import (
     synthetic,
 )
 from dpcore.data.dataset import (
-    CENTRED,
-    FULL,
     PATIENTS,
     PEOPLE,
     PICTURES,
@@ -35,6 +33,7 @@ from dpcore.data.dataset import (
 from dpcore.data.official_files import LocalFile, OfficialFile, locate
 from dpcore.data.table_encoding import ranges_of
 from dpcore.errors import require_one_of
+from dpcore.picture_kinds import CENTRED, FULL
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from dpcore import picture_kinds
 from dpcore.arrays import AnyArray, FloatArray, IntArray
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.picture_kinds import FULL, PICTURE_KINDS
 from dpcore.streams import Purpose, stream
 
 # Limits of the ends and the width, so that no square or product overflows and no width is lost in
@@ -114,8 +114,6 @@ def _parse_ends(part: str, ends: str) -> tuple[float, float]:
         raise ParameterError("limits", "the lower one first", part)
     return low, high
 
-
-FULL, CENTRED = PICTURE_KINDS = picture_kinds.PICTURE_KINDS
 
 # Root of all draws that make a data set, so that a name always gives the same rows.
 DATA_SEED = 0

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.arrays import BoolArray, FloatArray, IntArray, map_blocks
-from dpcore.data.dataset import FULL, Dataset, half_diagonal
+from dpcore.data.dataset import Dataset, half_diagonal
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.picture_kinds import FULL
 
 # Range of bounds for which no later product, float32 second moments included, overflows or loses
 # digits to subnormal numbers.

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dpcore.data import load_dataset
-from dpcore.data.dataset import CENTRED
 from dpcore.federated.aggregator import PLAN
 from dpcore.federated.deployment import (
     CERTIFICATE,
@@ -27,6 +26,7 @@ from dpcore.federated.deployment import (
     write_node_key,
 )
 from dpcore.federated.plan import FederatedPlan
+from dpcore.picture_kinds import CENTRED
 from dpcore.release.dictionary import Column, Dictionary
 
 _LOOPBACK = "127.0.0.1"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.data.dataset import CENTRED
+from dpcore.picture_kinds import CENTRED
 
 MEAN, DIFFERENCES, NO_CENTRE = "mean", "differences", "none"
 # Order of the counts of votes. The last count is of votes for a mean with a small error.

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, Self
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError, require_one_of
 from dpcore.mechanisms import NOISE_SHAPES
 from dpcore.pca.centre_rule import (
@@ -27,6 +26,7 @@ from dpcore.pca.centre_rule import (
     mean_error_limit,
     vote_rule,
 )
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget, gaussian_sigma, published_sigma
 from dpcore.spectra import (
     COLUMNS,

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.pca.assessment import columns_differ, off_diagonal_energy
 from dpcore.pca.settings import ReleaseSettings
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import (
     Adversary,
     gaussian_sigma,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.pca.assessment import (
     Assessment,
@@ -30,6 +29,7 @@ from dpcore.pca.centre_rule import (
     n_above_mean_error,
 )
 from dpcore.pca.settings import bases_to_denoise_in
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import PrivacyBudget
 from dpcore.release.cluster_sums import moment_on_cluster, sum_rows_on_cluster
 from dpcore.release.dictionary import Dictionary

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from dpcore.arrays import FloatArray, IntArray
 from dpcore.data import Dataset
-from dpcore.data.dataset import FULL
 from dpcore.data.splits import MIN_PEOPLE, MOST_SITES
 from dpcore.errors import ParameterError
+from dpcore.picture_kinds import FULL
 from dpcore.release.cells import names_of
 from dpcore.release.dictionary import Column, Dictionary
 from dpcore.release.encoding import Reading, grid_blocks, people_of

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.picture_kinds import CENTRED
 from dpcore.spectra.mean_denoising import MeanError
 from dpcore.spectra.nonnegative import number_at_least_zero, posterior_at_least_zero
 from dpcore.spectra.prior_mean import PriorMean, fit_trace, small_directions, with_public_tail

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import CENTRED
 from dpcore.errors import ParameterError
+from dpcore.picture_kinds import CENTRED
 from dpcore.spectra.public_bases import PublicBasis
 from dpcore.spectra.public_kernel import Kernel
 

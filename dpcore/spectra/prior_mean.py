@@ -217,7 +217,7 @@ def in_public_order(average: FloatArray, variance: float, basis: PublicBasis) ->
 def _drop_below(
     edge: float, difference: FloatArray, centre: FloatArray, basis: PublicBasis
 ) -> None:
-    """Subtract from a distance d, in cosines, the part G d G among small eigenvalues of the estimate.
+    """Subtract from a distance d, in cosines, its part G d G in directions below an edge.
 
     G = (1 + S^2 / edge^2)^-1, where S is the estimate mixed with its centre.
     """

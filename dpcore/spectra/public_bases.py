@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.data.dataset import FULL, PICTURE_KINDS
 from dpcore.errors import ParameterError, require_one_of
+from dpcore.picture_kinds import FULL, PICTURE_KINDS
 
 # Grid of the curves (1 + f / f_0)^-b: exponents b, and offsets f_0 in half waves per picture.
 _EXPONENTS = np.arange(0.0, 6.01, 0.5)

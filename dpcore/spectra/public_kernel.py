@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import CENTRED, FULL, PICTURE_KINDS
 from dpcore.errors import require_one_of
+from dpcore.picture_kinds import CENTRED, FULL, PICTURE_KINDS
 
 # Factor on vertical distances. Without it, square pictures have pairs of equal eigenvalues, whose
 # directions would depend on the rounding of a machine.

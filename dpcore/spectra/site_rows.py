@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.arrays import PROCESSORS, FloatArray, IntArray, map_blocks, row_blocks
-from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import shorten
+from dpcore.picture_kinds import FULL
 from dpcore.spectra.moments import (
     BLOCK_ROWS,
     AtSites,

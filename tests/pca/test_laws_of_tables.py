@@ -70,5 +70,7 @@ def test_the_chosen_centre_is_not_below_a_mean_nor_no_centre(name, protocol, eps
 def test_differences_capture_what_the_error_of_a_mean_hides():
     """Breast-cancer captured .47 with the noisy mean, and .49 without a centre."""
     chosen = energies("breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED)
-    mean = energies("breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED, centred_by="accurate mean")
+    mean = energies(
+        "breast-cancer", "pooled", 0.3, runs=RUNS, seed=SEED, centred_by="accurate mean"
+    )
     assert shortfall(chosen, mean) < -0.03

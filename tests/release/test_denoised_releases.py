@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from dpcore.data.dataset import CENTRED, FULL
 from dpcore.errors import ParameterError
 from dpcore.mechanisms import symmetric_gaussian_noise
 from dpcore.params import params
 from dpcore.pca.assessment import choose_bases
+from dpcore.picture_kinds import CENTRED, FULL
 from dpcore.release import Column, Dictionary, dictionary_from, measurement, release
 from dpcore.release.encoding import Reading
 from dpcore.release.integer_rows import GRID

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict, TypeVar
 
 from dpcore.data.catalog import CATALOG
-from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import MODES
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import require_one_of
@@ -28,6 +27,7 @@ from dpcore.params import (
 )
 from dpcore.pca import MASKS, TRUNCATIONS, ReleaseSettings
 from dpcore.pca.settings import DENOISING, bases_to_denoise_in
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import CALIBRATIONS, PrivacyBudget
 
 # Preparations that centre by a private mean.

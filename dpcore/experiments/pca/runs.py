@@ -15,7 +15,7 @@ import numpy as np
 from dpcore.arrays import FloatArray
 from dpcore.data import DatasetStatus, dataset_status, split_sites
 from dpcore.data.catalog import CATALOG, entry_of
-from dpcore.data.dataset import FULL, is_held, read_limits
+from dpcore.data.dataset import is_held, read_limits
 from dpcore.data.splits import MOST_SITES
 from dpcore.errors import ParameterError
 from dpcore.experiments.engine.blas_threads import one_blas_thread
@@ -46,6 +46,7 @@ from dpcore.pca.protocols.protocol import raw_row_bytes, whole_matrix_bytes
 from dpcore.pca.protocols.register import protocol
 from dpcore.pca.settings import NATIVE, PRECISIONS, ROUNDED, sites_that_answer
 from dpcore.pca.site import SiteAtWork
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import Charge, Guarantee
 from dpcore.spectra import captured_energy, public_energy
 from dpcore.streams import Purpose, Repetition, stream

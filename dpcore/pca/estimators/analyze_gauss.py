@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import FULL
 from dpcore.errors import ParameterError
 from dpcore.pca.draw import Draw
 from dpcore.pca.estimators.private_estimator import RandomState
@@ -19,6 +18,7 @@ from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.holder import noisy_pool
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import PrivacyBudget
 from dpcore.spectra import RunningMoments
 

@@ -7,7 +7,6 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from dpcore.arrays import FloatArray
-from dpcore.data.dataset import FULL
 from dpcore.errors import require_one_of
 from dpcore.pca.estimators.private_estimator import RandomState
 from dpcore.pca.estimators.private_pca import Denoising, PrivatePCA
@@ -15,6 +14,7 @@ from dpcore.pca.estimators.rows import features_and_sites, rows_of_sites
 from dpcore.pca.estimators.shared_descriptions import insert_shared_descriptions
 from dpcore.pca.protocols.register import PROTOCOLS
 from dpcore.pca.settings import ReleaseSettings, check_count
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import PrivacyBudget
 
 

@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpcore.arrays import FloatArray, IntArray
-from dpcore.data.dataset import FULL
 from dpcore.data.row_bounds import LONGEST_ON_SPHERE, in_units_of_bound
 from dpcore.errors import ParameterError
 from dpcore.pca.aggregator import Subspace
@@ -23,6 +22,7 @@ from dpcore.pca.estimators.fitted_steps import warn_of_fitted_steps
 from dpcore.pca.estimators.private_estimator import PrivateEstimator
 from dpcore.pca.estimators.rows import bounded_rows, check_preparation
 from dpcore.pca.settings import ReleaseSettings, bases_to_denoise_in, noise_of
+from dpcore.picture_kinds import FULL
 from dpcore.privacy import Guarantee
 from dpcore.spectra import PublicBasis, SiteMoments, SiteRows, site_moments
 from dpcore.spectra.site_rows import directions
