@@ -96,14 +96,14 @@ class TwoViewDataset:
 
 def two_views(
     dataset: Dataset,
-    how: str | tuple[str, str] | tuple[Sequence[int], Sequence[int]] = "halves-top-bottom",
+    views: str | tuple[str, str] | tuple[Sequence[int], Sequence[int]] = "halves-top-bottom",
 ) -> TwoViewDataset:
     """Cut a data set into two views.
 
     Parameters
     ----------
     dataset : Dataset
-    how : {"halves-top-bottom", "halves-left-right"} or pair
+    views : {"halves-top-bottom", "halves-left-right"} or pair
         Halves of a picture (the first half is the smaller one where a side is odd), a pair of
         names out of `dataset.views`, or two disjoint groups of column numbers.
 
@@ -120,20 +120,20 @@ def two_views(
         If the data set has no pictures or no such views, or the groups are empty, overlap or lie
         outside the columns.
     """
-    if isinstance(how, str):
-        return _halves(dataset, how)
-    if len(how) != 2:
-        raise ParameterError("how", "a pair of views", how)
-    if isinstance(how[0], str):
-        return _named_views(dataset, *how)
-    groups = [np.asarray(group, dtype=np.intp) for group in how]
+    if isinstance(views, str):
+        return _halves(dataset, views)
+    if len(views) != 2:
+        raise ParameterError("views", "a pair of views", views)
+    if isinstance(views[0], str):
+        return _named_views(dataset, *views)
+    groups = [np.asarray(group, dtype=np.intp) for group in views]
     for group in groups:
         if group.ndim != 1 or len(group) == 0:
-            raise ParameterError("how", "two groups of at least one column each", how)
+            raise ParameterError("views", "two groups of at least one column each", views)
     both = np.concatenate(groups)
     if len(np.unique(both)) < len(both) or both.min() < 0 or both.max() >= dataset.n_features:
         raise ParameterError(
-            "how", f"two disjoint groups of columns below {dataset.n_features}", how
+            "views", f"two disjoint groups of columns below {dataset.n_features}", views
         )
     first, second = (
         f"{which} view ({len(group)} columns)"
@@ -144,20 +144,22 @@ def two_views(
     )
 
 
-def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
-    if how not in HALVES:
-        raise ParameterError("how", f"one of {', '.join(HALVES)} or a pair", how)
+def _halves(dataset: Dataset, views: str) -> TwoViewDataset:
+    if views not in HALVES:
+        raise ParameterError("views", f"one of {', '.join(HALVES)} or a pair", views)
     if dataset.image_shape is None:
-        raise ParameterError("how", f"a pair: rows of {dataset.name} are no pictures", how)
+        raise ParameterError("views", f"a pair: rows of {dataset.name} are no pictures", views)
     height, width = dataset.image_shape
     pixels = np.arange(height * width).reshape(height, width)
-    if how == "halves-top-bottom":
+    if views == "halves-top-bottom":
         names, parts = ("top half", "bottom half"), (pixels[: height // 2], pixels[height // 2 :])
     else:
         names = ("left half", "right half")
         parts = (pixels[:, : width // 2], pixels[:, width // 2 :])
     if min(part.size for part in parts) == 0:
-        raise ParameterError("how", "halves of a picture at least two pixels long that way", how)
+        raise ParameterError(
+            "views", "halves of a picture at least two pixels long that way", views
+        )
     return _views_of_columns(
         dataset,
         *(part.ravel() for part in parts),
@@ -169,19 +171,19 @@ def _halves(dataset: Dataset, how: str) -> TwoViewDataset:
 
 
 def _named_views(dataset: Dataset, x_name: str, y_name: str) -> TwoViewDataset:
-    views = dataset.views or {}
-    if x_name == y_name or not {x_name, y_name} <= set(views):
-        available = ", ".join(views) or "none: this data set has no views"
-        raise ParameterError("how", f"two different views out of {available}", (x_name, y_name))
+    columns_of = dataset.views or {}
+    if x_name == y_name or not {x_name, y_name} <= set(columns_of):
+        available = ", ".join(columns_of) or "none: this data set has no views"
+        raise ParameterError("views", f"two different views out of {available}", (x_name, y_name))
     columns = np.arange(dataset.n_features)
     return _views_of_columns(
         dataset,
-        columns[views[x_name]],
-        columns[views[y_name]],
+        columns[columns_of[x_name]],
+        columns[columns_of[y_name]],
         names=(x_name, y_name),
         title=f"{dataset.title}: {x_name} and {y_name}",
         shapes=tuple(_PICTURE_VIEWS.get((dataset.name, view)) for view in (x_name, y_name)),
-        bound=dataset.public_norm_bound / math.sqrt(len(views)),
+        bound=dataset.public_norm_bound / math.sqrt(len(columns_of)),
     )
 
 

@@ -57,7 +57,13 @@ def error_law_figure(
     )
     add_line(figure, density[:, 0], density[:, 1], "theory", colour=ink(dark), width=2.5)
     if marker is not None:
-        figure.add_vline(x=marker, line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"})
+        # The label is on the side away from the peak at 0.
+        figure.add_vline(
+            x=marker,
+            line={"color": PRIVATE_COLOUR, "width": 2, "dash": "dash"},
+            annotation={"text": "this run", "font": {"color": ink(dark)}},
+            annotation_position="top left" if marker < 0 else "top right",
+        )
     figure.update_xaxes(range=[low, high], title=f"error ({plain_text(unit)})", zeroline=False)
     figure.update_yaxes(
         range=[0, 1.25 * float(density[:, 1].max())],

@@ -52,8 +52,8 @@ def test_the_summary_says_where_half_is_captured(capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--views", "fou,kar"], "how must be two different views"),
-        (["--views", "0-3:2-5"], "how must be two disjoint groups"),
+        (["--views", "fou,kar"], "views must be two different views"),
+        (["--views", "0-3:2-5"], "views must be two disjoint groups"),
         (["--over", "epsilon"], "values must be given together with --over"),
         (["--over", "samples", "--values", "a,b"], "values must be numbers of samples"),
         (["--components", "99"], "n_components must be in"),

@@ -83,7 +83,7 @@ def test_named_views():
 def test_refusals_name_the_parameter(how):
     with pytest.raises(ParameterError) as caught:
         two_views(load_dataset("synthetic-2012"), how)
-    assert caught.value.parameter == "how"
+    assert caught.value.parameter == "views"
 
 
 def test_synthetic_views_have_the_correlations_they_state():
