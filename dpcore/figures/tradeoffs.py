@@ -174,7 +174,7 @@ def rows_needed_figure(
             [epsilon for epsilon, _ in reached],
             [size for _, size in reached],
             f"{100 * target:.0f} % captured energy",
-            f"%{{y:,}} {many} per site for {100 * target:.0f} % at ε = %{{x:g}}",
+            f"%{{y:,}} {many} per site for {100 * target:.0f} % at ε = %{{x:~g}}",
             colour=look.colour,
             dash=dash,
             width=3,
@@ -210,7 +210,7 @@ def harm_and_use(points: Table, *, most_right: int, target: float, dark: bool = 
         textposition=["top left" if point["right"] >= 60 else "bottom right" for point in points],
         marker={"size": 9, "color": colour},
         line={"color": colour, "width": 2},
-        hovertemplate="ε = %{customdata:g}: %{x} of 100 right, %{y:.0%} captured<extra></extra>",
+        hovertemplate="ε = %{customdata}: %{x} of 100 right, %{y:.0%} captured<extra></extra>",
     )
     figure.update_xaxes(
         range=[49, 107],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.figures.tradeoffs import rows_needed, rows_needed_figure
+from dpcore.figures.tradeoffs import harm_and_use, rows_needed, rows_needed_figure
 
 
 def test_rows_needed_are_the_fewest_from_which_on_the_mean_reaches_the_target():
@@ -24,3 +24,11 @@ def test_rows_needed_are_the_fewest_from_which_on_the_mean_reaches_the_target():
     )
     assert list(figure.data[0].x) == [1.0, 10.0] and list(figure.data[0].y) == [200, 50]
     assert figure.layout.yaxis.title.text == "pictures needed per site"
+
+
+def test_an_epsilon_on_hover_has_no_trailing_zeros():
+    """Plotly's format g writes 50.0000."""
+    points = [{"epsilon": 50.0, "right": 100, "energy": 0.98}]
+    figure = harm_and_use(points, most_right=75, target=0.9)
+    templates = [trace.hovertemplate for trace in figure.data if trace.hovertemplate]
+    assert templates and not any(":g}" in template for template in templates)
