@@ -12,20 +12,11 @@ from tests.browser.conftest import settle
 from tests.browser.first_screen import assert_first_screen_is_short
 
 
-@pytest.fixture(scope="module")
-def page(server, browser):
-    opened = browser.new_page(viewport={"width": 1440, "height": 900})
-    opened.set_default_timeout(60_000)
-    yield opened
-    opened.close()
-
-
 # A difference of captured energy, and an axis of ε.
 @pytest.mark.parametrize("name", ["people", "ten-looks"])
-def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name):
-    page.goto(f"{server}/stories")
-    # Cards move while the page is drawn. The middle of a card is its sketch.
-    settle(page)
+def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, open_page, name):
+    page, _ = open_page(f"{server}/stories", height=900)
+    # The middle of a card is its sketch.
     page.locator(f".st-key-story_{name}").click()
     page.get_by_role("heading", level=1, name=STORIES[name].title).wait_for()
     settle(page)
@@ -47,10 +38,9 @@ def test_a_card_opens_its_story_and_a_guess_shows_the_verdict(server, page, name
     assert page.url.endswith("/stories")
 
 
-def test_back_leads_from_explore_to_the_story_in_one_step(server, page):
+def test_back_leads_from_explore_to_the_story_in_one_step(server, open_page):
     """The parameters were first written into the story's address, which was a step of its own."""
-    page.goto(f"{server}/?epsilon=2&dataset=digits")
-    settle(page, until_full=False)
+    page, _ = open_page(f"{server}/?epsilon=2&dataset=digits", height=900, until_full=False)
     page.get_by_test_id("stTopNavSection").filter(has_text="Learn").click()
     page.get_by_role("menuitem", name="Stories").click()
     page.locator(".st-key-story_people").click()
@@ -74,11 +64,9 @@ IS_OPEN = """() => {
 }"""
 
 
-def test_a_lesson_link_opens_its_story(server, page):
+def test_a_lesson_link_opens_its_story(server, open_page):
     name = next(goal for goal, *_ in LESSON if goal in STORIES)
-    page.goto(f"{server}/stories")
-    page.locator("summary").filter(has_text="-minute lesson").wait_for()
-    settle(page)
+    page, _ = open_page(f"{server}/stories", height=900)
     assert_first_screen_is_short(page)
     page.locator("summary").filter(has_text="-minute lesson").click()
     # The drawer moves its links while it opens, so that an earlier click ends on another element.
