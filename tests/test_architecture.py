@@ -16,7 +16,9 @@ SOURCES = [
     *(REPOSITORY / "pages").rglob("*.py"),
     REPOSITORY / "app.py",
 ]
-HEAVY = ("streamlit", "sklearn", "scipy.stats", "plotly", "dp_accounting", "pandas")
+HEAVY = (
+    "streamlit", "sklearn", "scipy.stats", "scipy.optimize", "plotly", "dp_accounting", "pandas",
+)  # fmt: skip
 LIGHT_PACKAGES = (
     "dpcore",
     "dpcore.privacy",

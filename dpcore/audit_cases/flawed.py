@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from dpcore.arrays import FloatArray
 from dpcore.audit_cases.neighbours import (
@@ -254,6 +253,8 @@ def envelope_scale(spectrum: FloatArray) -> float:
 
     spectrum: Eigenvalues a_i >= 0 of A, of which the smallest is 0.
     """
+    from scipy.optimize import brentq  # slow
+
     n_features = len(spectrum)
     if not spectrum.any():
         return float(n_features)
@@ -287,6 +288,7 @@ def sample_by_wrong_acceptance(
 
 def _nearest_envelope(spectrum: FloatArray, b: float) -> tuple[float, float]:
     """Return the c with the highest acceptance rate, and the largest log ratio to the law."""
+    from scipy.optimize import minimize_scalar  # slow
 
     def log_peak(c: float) -> float:
         # Zero of the derivative in t: 4 t^2 + linear t + constant = 0.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpcore.arrays import FloatArray
 from dpcore.errors import ParameterError, require_one_of
@@ -56,6 +55,8 @@ def sample_vector_bingham(
     acceptance : float
         Share of the proposals that were accepted.
     """
+    from scipy.optimize import brentq  # slow
+
     n_features = eigenvalues.size
     half = n_features / 2
     # Only differences matter. Relative to the maximum, mu is in [1/2, D/2] for every b.

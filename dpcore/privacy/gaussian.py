@@ -20,7 +20,6 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from dpcore.arrays import FloatArray
@@ -84,6 +83,8 @@ def gaussian_epsilon(delta: float, sigma: float, l2_sensitivity: float) -> float
     ParameterError
         If `delta` is outside [0, 1), `sigma` negative or `l2_sensitivity` not positive.
     """
+    from scipy.optimize import brentq  # slow
+
     if not 0 <= delta < 1:
         raise ParameterError("delta", "in [0, 1)", delta)
     mu = _noise_to_mu(sigma, l2_sensitivity)
@@ -112,6 +113,8 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
     ParameterError
         If ``budget.delta`` is 0, because Gaussian noise is never pure epsilon-DP.
     """
+    from scipy.optimize import brentq  # slow
+
     if budget.is_noiseless:
         return math.inf
     _require_positive_delta(budget)

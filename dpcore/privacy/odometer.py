@@ -14,8 +14,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from scipy.optimize import minimize_scalar
-
 from dpcore.errors import ParameterError
 from dpcore.privacy.gaussian import gaussian_delta, gaussian_epsilon
 
@@ -127,6 +125,8 @@ def counted_epsilon(mu: float, number: int, delta: float, *, distance: float = 0
 
 @lru_cache(maxsize=1024)
 def _epoch_bound(k: int, delta: float) -> float:
+    from scipy.optimize import minimize_scalar  # slow
+
     # Wider than the epoch, to cover the rounding in `odometer_epsilon`.
     mu = _FIRST_MU * 2 ** (k / 2) * (1 + 1e-9)
     part = delta / ((math.pi**2 / 3 - 1) * (1 + abs(k)) ** 2)
