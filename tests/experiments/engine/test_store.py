@@ -228,17 +228,20 @@ def test_a_claim_is_held_by_one_at_a_time(store):
 
 def test_a_claim_is_free_once_its_holder_is_killed(store):
     program = (
-        "import sys, time\n"
+        "import sys\n"
         "from dpcore.experiments.engine.store import Store\n"
         "from dpcore.experiments.engine.units import units_of\n"
         "from dpcore.experiments.pca.runs import RunSpec\n"
         "claim = Store(sys.argv[1]).claim(units_of({0: RunSpec(repetitions=2)})[0])\n"
         "print(claim is not None, flush=True)\n"
-        "time.sleep(600)\n"
+        "sys.stdin.read()\n"
     )
     (unit, *_) = units_of({0: RunSpec(repetitions=2)})
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(store.folder)], cwd=REPOSITORY, stdout=subprocess.PIPE
+        [sys.executable, "-c", program, str(store.folder)],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as holder:
         assert holder.stdout.readline() == b"True\n"
         assert store.claim(unit) is None
