@@ -64,15 +64,13 @@ def show(selection: Selection) -> None:
         lambda: draw_sampler(spec, dataset),
     )
     draw[VIEWS.index(view)]()
-    st.caption(
-        "One holder of all rows is trusted. ε is the requested one, against every reader of a "
-        "result; the view *Guarantees* has the exact ε and the assumptions."
-    )
+    st.caption("One trusted holder; requested ε, against every reader.")
     if spec.reads_rows_first:
-        notices.mark_not_private("Published centring and scaling", "read all rows, as on Explore.")
+        raw = "Published centring (as on Explore), exact PCA, energies"
     else:
+        raw = "Exact PCA, energies"
         st.caption("Numbers differ from Explore: no mean is removed.")
-    notices.mark_not_private("Exact PCA, captured energies", "are computed on raw data.")
+    notices.mark_not_private(raw, "read raw rows.")
     downloads.offer_downloads("compare", rows)
     notices.explain_computation("central")
 

@@ -71,7 +71,7 @@ def _draw_result(table: OwnTable) -> None:
     notices.mark_not_private(
         "Captured energy",
         f"of one run, pooled at one holder, improved, δ = {say_delta(spec.delta)}, on raw rows. "
-        "This simulation is only for you; a release protects against every reader.",
+        "A simulation; a release protects against every reader.",
     )
 
 
