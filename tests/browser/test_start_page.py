@@ -124,6 +124,7 @@ def test_pictures_are_drawn_and_differ_from_each_other(screens):
 
 def test_a_narrow_screen_has_the_controls_under_the_figure_with_epsilon_first(screens):
     page, watched, _ = screens[390]
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     keys = [f".stMain .st-key-compact_{name}" for name in CONTROLS]
     tops = {key: page.locator(key).bounding_box()["y"] for key in keys}
     assert min(tops, key=tops.__getitem__).endswith("epsilon")
@@ -194,9 +195,9 @@ def test_arrow_keys_move_the_line_and_release_it_once(explore):
     page = explore
     slider = page.get_by_role("slider", name="Privacy parameter ε")
     slider.focus()
-    page.keyboard.press("End")
-    page.wait_for_function("window.sent > 0")
+    page.keyboard.press("End")  # Sends nothing if another test has left the line there.
     settle(page)
+    page.wait_for_function("performance.now() - globalThis.sentAt > 1500")
     page.evaluate("window.sent = 0")
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
@@ -209,6 +210,9 @@ def test_arrow_keys_move_the_line_and_release_it_once(explore):
 
 def test_animate_stops_where_reading_ends_and_comes_back(opened):
     page = opened
+    page.locator(SLIDER).focus()
+    page.keyboard.press("End")  # At a small ε nothing can be read, so that nothing is animated.
+    settle(page)
     before = page.locator(".control output").inner_text()
     page.get_by_role("button", name="Animate").click()
     page.get_by_role("button", name="Stop").wait_for()
