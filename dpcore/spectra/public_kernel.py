@@ -4,15 +4,13 @@ Neighbouring pixels are alike, and the objects of many picture sets are in the m
 The public kernel of pictures of height h and width w states both:
 
     A(x, x') = p(x) exp(-(r / l)^nu) p(x'),
+    "full":     p = 1,                        l = 0.25, nu = 1,
+    "centred":  p = sin(pi u) sin(pi v),      l = 0.13, nu = 1.5.
 
-with trace 1. r is the distance of two pixels in units of the height and the width. Whether objects
-are centred is declared by the catalogue or by a table's dictionary, and is never learnt from rows.
-
-    "full":     p = 1,                        l = 0.25, nu = 1
-    "centred":  p = sin(pi u) sin(pi v),      l = 0.13, nu = 1.5
-
-for pixels at (u, v) in the unit square, up to the factor that gives trace 1. Lengths and powers
-were chosen on digits and MNIST (centred), and on faces (full).
+r is the distance of two pixels, and (u, v) a pixel's place, in units of the height and the width. p
+has the factor that gives A the trace 1. Lengths and powers were chosen on digits and MNIST
+(centred), and on faces (full). Whether objects are centred is declared by the catalogue or by a
+table's dictionary, and is never learnt from rows.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def test_the_floor_of_a_table_is_that_of_random_directions():
 
 
 def test_the_floor_does_not_depend_on_which_of_two_equal_directions_comes_first(rng):
-    """With K = 2, the constant took the better of two directions of equal public variance."""
+    """The floor for K = 2 was the energy of the better of two equal directions."""
     exact = rng.standard_normal((200, 64)) * np.repeat(np.linspace(1, 2, 8), 8)
     moment = exact.T @ exact / 200
     turned = moment.reshape(8, 8, 8, 8).transpose(1, 0, 3, 2).reshape(64, 64)
