@@ -105,9 +105,9 @@ class VoteRule(NamedTuple):
 def centre_rule(image_shape: tuple[int, int] | None, picture: str) -> str:
     """Return how rows on the sphere are centred, an item of `CENTRE_RULES`.
 
-    Pairs of rows of a table vote. Pictures buy a mean, which is denoised. The mean of centred
-    objects is smooth and much longer than their distances from it, so that a mean of any noise is
-    better than none. Pictures that fill the frame vary more.
+    Pairs of rows of a table vote. Pictures buy a mean, which is denoised. Without one, the leading
+    directions of centred objects cannot be told from their mean, so that they buy it at any noise.
+    Pictures that fill the frame lose more by a noisy mean.
 
     image_shape: Height and width of pictures; None for tables.
     picture: {"full", "centred"}

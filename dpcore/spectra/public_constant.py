@@ -53,8 +53,8 @@ def public_energy(
 ) -> float:
     """Return the captured energy of the public constant.
 
-    In square frames, each of many directions has the same public variance as its transpose, and
-    rounding would decide which of them comes first. The result is the mean of both orders.
+    In square frames, many directions have almost the same public variance as their transposes, and
+    which of the two comes first is arbitrary. The result is the mean of both orders.
 
     Parameters
     ----------
